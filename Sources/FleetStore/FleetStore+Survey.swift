@@ -80,10 +80,10 @@ extension FleetStore {
     package func discardUnreadable(
         of session: SessionName,
         since epoch: UInt32,
-        foreign: Bool
+        unless binding: FleetBinding?
     ) async throws(FleetTrouble) -> Int {
         let answer = try await read(session)
-        let unreadable = answer.content.pairs.filter { !isReadable($0, of: session, epoch, foreign: foreign) }
+        let unreadable = answer.content.pairs.filter { !isOfUse($0, of: session, epoch, as: binding) }
         guard !unreadable.isEmpty else { return 0 }
         // Only what was seen: somebody may be putting it right at this moment.
         let transaction = EtcdTransaction(
@@ -94,19 +94,19 @@ extension FleetStore {
         return done.content ? unreadable.count : 0
     }
 
-    /// Whether a value opens; where `foreign` is meant too, also whether it is of this host's client.
-    private func isReadable(
+    /// Whether a value opens; with `binding`, also whether it is of that client and server.
+    private func isOfUse(
         _ pair: EtcdKeyValue,
         of session: SessionName,
         _ epoch: UInt32,
-        foreign: Bool
+        as binding: FleetBinding?
     ) -> Bool {
         guard let key = records.names.key(named: pair.key) else { return false }
         do throws(FleetFault) {
             if key.kind == .record {
                 let values = FleetRecordValues(record: pair.value, access: nil)
                 _ = try records.header(of: values, of: session, since: epoch)
-                guard try isOwn(values, of: session, epoch) || !foreign else { return false }
+                if let binding, try !isOwn(values, of: session, epoch, as: binding) { return false }
             }
             if key.kind == .intent { _ = try records.intent(pair.value, of: session, since: epoch) }
             if key.kind == .lock { _ = try FleetRecords.lock(pair.value) }

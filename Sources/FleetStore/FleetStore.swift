@@ -14,8 +14,6 @@ package final class FleetStore: FleetSharing {
     private let etcdTime = EtcdTime()
     /// How long the watch may say nothing before it is begun anew.
     private let silence: Duration
-    /// What this host's settings say of a session; `nil`: they do not name it.
-    private let binding: @Sendable (SessionName) -> FleetBinding?
 
     /// How long a wish of a reader lasts.
     private static let wishLifetime = Duration.seconds(60)
@@ -25,14 +23,12 @@ package final class FleetStore: FleetSharing {
         keys: FleetKeys,
         memory: SealedMemory,
         timekeeper: any Timekeeper,
-        silence: Duration = EtcdWatch.silence,
-        binding: @escaping @Sendable (SessionName) -> FleetBinding?
+        silence: Duration = EtcdWatch.silence
     ) {
         self.client = client
         self.memory = memory
         self.timekeeper = timekeeper
         self.silence = silence
-        self.binding = binding
         records = FleetRecords(keys: keys, memory: memory)
     }
 
@@ -136,12 +132,12 @@ package final class FleetStore: FleetSharing {
     package func seal(
         _ transaction: FleetTransaction,
         of session: SessionName,
+        as binding: FleetBinding,
         seen sight: FleetSight,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
     ) throws(FleetTrouble) -> SealedFleetTransaction {
-        let binding = try binding(of: session)
-        return try FleetTransactionSealing(
+        try FleetTransactionSealing(
             records: records,
             sight: sight,
             contents: contents.mapValues { FleetContent(snapshot: $0, binding: binding) },
@@ -152,7 +148,8 @@ package final class FleetStore: FleetSharing {
 
     package func open(
         _ attempt: AttemptID,
-        in sight: FleetSight
+        in sight: FleetSight,
+        as binding: FleetBinding
     ) throws(FleetTrouble) -> SessionSnapshot? {
         let found: FleetContent?
         do throws(FleetFault) {
@@ -160,7 +157,14 @@ package final class FleetStore: FleetSharing {
         } catch {
             throw FleetTrouble(unreadable: "record or late answer", of: sight.session, error)
         }
-        return try found.map { content throws(FleetTrouble) in try own(content, of: sight.session) }
+        return try found.map { content throws(FleetTrouble) in
+            let differences = content.binding.differences(from: binding)
+            guard differences.isEmpty else {
+                for secret in content.snapshot.secrets { memory.erase(secret) }
+                throw FleetTrouble(sight.session, differsIn: differences)
+            }
+            return content.snapshot
+        }
     }
 
     private func content(
@@ -183,49 +187,27 @@ package final class FleetStore: FleetSharing {
         return try records.open(late: bytes, under: key, of: sight.session, at: clock).content
     }
 
-    /// What another host has written, if it is of the client that this host's settings name.
-    private func own(_ content: FleetContent, of session: SessionName) throws(FleetTrouble) -> SessionSnapshot
-    {
-        let differences: [String]
-        do throws(FleetTrouble) {
-            differences = content.binding.differences(from: try binding(of: session))
-        } catch {
-            for secret in content.snapshot.secrets { memory.erase(secret) }
-            throw error
-        }
-        guard differences.isEmpty else {
-            for secret in content.snapshot.secrets { memory.erase(secret) }
-            throw FleetTrouble(session, differsIn: differences)
-        }
-        return content.snapshot
-    }
-
-    /// Whether a record is of the client and server that this host's settings name.
+    /// Whether a record is of this client and server.
     func isOwn(
         _ values: FleetRecordValues,
         of session: SessionName,
-        _ epoch: UInt32
+        _ epoch: UInt32,
+        as binding: FleetBinding
     ) throws(FleetFault) -> Bool {
-        guard let content = try records.open(values, of: session, since: epoch, at: clock).content,
-            let own = try? binding(of: session)
-        else { return true }
-        for secret in content.snapshot.secrets { memory.erase(secret) }
-        return content.binding.differences(from: own).isEmpty
-    }
-
-    private func binding(of session: SessionName) throws(FleetTrouble) -> FleetBinding {
-        guard let binding = binding(session) else {
-            throw FleetTrouble(.foreign, "\(session) is not in this host's settings")
+        guard let content = try records.open(values, of: session, since: epoch, at: clock).content else {
+            return true
         }
-        return binding
+        for secret in content.snapshot.secrets { memory.erase(secret) }
+        return content.binding.differences(from: binding).isEmpty
     }
 
     package func keep(
         _ snapshot: SessionSnapshot,
         of attempt: AttemptID,
-        _ session: SessionName
+        _ session: SessionName,
+        as binding: FleetBinding
     ) throws(FleetTrouble) -> [UInt8] {
-        let content = FleetContent(snapshot: snapshot, binding: try binding(of: session))
+        let content = FleetContent(snapshot: snapshot, binding: binding)
         return try FleetTrouble.sealing { () throws(StorageFailure) in
             try records.kept(content, of: attempt, session, at: clock)
         }

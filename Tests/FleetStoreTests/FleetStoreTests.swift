@@ -31,7 +31,7 @@ import TokenCore
             )
             let seen = try await other.look()
             #expect(seen.view.record == header)
-            let opened = try #require(try other.store.open(header.attempt, in: seen))
+            let opened = try #require(try other.store.open(header.attempt, in: seen, as: other.binding))
             guard case .refreshToken(let secret) = opened.renewal else {
                 Issue.record("no refresh token")
                 return
@@ -40,7 +40,7 @@ import TokenCore
             #expect(try other.text(try #require(opened.tokens[.primary]).secret) == "AT-1")
             let found = try await stranger.look()
             let trouble = #expect(throws: FleetTrouble.self) {
-                _ = try stranger.store.open(header.attempt, in: found)
+                _ = try stranger.store.open(header.attempt, in: found, as: stranger.binding)
             }
             #expect(trouble?.kind == .foreign)
             #expect(trouble?.sentence.contains("client_id") == true)
@@ -66,7 +66,14 @@ import TokenCore
             other.generation = 4
             let unknown = FleetTransaction(if: [.record(other)], then: [.deleteIntent])
             let trouble = #expect(throws: FleetTrouble.self) {
-                _ = try one.store.seal(unknown, of: StoreHost.session, seen: sight, contents: [:], lease: nil)
+                _ = try one.store.seal(
+                    unknown,
+                    of: StoreHost.session,
+                    as: one.binding,
+                    seen: sight,
+                    contents: [:],
+                    lease: nil
+                )
             }
             #expect(trouble?.kind == .unknownValue)
             await one.store.close()
@@ -125,7 +132,7 @@ import TokenCore
             }
             #expect(after.view.record == header)
             #expect(after.view.place.revision > before.view.place.revision)
-            #expect(try other.store.open(header.attempt, in: after) != nil)
+            #expect(try other.store.open(header.attempt, in: after, as: other.binding) != nil)
             watch.cancel()
             await watch.value
             for host in [one, other] { await host.store.close() }

@@ -20,6 +20,7 @@ struct StoreHost {
     let store: FleetStore
     let memory: SealedMemory
     let time = ManualTimekeeper()
+    let binding: FleetBinding
 
     /// Starts etcd, and stops it when `body` has ended; `body` gets what makes a host with these keys.
     static func whileRunning(
@@ -40,7 +41,7 @@ struct StoreHost {
         silence: Duration = EtcdWatch.silence
     ) throws {
         memory = try SealedMemory()
-        let binding = FleetBinding(
+        binding = FleetBinding(
             kind: "oidc",
             issuer: "https://id.example.com",
             client: client,
@@ -51,8 +52,7 @@ struct StoreHost {
             keys: keys,
             memory: memory,
             timekeeper: time,
-            silence: silence,
-            binding: { $0 == StoreHost.session ? binding : nil }
+            silence: silence
         )
     }
 
@@ -97,6 +97,7 @@ struct StoreHost {
         let sealed = try store.seal(
             transaction,
             of: Self.session,
+            as: binding,
             seen: sight,
             contents: contents,
             lease: lease

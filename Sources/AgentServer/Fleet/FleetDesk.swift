@@ -47,8 +47,8 @@ final class FleetDesk {
 
     /// Takes part in a session from the next ``start(in:)`` on.
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
-        guard let port else { return }
-        let joining = JoiningSession(settings, content, patience: port.patience)
+        guard let port, let binding = settings.fleetBinding else { return }
+        let joining = JoiningSession(settings, binding, content, port)
         if joining == nil { left.insert(name) }
         self.joining[name] = joining
     }

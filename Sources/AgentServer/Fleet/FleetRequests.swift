@@ -82,7 +82,7 @@ struct FleetRequests {
                 let count = try await sharing.discardUnreadable(
                     of: session,
                     since: epoch,
-                    foreign: name != nil
+                    unless: name.flatMap { agent.sessions[$0]?.settings.fleetBinding }
                 )
                 let values =
                     count == 1

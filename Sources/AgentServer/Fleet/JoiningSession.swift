@@ -9,13 +9,18 @@ struct JoiningSession {
     /// The login that it had before it was shared.
     private(set) var login: SessionSnapshot?
     /// What this host's settings say of it.
-    let binding: FleetBinding?
+    let binding: FleetBinding
 
     /// `nil`: a person has logged it out at this host alone.
-    init?(_ settings: SessionSettings, _ content: StoredSession.Content?, patience: Duration) {
-        binding = settings.fleetBinding
+    init?(
+        _ settings: SessionSettings,
+        _ binding: FleetBinding,
+        _ content: StoredSession.Content?,
+        _ port: FleetPort
+    ) {
+        self.binding = binding
         guard case .record(let loaded) = content else {
-            timing = FleetTiming(reuse: settings.reuse, patience: patience)
+            timing = FleetTiming(reuse: settings.reuse, patience: port.patience)
             return
         }
         let snapshot = loaded.snapshot
@@ -24,7 +29,7 @@ struct JoiningSession {
         // After that often it may be the answer what ends the agent, and another host has it long since.
         if !loaded.interrupted || snapshot.interruptions > 1 { keeping?.memory.sending = nil }
         let isKept = snapshot.rotation == .keeps
-        timing = FleetTiming(reuse: isKept ? .accepted : settings.reuse, patience: patience)
+        timing = FleetTiming(reuse: isKept ? .accepted : settings.reuse, patience: port.patience)
         switch snapshot.standing {
         case .loggedIn where snapshot.fleet == nil: login = snapshot
         case .loggedIn, .ended: break

@@ -18,8 +18,8 @@ final class SharedRecord {
 
     let name: SessionName
     private let sharing: any FleetSharing
-    /// What this host's settings say.
-    private let binding: FleetBinding?
+    /// Of which client and server its tokens are.
+    private let binding: FleetBinding
     /// Whose tokens the session has, or will have once they are durable; `nil`: it has none.
     private var own: AttemptID?
     /// Tokens of other attempts, sealed.
@@ -37,7 +37,7 @@ final class SharedRecord {
     /// What the session is to take over once it is told to.
     private var coming: SessionSnapshot?
 
-    init(_ name: SessionName, _ keeping: FleetKeeping?, _ binding: FleetBinding?, sharing: any FleetSharing) {
+    init(_ name: SessionName, _ keeping: FleetKeeping?, _ binding: FleetBinding, sharing: any FleetSharing) {
         self.name = name
         self.binding = binding
         self.sharing = sharing
@@ -77,7 +77,7 @@ final class SharedRecord {
         letGoOfOpened(in: agent)
         if let record = sight.view.record, record.status != .out, record.attempt != own,
             record.attempt != pending?.attempt, others[record.attempt] == nil,
-            let snapshot = try sharing.open(record.attempt, in: sight)
+            let snapshot = try sharing.open(record.attempt, in: sight, as: binding)
         {
             opened = (record.attempt, snapshot)
         }
@@ -113,7 +113,7 @@ final class SharedRecord {
         if let bytes = others[attempt] ?? leaving[attempt] {
             return Found(snapshot: try sharing.open(kept: bytes, of: attempt, name), isLent: true)
         }
-        guard let sight, let snapshot = try sharing.open(attempt, in: sight) else { return nil }
+        guard let sight, let snapshot = try sharing.open(attempt, in: sight, as: binding) else { return nil }
         return Found(snapshot: snapshot, isLent: true)
     }
 
@@ -134,7 +134,20 @@ final class SharedRecord {
             if found.isLent { lent.formUnion(found.snapshot.secrets) }
             snapshots[attempt] = found.snapshot
         }
-        return try sharing.seal(transaction, of: name, seen: sight, contents: snapshots, lease: lease)
+        return try sharing.seal(
+            transaction,
+            of: name,
+            as: binding,
+            seen: sight,
+            contents: snapshots,
+            lease: lease
+        )
+    }
+
+    /// A login without a refresh token, which ends with its access token, has the mark 0.
+    func mark(of snapshot: SessionSnapshot) -> UInt64 {
+        guard case .refreshToken(let secret) = snapshot.renewal else { return 0 }
+        return (try? sharing.mark(of: secret)) ?? 0
     }
 
     private func present(in agent: isolated SessionAgent) -> SessionSnapshot? {
@@ -153,7 +166,7 @@ final class SharedRecord {
         let others = copies(of: memory.attempts.subtracting([attempt].compactMap(\.self)), in: agent)
         leaving = self.others.filter { others[$0.key] == nil }
         if let own, own != attempt, others[own] == nil, let present = present(in: agent) {
-            leaving[own] = try? sharing.keep(present, of: own, name)
+            leaving[own] = try? sharing.keep(present, of: own, name, as: binding)
         }
         var snapshot = next(attempt, in: agent)
         if attempt != own, attempt != pending?.attempt { coming = snapshot }
@@ -193,7 +206,7 @@ final class SharedRecord {
             if let copy = others[attempt] {
                 copies[attempt] = copy
             } else if let found = try? find(attempt, in: agent) {
-                copies[attempt] = try? sharing.keep(found.snapshot, of: attempt, name)
+                copies[attempt] = try? sharing.keep(found.snapshot, of: attempt, name, as: binding)
                 if found.isLent { agent.erasure.erase(found.snapshot.secrets) }
             }
         }

@@ -43,7 +43,7 @@ final class SharedSession {
     init(
         _ name: SessionName,
         _ keeping: FleetKeeping?,
-        _ binding: FleetBinding?,
+        _ binding: FleetBinding,
         timing: FleetTiming,
         sharing: any FleetSharing,
         host: UInt64
@@ -174,7 +174,7 @@ final class SharedSession {
         guard let session = agent.sessions[name]?.session else { return false }
         if let attempt, attempt.hasTokens, record.pending == nil {
             record.await(.init(attempt: attempt.id, commit: commit, snapshot: snapshot))
-            let mark = mark(of: snapshot)
+            let mark = record.mark(of: snapshot)
             let jitter = agent.ports.chance()
             apply(in: agent) { member, now in
                 member.answered(.tokens(tokenMark: mark), jitter: jitter, at: now)
@@ -210,16 +210,10 @@ final class SharedSession {
     ) {
         let id = freshAttempt
         record.await(.init(attempt: id, commit: commit, snapshot: snapshot))
-        let mark = mark(of: snapshot)
+        let mark = record.mark(of: snapshot)
         apply(in: agent) { member, now in
             member.loggedIn(.random(in: 1 ... .max), as: id, tokenMark: mark, time: time, at: now)
         }
-    }
-
-    /// A login without a refresh token, which ends with its access token, has the mark 0.
-    private func mark(of snapshot: SessionSnapshot) -> UInt64 {
-        guard case .refreshToken(let secret) = snapshot.renewal else { return 0 }
-        return (try? sharing.mark(of: secret)) ?? 0
     }
 
     /// Keeps a revocation back until the fleet has the news that it follows from.

@@ -32,6 +32,7 @@ package protocol FleetSharing: Sendable {
     /// - Parameters:
     ///   - transaction: what the member decided.
     ///   - session: whose keys.
+    ///   - binding: of which client and server the tokens are.
     ///   - sight: the look it was decided on.
     ///   - contents: the tokens of the attempts that are written.
     ///   - lease: what a lock ends with.
@@ -40,6 +41,7 @@ package protocol FleetSharing: Sendable {
     func seal(
         _ transaction: FleetTransaction,
         of session: SessionName,
+        as binding: FleetBinding,
         seen sight: FleetSight,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
@@ -52,18 +54,23 @@ package protocol FleetSharing: Sendable {
 
     /// The tokens of the record or the late answer of `attempt` in `sight`, in sealed memory; `nil`: it has none.
     ///
-    /// - Throws: ``FleetTrouble/Kind/unreadable``, or ``FleetTrouble/Kind/foreign`` if the record is of another client than
-    ///   this host's settings name.
-    func open(_ attempt: AttemptID, in sight: FleetSight) throws(FleetTrouble) -> SessionSnapshot?
+    /// - Throws: ``FleetTrouble/Kind/unreadable``, or ``FleetTrouble/Kind/foreign`` if they are of another client or
+    ///   server than `binding` names.
+    func open(
+        _ attempt: AttemptID,
+        in sight: FleetSight,
+        as binding: FleetBinding
+    ) throws(FleetTrouble) -> SessionSnapshot?
 
     /// Seals tokens of `attempt` for this host's own record (``FleetKeeping/others``).
     func keep(
         _ snapshot: SessionSnapshot,
         of attempt: AttemptID,
-        _ session: SessionName
+        _ session: SessionName,
+        as binding: FleetBinding
     ) throws(FleetTrouble) -> [UInt8]
 
-    /// What ``keep(_:of:_:)`` has sealed, in sealed memory.
+    /// What ``keep(_:of:_:as:)`` has sealed, in sealed memory.
     func open(
         kept bytes: [UInt8],
         of attempt: AttemptID,
@@ -89,14 +96,14 @@ package protocol FleetSharing: Sendable {
     /// Takes away what a host said of itself.
     func withdraw(host: UInt64) async throws(FleetTrouble)
 
-    /// Deletes what does not open of the session, so that a host that has a record puts its own there; with `foreign` also
-    /// what is of another client or server than this host's settings name.
+    /// Deletes what does not open of the session, so that a host that has a record puts its own there; with `binding` also
+    /// what is of another client or server than that names.
     ///
     /// - Returns: how many values were deleted.
     func discardUnreadable(
         of session: SessionName,
         since epoch: UInt32,
-        foreign: Bool
+        unless binding: FleetBinding?
     ) async throws(FleetTrouble) -> Int
 
     /// Closes all connections; nothing is called afterwards.

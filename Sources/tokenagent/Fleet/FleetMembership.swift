@@ -22,17 +22,14 @@ struct FleetMembership: Sendable {
     let eventLoop: any EventLoop
     /// Where the service manager puts credentials.
     let credentials: String?
-    let binding: @Sendable (SessionName) -> FleetBinding?
 
     init(
         _ settings: FleetSettings,
         _ opened: OpenedStore,
         _ threads: AgentThreads,
-        _ environment: [String: String],
-        binding: @escaping @Sendable (SessionName) -> FleetBinding?
+        _ environment: [String: String]
     ) {
         self.settings = settings
-        self.binding = binding
         memory = opened.memory
         timekeeper = opened.timekeeper
         commands = threads.commands
@@ -68,8 +65,7 @@ struct FleetMembership: Sendable {
             client: try client(),
             keys: keys,
             memory: memory,
-            timekeeper: timekeeper,
-            binding: binding
+            timekeeper: timekeeper
         )
     }
 

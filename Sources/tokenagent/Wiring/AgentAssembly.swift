@@ -71,7 +71,7 @@ struct AgentAssembly {
             mayRun: commands.mayUnlock
         )
         membership = settings.fleet.map { [opened, threads] fleet in
-            FleetMembership(fleet, opened, threads, environment) { inForce.fleetBinding(of: $0) }
+            FleetMembership(fleet, opened, threads, environment)
         }
         let maintenance = AgentAssembly.maintenance(of: opened.store, settings.vault, threads, logger)
         control = StoreControl(

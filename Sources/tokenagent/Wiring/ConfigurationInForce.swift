@@ -68,11 +68,6 @@ final class ConfigurationInForce: ConfigurationProviding {
         }
     }
 
-    /// What a fleet's record of the session `name` has to say; `nil`: it is not in force.
-    func fleetBinding(of name: SessionName) -> FleetBinding? {
-        standing.withLock { $0.settings.sessions.first { $0.name == name }?.fleetBinding }
-    }
-
     /// Whether the session `name` is in force.
     func holds(_ name: SessionName) -> Bool {
         standing.withLock { $0.settings.sessions.contains { $0.name == name } }
