@@ -47,6 +47,9 @@ extension Session {
     }
 
     private mutating func adopt(_ adopted: Login, isUnproven: Bool, at moment: Moment) -> [Effect] {
+        if login == nil, let ending = endTime(of: adopted), ending.at <= moment.now {
+            return pass(over: adopted, ending)
+        }
         var adopted = adopted
         let isNew = login == nil
         if let login {
@@ -68,15 +71,29 @@ extension Session {
         return told + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
-    /// Somebody logged out elsewhere, and has told the server.
-    private mutating func leave(_ adopted: Login, at moment: Moment) -> [Effect] {
+    /// At this host the login has ended by itself; it stays ended here, whatever the others make of it.
+    private mutating func pass(over adopted: Login, _ ending: Ending) -> [Effect] {
+        guard case .loggedOut = state else { return erase(adopted.secrets.subtracting(heldSecrets)) }
         let held = heldSecrets.union(adopted.secrets)
-        let wasThere = login != nil
+        state = .loggedOut(Ended(reason: ending.reason, message: ending.message, afterlife: .none))
+        return erase(held.subtracting(heldSecrets))
+    }
+
+    /// Somebody logged out elsewhere while a refresh is under way: its answer is late, and ``recordAdopted`` follows it.
+    package mutating func loggedOutElsewhere(at moment: Moment) -> [Effect] {
+        guard login != nil else { return [] }
+        let held = heldSecrets
         let message = "logged out on another host"
         state = .loggedOut(Ended(reason: .loggedOut, message: message, afterlife: .none))
         storage = StorageHealth()
-        return settleAll(loginRequired, at: moment.now) + [.forget] + erase(held.subtracting(heldSecrets))
-            + (wasThere ? [.notify(SessionEvent(.loggedOut))] : [])
+        return settleAll(loginRequired, at: moment.now) + erase(held.subtracting(heldSecrets))
+            + [.notify(SessionEvent(.loggedOut))]
+    }
+
+    /// Somebody logged out elsewhere, and has told the server.
+    private mutating func leave(_ adopted: Login, at moment: Moment) -> [Effect] {
+        let told = loggedOutElsewhere(at: moment)
+        return told + [.forget] + erase(adopted.secrets.subtracting(heldSecrets))
     }
 
     /// The server refuses the login, as one of the hosts has found out.

@@ -104,7 +104,7 @@ extension Session {
     }
 
     /// When and why this login ends without any server saying so.
-    private func endTime(of login: Login) -> Ending? {
+    func endTime(of login: Login) -> Ending? {
         endings(of: login).filter(\.isCertain).min { $0.at < $1.at }
     }
 
@@ -218,7 +218,7 @@ extension Session {
 }
 
 /// An end that a login comes to by itself.
-private struct Ending {
+struct Ending {
     var at: Instant
     var reason: EndReason
     var message: String

@@ -16,10 +16,6 @@ import Testing
         FleetScope(.strict, confirmations: 1, .init(due: 1, lost: 1, lag: 1)),
         FleetScope(.norevoke, confirmations: 1, .init(due: 1, crash: 1, ended: 1)),
         FleetScope(.graceLast, confirmations: 1, .init(due: 1, lag: 1, ended: 1)),
-        // What ends by itself.
-        FleetScope(.norevoke, .init(due: 1, slow: 1, expired: 1)),
-        FleetScope(.norevoke, .init(due: 1, lost: 1, tooOld: 1)),
-        FleetScope(.strict, .init(due: 1, login: 1, tooOld: 1)),
         // A newer key.
         FleetScope(.norevoke, .init(due: 1, lost: 1, unanswered: 1, rekey: 1)),
         FleetScope(.norevoke, .init(due: 1, crash: 1, lost: 1)),

@@ -137,6 +137,37 @@ import Testing
         #expect(again.notified.isEmpty)
     }
 
+    @Test func `a logout elsewhere is heeded while a request is under way, and the late answer revoked`()
+        throws
+    {
+        var (script, attempt) = try Self.due()
+        _ = script.session.reservationFinished(attempt, .granted(), jitter: 0, at: script.moment)
+        script.advance(by: .seconds(1_200))
+        let (waiter, _) = script.get()
+        let effects = script.session.loggedOutElsewhere(at: script.moment)
+        #expect(effects.reply(to: waiter)?.isLoginRequired == true)
+        #expect(effects.notified == [.loggedOut] && !effects.contains(.forget))
+        #expect(script.session.loggedOutElsewhere(at: script.moment).isEmpty)
+        let late = script.session.refreshFinished(attempt, script.granted(), jitter: 0, at: script.moment)
+        #expect(!late.contains { if case .commit = $0 { true } else { false } })
+        #expect(script.session.status.state == .loggedOut)
+    }
+
+    @Test func `a login that has ended here by itself stays ended, whatever the others make of it`() throws {
+        let policy = SessionPolicy(maximumSessionAge: .seconds(600), isShared: true)
+        var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
+        let record = script.record()
+        script.advance(by: .seconds(600))
+        #expect(script.tick().notified == [.loginRequired])
+        let effects = script.session.recordAdopted(record, jitter: 0, at: script.moment)
+        #expect(effects.notified.isEmpty)
+        #expect(script.session.status.reason == .sessionTooOld)
+        #expect(script.session.heldSecrets.isEmpty)
+        // A new login is another matter.
+        let next = script.session.recordAdopted(script.record(), jitter: 0, at: script.moment)
+        #expect(next.notified == [.loggedIn])
+    }
+
     @Test func `a login elsewhere brings a session back that was logged out here`() throws {
         var (script, _) = try Self.due()
         _ = script.session.logoutRequested(local: true, at: script.moment)

@@ -17,7 +17,7 @@ package struct FleetMember: Equatable, Sendable {
     private(set) var wish: FleetWish?
     private(set) var hold: FleetHold?
     private(set) var refusals: FleetRefusals?
-    /// A login, a logout or the end of a login that waits for what is under way.
+    /// A login or a logout that waits for what is under way.
     private(set) var news: FleetHeader?
     private(set) var lookout = FleetLookout()
     /// The record that the fleet's newest key has not sealed yet; `nil`: none, or this host has done what it can.
@@ -141,16 +141,6 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func loggedOut(at now: Instant) -> [FleetAction] {
         guard let record = memory.record, record.status != .out else { return [] }
         return take(record.loggedOut(), at: now)
-    }
-
-    /// The login that this host knows has ended by itself: it, or its refresh token, has reached its greatest age.
-    ///
-    /// A record that another host has put in its place meanwhile wins: the session goes on with that one, or ends it anew.
-    ///
-    /// - Returns: what to do; `finishNews` answers it, unless this host writes nothing or the login is known to be over.
-    package mutating func ended(_ reason: EndReason, at now: Instant) -> [FleetAction] {
-        guard role == .keeper, let record = memory.record, record.isLive else { return [] }
-        return take(record.refused(reason), at: now)
     }
 
     private mutating func take(_ header: FleetHeader, at now: Instant) -> [FleetAction] {

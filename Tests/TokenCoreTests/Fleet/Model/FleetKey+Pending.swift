@@ -55,7 +55,6 @@ extension FleetKey.Encoder {
             let token = world.server.tokens[tokens[index]]
             add(token.isUsed)
             add(token.isReplaced)
-            add(token.isExpired)
             add(token.isDoubtful)
             add(token.family)
             add(world.server.ended.contains(token.family))

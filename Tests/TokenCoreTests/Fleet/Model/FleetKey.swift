@@ -82,7 +82,6 @@ extension FleetKey.Encoder {
         add(world.budget)
         add(world.isDue)
         add(world.isOut)
-        add(world.isTooOld)
         add(world.wasRestored)
         add(world.current)
         add(world.etcd)
@@ -109,8 +108,7 @@ extension FleetKey.Encoder {
         let left = [
             budget.due, budget.slow, budget.crash, budget.kill, budget.gone, budget.lost, budget.unanswered,
             budget.login, budget.logout, budget.gateway, budget.busy, budget.lag, budget.ended,
-            budget.expired, budget.tooOld, budget.rekey,
-            budget.restore, budget.late,
+            budget.rekey, budget.restore, budget.late,
         ]
         for count in left { add(count) }
     }

@@ -43,7 +43,7 @@ extension FleetWorld {
             let answer = fault == .recordingForgotten ? nil : hosts[index].recording
             end(index, answer ?? .unanswered)
         case .crash, .kill, .restart, .destroy: startOrStop(move)
-        case .login, .logout, .expired, .ages, .tooOld, .rekey: person(move)
+        case .login, .logout, .rekey: person(move)
         case .delayed(let index, let arrives):
             let late = delayed.remove(at: index)
             if arrives { _ = carryOut(late) }
@@ -155,7 +155,7 @@ extension FleetWorld {
             // What a person did later was lost with a restored snapshot, and is about to be put back.
             guard record.lineage.number >= current.number else { break }
             current = record.lineage
-            (isOut, isTooOld, isDue) = (false, false, false)
+            (isOut, isDue) = (false, false)
         case .write where sent.isNews && before?.lineage == record.lineage && record.status != .out:
             isDue = false
         case .write where sent.isNews && !record.isLive: isOut = isOut || record.lineage == current
@@ -185,17 +185,9 @@ extension FleetWorld {
         case .logout(let index):
             budget.logout -= 1
             tell(index) { $0.loggedOut(at: instant) }
-        case .expired(let index):
-            budget.expired -= 1
-            if let token = hosts[index].member?.memory.record?.token { server.tokens[token].isExpired = true }
-            tell(index) { $0.ended(.refreshTokenExpired, at: instant) }
         case .rekey(let index):
             budget.rekey -= 1
             tell(index) { $0.resealWanted(at: instant) }
-        case .ages:
-            budget.tooOld -= 1
-            isTooOld = true
-        case .tooOld(let index): tell(index) { $0.ended(.sessionTooOld, at: instant) }
         default: break
         }
     }

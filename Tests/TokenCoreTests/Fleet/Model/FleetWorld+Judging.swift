@@ -49,20 +49,20 @@ extension FleetWorld {
     }
 
     private func loss(since old: FleetWorld, by move: FleetMove) -> String? {
-        guard !isOut, !isTooOld, current == old.current, old.holdsGoodToken, !holdsGoodToken else {
+        guard !isOut, current == old.current, old.holdsGoodToken, !holdsGoodToken else {
             return nil
         }
         // A person has given the login up already, although etcd does not know it yet.
         guard !hosts.contains(where: \.disk.isNews) else { return nil }
         switch move {
-        case .lose, .crash, .destroy, .gateway, .restore, .ended, .expired: return nil
+        case .lose, .crash, .destroy, .gateway, .restore, .ended: return nil
         case .orphan(let index, _): return old.orphans[index].isExcused ? nil : ended(since: old)
         case .serve(let index):
             guard old.hosts[index].request?.isExcused == false else { return nil }
             return ended(since: old) ?? "I3 an answer is lost"
         case .due, .useless, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want, .transact,
             .keep, .send,
-            .busy, .lag, .ages, .tooOld, .rekey, .kill, .recover,
+            .busy, .lag, .rekey, .kill, .recover,
             .restart, .login, .logout, .delayed:
             return "I3 the protocol drops the last good refresh token"
         }
@@ -90,8 +90,7 @@ extension FleetWorld {
         }
         if record.lineage != current { return "I4 a login is lost for ever" }
         if isOut != (record.status == .out) { return "I4 a logout is lost for ever" }
-        if isTooOld, record.isLive { return "I4 the end of a login is lost for ever" }
-        if isOut || isTooOld || record.isLive && server.isGood(record.token) { return nil }
+        if isOut || record.isLive && server.isGood(record.token) { return nil }
         if holdsGoodToken { return "I3 a good refresh token is kept and never used" }
         if isPrompt { return "the login is lost although a grace was open" }
         return record.isLive ? "a useless record is never replaced" : nil

@@ -35,10 +35,7 @@ enum FleetMove: Hashable {
     case busy(Int)
     case lag(Int)
     case ended
-    case expired(Int)
-    case ages
     case rekey(Int)
-    case tooOld(Int)
     case orphan(Int, acts: Bool)
     case delayed(Int, arrives: Bool)
     case crash(Int, isWritten: Bool)
@@ -53,13 +50,13 @@ enum FleetMove: Hashable {
     /// Something goes wrong, or a person does something: no way out may depend on it.
     func isFault(in world: FleetWorld) -> Bool {
         switch self {
-        case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .expired, .ages, .rekey, .crash,
+        case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .rekey, .crash,
             .kill, .destroy, .login,
             .logout:
             true
         case .transact(_, let fate): fate != .answered
         case .timePasses: world.pausesSomebody
-        case .tooOld, .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .orphan,
+        case .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .orphan,
             .delayed,
             .restart, .recover:
             false
@@ -77,7 +74,6 @@ extension FleetWorld {
             if !server.isGood(record.token), record.lineage == current { moves.append(.useless) }
         }
         if budget.ended > 0, !server.ended.contains(server.families) { moves.append(.ended) }
-        if budget.tooOld > 0, !isTooOld, !isOut { moves.append(.ages) }
         if nextInstant != nil, !pausesSomebody || budget.slow > 0 { moves.append(.timePasses) }
         if let lock = etcd.lock, lock.endsAt <= now { moves.append(.leaseEnds) }
         if budget.restore > 0 {
@@ -114,8 +110,6 @@ extension FleetWorld {
         if budget.gone > 0, others { moves.append(.destroy(index)) }
         if budget.login > 0, member.news == nil { moves.append(.login(index)) }
         if mayEnd(host) {
-            if isTooOld { moves.append(.tooOld(index)) }
-            if budget.expired > 0 { moves.append(.expired(index)) }
         }
         if budget.rekey > 0 { moves.append(.rekey(index)) }
         if budget.logout > 0, member.news == nil, let record = host.disk.record, record.status != .out,

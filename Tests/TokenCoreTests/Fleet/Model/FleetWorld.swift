@@ -34,10 +34,6 @@ struct FleetWorld {
         var ended = 0
         /// A host is given a newer key of the fleet.
         var rekey = 0
-        /// A refresh token expires, and a session knows it.
-        var expired = 0
-        /// The login reaches its greatest age, which every session knows.
-        var tooOld = 0
         /// etcd is put back to an old snapshot.
         var restore = 0
         /// A watch is late.
@@ -115,8 +111,6 @@ struct FleetWorld {
     /// The login that a person made last, and whether one has logged out of it since.
     var current: Lineage
     var isOut = false
-    /// It has reached its greatest age.
-    var isTooOld = false
     /// The logins that etcd has had.
     var written: Set<Lineage> = []
     /// Watches show what has changed, and hosts need not look.

@@ -44,7 +44,6 @@ struct ModelServer {
         var family: Int
         var isUsed = false
         var isReplaced = false
-        var isExpired = false
         var usedAt: Int64 = 0
         var successor: Int?
         /// Attempts that sent it and may have been acted upon.
@@ -71,7 +70,7 @@ struct ModelServer {
     /// Whether `token` would bring others, if it were sent now.
     func isGood(_ token: Int) -> Bool {
         let known = tokens[token]
-        return !ended.contains(known.family) && !known.isReplaced && !known.isExpired
+        return !ended.contains(known.family) && !known.isReplaced
             && (!known.isUsed || habit == .keeps)
     }
 
@@ -80,7 +79,7 @@ struct ModelServer {
     /// Answers a request with `token`; `nil`: `invalid_grant`.
     mutating func answer(_ token: Int, at now: Int64) -> Int? {
         let known = tokens[token]
-        guard !ended.contains(known.family), !known.isExpired else { return nil }
+        guard !ended.contains(known.family) else { return nil }
         guard !known.isReplaced else {
             if habit == .graceLast { ended.insert(known.family) }
             return nil
