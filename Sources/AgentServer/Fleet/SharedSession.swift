@@ -191,12 +191,7 @@ final class SharedSession {
             record.await(.init(attempt: nil, commit: commit, snapshot: snapshot))
             apply(in: agent) { member, now in member.loggedOut(at: now) }
             return true
-        // Found out here, and true for all hosts.
-        case .ended(let reason, _) where reason == .sessionTooOld || reason == .refreshTokenExpired:
-            guard let known = member.memory.record, known.isLive else { return false }
-            record.await(.init(attempt: known.attempt, commit: commit, snapshot: snapshot))
-            apply(in: agent) { member, now in member.ended(reason, at: now) }
-            return true
+        // What this host has found by itself is true for it alone.
         case .ended, .loggedIn: return false
         }
     }
