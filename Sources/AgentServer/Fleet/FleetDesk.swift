@@ -322,6 +322,8 @@ extension FleetDesk {
             return trouble.map { .troubled($0) } ?? .awaited
         }
         guard let session = sessions[name], session.isUnseen else { return nil }
+            // Else the next start would find the logout there.
+            agent.storeThread.run { try? $0.forget(name) }
         return (session.trouble ?? trouble).map { .troubled($0) } ?? .awaited
     }
 
@@ -434,6 +436,16 @@ extension FleetDesk {
         session.tokensLost(outcome, in: agent)
     }
 }
+
+    /// Has the tokens of a session go from the disk, and what this host knows of the fleet stay: a later login is to win
+    /// over the logout, and an etcd that is put back must not undo it.
+    ///
+    /// - Returns: whether there is such a place; else the record is of no use.
+    func keepsPlace(of name: SessionName, in agent: isolated SessionAgent) -> Bool {
+        guard let session = sessions[name], session.member.memory.record != nil else { return false }
+        session.sayFarewell(in: agent)
+        return true
+    }
 
 // MARK: Records
 

@@ -168,8 +168,10 @@ final class SharedRecord {
         if let own, own != attempt, others[own] == nil, let present = present(in: agent) {
             leaving[own] = try? sharing.keep(present, of: own, name, as: binding)
         }
-        var snapshot = next(attempt, in: agent)
-        if attempt != own, attempt != pending?.attempt { coming = snapshot }
+        let found = next(attempt, in: agent)
+        var snapshot = found.snapshot
+        let isComing = attempt != own && attempt != pending?.attempt
+        if isComing { coming = snapshot }
         if let attempt, opened?.attempt == attempt { opened = nil }
         own = attempt
         self.others = others
@@ -185,17 +187,25 @@ final class SharedRecord {
     }
 
     /// What the session is once it has the tokens of `attempt`.
-    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> SessionSnapshot {
+            if found.isLent, !isComing { agent.erasure.erase(found.snapshot.secrets) }
+    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> Found {
         if let attempt {
             // A record that does not open was not taken for one: see look(_:in:).
-            if let found = try? find(attempt, in: agent) { return found.snapshot }
+            if let found = try? find(attempt, in: agent) { return found }
+    /// Makes durable that the session has no tokens any more, with what this host knows of the fleet.
+    func writeBlank(_ memory: FleetMemory, in agent: isolated SessionAgent) {
+        var snapshot = SessionSnapshot(loggedOutAt: agent.moment)
+        snapshot.fleet = keeping(memory)
+        agent.storeThread.run { [name, snapshot] in _ = $0.commit(name, snapshot) }
+    }
+
         } else if let pending, pending.attempt == nil {
-            return pending.snapshot
+            return Found(snapshot: pending.snapshot, isLent: false)
         } else if let present = agent.sessions[name]?.session.snapshot(at: agent.moment), present.isLoggedOut
         {
-            return present
+            return Found(snapshot: present, isLent: false)
         }
-        return SessionSnapshot(loggedOutAt: agent.moment)
+        return Found(snapshot: SessionSnapshot(loggedOutAt: agent.moment), isLent: false)
     }
 
     /// Sealed copies of tokens that the session does not have itself.
@@ -216,7 +226,7 @@ final class SharedRecord {
     /// What the session takes over now: other tokens, or its own with what has become of them.
     func take(_ header: FleetHeader, in agent: isolated SessionAgent) -> SessionSnapshot {
         defer { coming = nil }
-        var snapshot = coming ?? next(header.status == .out ? nil : own, in: agent)
+        var snapshot = coming ?? next(header.status == .out ? nil : own, in: agent).snapshot
         snapshot.standing = header.standing
         snapshot.fleet = nil
         return snapshot

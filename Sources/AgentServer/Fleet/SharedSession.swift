@@ -27,6 +27,8 @@ final class SharedSession {
     /// Writes of the session itself that wait for one of the fleet's.
     private var waiting: [CommitNumber] = []
     private(set) var isKeeping = false
+    /// The record on disk is to lose its tokens once it is written.
+    private var owesFarewell = false
     /// Revocations that wait until etcd has the login or logout that they follow from.
     private var heldBack: [Effect] = []
     /// What has gone wrong last; `nil`: all is well.
@@ -392,9 +394,16 @@ final class SharedSession {
     /// A write of the session that concerns this host alone, while a record of the fleet is being written.
     func wait(_ commit: CommitNumber) {
         waiting.append(commit)
+            if owesFarewell { sayFarewell(in: agent) }
     }
 
     private func adopt(_ header: FleetHeader, in agent: isolated SessionAgent) {
+    /// The session has nothing to tell any server any more: its tokens go, and what this host knows of the fleet stays.
+    func sayFarewell(in agent: isolated SessionAgent) {
+        owesFarewell = isKeeping
+        if !isKeeping { record.writeBlank(member.memory, in: agent) }
+    }
+
         let ended = attempt
         attempt = nil
         let snapshot = record.take(header, in: agent)

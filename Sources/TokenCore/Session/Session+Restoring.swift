@@ -86,6 +86,8 @@ extension Session {
                 afterlife: .quarantined(login, erasedAt: until, probeAt: probeAt)
             )
         }
+        // The server was told, and the fleet's place alone is kept.
+        guard !login.secrets.isEmpty else { return Ended(reason: reason, message: message, afterlife: .none) }
         let request = Session.revocationRequest(for: login)
         return Ended(
             reason: reason,
