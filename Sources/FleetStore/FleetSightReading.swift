@@ -49,7 +49,7 @@ struct FleetSightReading {
             if key.kind == .intent || key.kind == .lock { try read(pair.value, key, into: &sight) }
             if case .late = key.kind { take(pair.value, key, into: &sight) }
         }
-        // What the other role reads says nothing here, and is written anew with the record.
+        // What the other role reads says nothing of the session.
         if (records.role == .keeper ? values.record : values.access) != nil { try read(values, into: &sight) }
         if let want { sight.view.wanted = generation(want, wantedOf: sight.view.record) }
         return sight
@@ -60,6 +60,8 @@ struct FleetSightReading {
             let (header, epoch) = try records.header(of: values, of: session, since: epoch)
             sight.view.record = header
             sight.epoch = max(sight.epoch, epoch)
+            guard records.role == .keeper, header.status != .out else { return }
+            sight.servesReaders = records.accessFault(of: values, header, session) == nil
         } catch {
             throw FleetTrouble(unreadable: "record", of: session, error)
         }

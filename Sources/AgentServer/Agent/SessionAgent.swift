@@ -416,7 +416,7 @@ extension SessionAgent {
         sessions.reserveCapacity(sessions.count + wanted.count)
         for (name, settings) in wanted {
             let stored = contents.content(of: name)?.accepted(under: settings, erasure)
-            let content = fleet.accept(stored, of: name, settings, in: self)
+            let content = stored?.shared(by: name, settings, in: self)
             sessions[name] = KeptSession(content, of: name, settings, at: moment)
             if settings.policy.isShared { fleet.join(name, settings, content) }
         }

@@ -53,34 +53,6 @@ final class FleetDesk {
         self.joining[name] = joining
     }
 
-    /// What the store has of a session, unless other settings made it.
-    ///
-    /// A table that names another client or server must not use the fleet's login, nor must one that does not share the
-    /// session any more: two would use one refresh token, and many servers end the login then. The record stays, for
-    /// when the settings are put right.
-    func accept(
-        _ content: StoredSession.Content?,
-        of name: SessionName,
-        _ settings: SessionSettings,
-        in agent: isolated SessionAgent
-    ) -> StoredSession.Content? {
-        guard case .record(let loaded)? = content, let keeping = loaded.snapshot.fleet else {
-            return content
-        }
-        guard let own = settings.fleetBinding else {
-            agent.erasure.erase(loaded.snapshot.secrets)
-            return .lost(
-                .configurationChanged,
-                message: "its login is that of a fleet, and fleet = true is not set here any more"
-            )
-        }
-        guard let made = keeping.binding, made != own else { return content }
-        agent.erasure.erase(loaded.snapshot.secrets)
-        let trouble = FleetTrouble(name, differsIn: made.differences(from: own))
-        agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
-        return nil
-    }
-
     /// Begins with the sessions that have joined, and watches what becomes of them.
     func start(in agent: isolated SessionAgent) {
         guard let port, !joining.isEmpty else { return }
@@ -289,30 +261,6 @@ extension FleetDesk {
     /// Waits until it is open, or cannot be opened now.
     func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
         await store.untilOpened(isolation: isolation)
-    }
-
-    /// Why nobody here can say yet whether somebody has logged in to a session.
-    enum Blank {
-        /// The fleet is being asked.
-        case awaited
-        case troubled(FleetTrouble)
-
-        /// Without a full stop.
-        var sentence: String {
-            switch self {
-            case .awaited: "the fleet has not answered yet"
-            case .troubled(let trouble): trouble.sentence
-            }
-        }
-
-        var remedy: String? {
-            if case .troubled(let trouble) = self { trouble.remedy } else { nil }
-        }
-
-        /// When it may be known.
-        var retryAfter: Duration {
-            if case .awaited = self { .seconds(1) } else { .seconds(10) }
-        }
     }
 
     /// `nil`: it is known, or the session is this host's alone.

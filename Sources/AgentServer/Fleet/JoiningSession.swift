@@ -28,6 +28,7 @@ struct JoiningSession {
         keeping = snapshot.fleet
         // After that often it may be the answer what ends the agent, and another host has it long since.
         if !loaded.interrupted || snapshot.interruptions > 1 { keeping?.memory.sending = nil }
+        if keeping?.memory.lacksTokens(in: snapshot, at: port.role) == true { keeping?.attempt = nil }
         let isKept = snapshot.rotation == .keeps
         timing = FleetTiming(reuse: isKept ? .accepted : settings.reuse, patience: port.patience)
         switch snapshot.standing {
@@ -38,4 +39,40 @@ struct JoiningSession {
 
     /// This host knows what has become of the login.
     var knowsLogin: Bool { keeping?.memory.record != nil || login != nil }
+}
+
+extension FleetMemory {
+    /// Whether the host has not had all tokens of the record that it knows: it was a reader, or its session had ended here.
+    fileprivate func lacksTokens(in snapshot: SessionSnapshot, at role: FleetRole) -> Bool {
+        guard answer == nil, let record, record.isLive else { return false }
+        let hasRefreshToken = if case .refreshToken = snapshot.renewal { true } else { false }
+        return snapshot.secrets.isEmpty || role == .keeper && record.tokenMark != 0 && !hasRefreshToken
+    }
+}
+
+extension StoredSession.Content {
+    /// What the store has of a session, unless it is of another fleet's making than the settings name.
+    ///
+    /// A table that names another client or server must not use the fleet's login, nor must one that does not share the
+    /// session any more: two would use one refresh token, and many servers end the login then. The record stays, for
+    /// when the settings are put right.
+    func shared(
+        by name: SessionName,
+        _ settings: SessionSettings,
+        in agent: isolated SessionAgent
+    ) -> StoredSession.Content? {
+        guard case .record(let loaded) = self, let keeping = loaded.snapshot.fleet else { return self }
+        guard let own = settings.fleetBinding else {
+            agent.erasure.erase(loaded.snapshot.secrets)
+            return .lost(
+                .configurationChanged,
+                message: "its login is that of a fleet, and fleet = true is not set here any more"
+            )
+        }
+        guard let made = keeping.binding, made != own else { return self }
+        agent.erasure.erase(loaded.snapshot.secrets)
+        let trouble = FleetTrouble(name, differsIn: made.differences(from: own))
+        agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
+        return nil
+    }
 }

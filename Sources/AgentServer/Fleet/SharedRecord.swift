@@ -97,6 +97,11 @@ final class SharedRecord {
         agent.erasure.erase(snapshot.secrets)
     }
 
+    /// Whether what was opened are the tokens of this record, which the session does not have.
+    func canTake(_ record: FleetHeader) -> Bool {
+        own != record.attempt && opened?.attempt == record.attempt
+    }
+
     // MARK: Tokens
 
     /// The tokens of an attempt, and whether they were opened for whoever asks, who erases them.

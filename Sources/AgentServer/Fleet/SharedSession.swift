@@ -34,13 +34,11 @@ final class SharedSession {
     /// What has gone wrong last; `nil`: all is well.
     private(set) var trouble: FleetTrouble?
     private var lease: FleetLease?
-    /// The record that was last to be sealed anew.
+    /// The record that was last to be sealed anew, for whoever has an older key or finds no access tokens.
     private var resealed: FleetHeader?
     private let wishes: ReaderWishes
     private let sharing: any FleetSharing
     private let host: UInt64
-    /// How long a request may take.
-    private let requestTime: Duration
 
     init(
         _ name: SessionName,
@@ -54,7 +52,6 @@ final class SharedSession {
         self.sharing = sharing
         wishes = ReaderWishes(sharing: sharing)
         self.host = host
-        requestTime = timing.request
         member = FleetMember(keeping?.memory ?? FleetMemory(), timing: timing, role: sharing.role)
         record = SharedRecord(name, keeping, binding, sharing: sharing)
     }
@@ -231,7 +228,11 @@ final class SharedSession {
         case .transact(let transaction): transact(transaction, in: agent)
         case .keep(let memory): keep(memory, in: agent)
         case .grant(let id, _, let deadline):
-            grant(id, ExchangeFence(sendBefore: deadline, endBefore: deadline + requestTime), in: agent)
+            grant(
+                id,
+                ExchangeFence(sendBefore: deadline, endBefore: deadline + member.timing.request),
+                in: agent
+            )
         case .recover(let id): grant(id, .recorded, in: agent)
         case .hold: if let number = attempt?.number { agent.refreshes.held(number, for: name, in: agent) }
         case .postpone(_, let time): postpone(time, in: agent)
@@ -251,7 +252,7 @@ final class SharedSession {
         do throws(FleetTrouble) {
             try see(sight, in: agent)
             apply(in: agent) { member, now in member.shown(sight.view, at: now) }
-            reseal(sight, in: agent)
+            putRight(sight, in: agent)
         } catch {
             note(error, in: agent)
             apply(in: agent) { member, now in member.changed(at: now) }
@@ -263,6 +264,7 @@ final class SharedSession {
         trouble = nil
         // Whatever took the record away may have taken this host out of the list too.
         if sight.view.record == nil, member.memory.record != nil {
+        if attempt?.fence != nil, sight.view.isOver(member.memory.record) { noteLogout(in: agent) }
             agent.fleet.announcements.announce(in: agent)
         }
     }
@@ -276,7 +278,7 @@ final class SharedSession {
                 let sight = try result.get()
                 try see(sight, in: agent)
                 apply(in: agent) { member, now in member.looked(sight.view, at: now) }
-                reseal(sight, in: agent)
+                putRight(sight, in: agent)
             } catch {
                 note(error, in: agent)
                 apply(in: agent) { member, now in member.callFailed(jitter: agent.ports.chance(), at: now) }
@@ -293,13 +295,21 @@ final class SharedSession {
         agent.requests.logouts.answerDelayed(trouble, of: name)
     }
 
-    /// Has a record sealed anew that is sealed under an older key than this host has.
-    private func reseal(_ sight: FleetSight, in agent: isolated SessionAgent) {
-        guard let record = sight.view.record, record == member.memory.record, sight.epoch < sharing.epoch,
-            resealed != record
-        else { return }
-        resealed = record
-        apply(in: agent) { member, now in member.resealWanted(at: now) }
+    /// Somebody has logged out while a request is under way: nobody is given the session's tokens any more.
+    ///
+    /// The server is to end those that come, and the member adopts the logout after them.
+    private func noteLogout(in agent: isolated SessionAgent) {
+        agent.apply(name) { session, moment in session.loggedOutElsewhere(at: moment) }
+    }
+
+    /// Takes over tokens that this host could not open before, and has a record written again that others cannot open.
+    private func putRight(_ sight: FleetSight, in agent: isolated SessionAgent) {
+        guard let found = sight.view.record, found == member.memory.record else { return }
+        if record.canTake(found) { apply(in: agent) { member, now in member.tokensMissed(at: now) } }
+        let isWhole = sight.epoch >= sharing.epoch && sight.servesReaders
+        let isNew = resealed != found
+        resealed = isWhole ? nil : found
+        if !isWhole, isNew { apply(in: agent) { member, now in member.resealWanted(at: now) } }
     }
 
     private func grantLease(_ lifetime: Duration, in agent: isolated SessionAgent) {

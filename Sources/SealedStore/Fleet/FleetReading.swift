@@ -41,6 +41,28 @@ extension FleetRecords {
         return (header, value.epoch)
     }
 
+    /// Why readers cannot use a record, as a keeper finds; no secret leaves the values.
+    ///
+    /// - Parameters:
+    ///   - values: both.
+    ///   - header: of the first.
+    ///   - session: whose they are.
+    /// - Returns: what is wrong with the second; `nil`: nothing.
+    package func accessFault(
+        of values: FleetRecordValues,
+        _ header: FleetHeader,
+        _ session: SessionName
+    ) -> FleetFault? {
+        do throws(FleetFault) {
+            let (value, other) = try parsed(values.access, .access, session)
+            guard other == header else { return .forged }
+            try unsafe sealing.open(value, under: key(.access, session)) { _ throws(RecordFault) in }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Opens a record; nothing stays in memory when that fails.
     ///
     /// - Parameters:

@@ -12,6 +12,8 @@ package struct FleetSight: Equatable, Sendable {
     ///
     /// They are there all the same: nothing may delete them.
     package var unreadableLates: [String]
+    /// Readers find the access tokens of the record; as far as this host can tell.
+    package var servesReaders = true
 
     package init(
         session: SessionName,

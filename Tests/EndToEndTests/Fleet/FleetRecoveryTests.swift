@@ -96,5 +96,81 @@ extension EndToEnd {
                 #expect(Set(sent(scene)).count == 1)
             }
         }
+
+        @Test func `a login wins over the logout before it, whatever the host has forgotten`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                #expect(try await one.tokenctl("logout", "work").status == 0)
+                try await scene.etcd("term", "n1")
+                try await one.end()
+                try await one.start()
+                // It knows that nobody is logged in.
+                #expect(try await one.tokenctl("get", "work").status == 4)
+                try await scene.logIn(at: one)
+                try await scene.etcd("up", "n1")
+                let next = try #require(try await scene.commonToken(), "\(one.log)")
+                #expect(next != token)
+                #expect(try await scene.token(of: other) == next)
+            }
+        }
+
+        @Test func `an etcd that is put back undoes no logout`() async throws {
+            try await FleetScene.whileRunning { scene in
+                try await scene.logIn(at: scene.keepers[0])
+                _ = try #require(try await scene.commonToken())
+                try await scene.etcd("snapshot", scene.work.path("snapshot"))
+                #expect(try await scene.keepers[0].tokenctl("logout", "work").status == 0)
+                let isOut = try await Polling.until {
+                    try await scene.keepers[1].tokenctl("get", "work").status == 4
+                }
+                #expect(isOut)
+                for host in scene.hosts { try await host.end() }
+                try await scene.etcd("restore", scene.work.path("snapshot"))
+                for host in scene.hosts { try await host.start() }
+                let isPutRight = try await Polling.until {
+                    try await scene.record(at: scene.keepers[1])?["state"]?.string == "logged_out"
+                }
+                #expect(isPutRight)
+                for host in scene.hosts { #expect(try await host.tokenctl("get", "work").status == 4) }
+            }
+        }
+
+        @Test func `a reader that becomes a keeper takes over the refresh token`() async throws {
+            try await FleetScene.whileRunning(keepers: 1, readers: 1) { scene in
+                let (keeper, host) = (scene.keepers[0], scene.readers[0])
+                try await scene.logIn(at: keeper)
+                let token = try #require(try await scene.commonToken())
+                let text = try #require(File.text(host.configurationPath))
+                try await host.end()
+                let role = text.replacing("role = \"reader\"", with: "role = \"keeper\"")
+                try host.configure(role.replacing("key.reader", with: "key"))
+                try await host.start()
+                let isDone = try await Polling.until {
+                    try await host.tokenctl("refresh", "work").status == 0
+                }
+                #expect(isDone)
+                #expect(try await scene.commonToken(besides: token) != nil)
+            }
+        }
+
+        @Test func `access tokens that readers do not find are written again`() async throws {
+            try await FleetScene.whileRunning(keepers: 1, readers: 1) { scene in
+                try await scene.logIn(at: scene.keepers[0])
+                let token = try #require(try await scene.commonToken())
+                let keys = try await scene.etcd("ctl", "get", "--prefix", "/tokenagent/", "--keys-only")
+                let access = try #require(keys.split(separator: "\n").first { $0.hasSuffix("/at") })
+                for damage in [["del", String(access)], ["put", String(access), "garbage"]] {
+                    try await scene.etcd(["ctl"] + damage)
+                    let isWhole = try await Polling.until {
+                        try await scene.record(at: scene.readers[0])?["state"]?.string == "live"
+                    }
+                    #expect(isWhole, "\(damage)")
+                    #expect(try await scene.token(of: scene.readers[0]) == token)
+                }
+                #expect(scene.refreshes == 0)
+            }
+        }
     }
 }

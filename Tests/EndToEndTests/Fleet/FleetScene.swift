@@ -133,7 +133,10 @@ struct FleetScene {
 
     /// Has the script do something to etcd.
     @discardableResult
-    func etcd(_ words: String...) async throws -> String {
+    func etcd(_ words: String...) async throws -> String { try await etcd(words) }
+
+    @discardableResult
+    func etcd(_ words: [String]) async throws -> String {
         let result = try await Self.etcd.run([work.path] + words)
         try #require(result.status == 0, "\(result.standardError)")
         return result.standardOutput

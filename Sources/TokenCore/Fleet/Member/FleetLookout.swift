@@ -12,6 +12,8 @@ struct FleetLookout: Equatable, Sendable {
     private var failures = 0
     /// Transactions in a row that etcd has not carried out, whether it could be read between them or not.
     private var refusedWrites = 0
+    /// What etcd did not carry out since the host was last at rest, although a look had shown that it could.
+    private var declined: FleetErrand?
     /// When it looks again although nothing says that anything has changed.
     private(set) var wakeTime: Instant?
 
@@ -43,6 +45,14 @@ struct FleetLookout: Equatable, Sendable {
         wakeTime = nil
     }
 
+    /// etcd did not carry `errand` out.
+    ///
+    /// - Returns: whether it did not before, and nothing has come in between.
+    mutating func isDeclinedAgain(_ errand: FleetErrand) -> Bool {
+        defer { declined = errand }
+        return declined == errand
+    }
+
     /// etcd has answered a transaction.
     mutating func succeed() {
         failures = 0
@@ -59,6 +69,7 @@ struct FleetLookout: Equatable, Sendable {
     /// There is nothing to do, until `time` at most.
     mutating func rest(until time: Instant? = nil) {
         isUnsettled = false
+        declined = nil
         wakeTime = time
     }
 

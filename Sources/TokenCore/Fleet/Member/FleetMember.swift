@@ -11,7 +11,7 @@
 package struct FleetMember: Equatable, Sendable {
     /// What outlives the process.
     package private(set) var memory: FleetMemory
-    let timing: FleetTiming
+    package let timing: FleetTiming
     let role: FleetRole
     private(set) var step = FleetStep.idle
     private(set) var wish: FleetWish?
@@ -110,6 +110,14 @@ package struct FleetMember: Equatable, Sendable {
         outsealed = record
         lookout.ask()
         return step == .idle ? look(at: now) : []
+    }
+
+    /// The session does not have the tokens of the record that this host knows, and can have them now.
+    package mutating func tokensMissed(at now: Instant) -> [FleetAction] {
+        guard step == .idle, memory.answer == nil, !memory.isNews, let record = memory.record else {
+            return []
+        }
+        return keep(memory, telling: [.adopt(record)], at: now)
     }
 
     /// A person has logged in here.
@@ -394,6 +402,8 @@ package struct FleetMember: Equatable, Sendable {
     /// - Returns: what to do.
     package mutating func transacted(_ isDone: Bool, _ place: FleetPlace, at now: Instant) -> [FleetAction] {
         guard case .transacting(let errand) = step else { return [] }
+        // Its reads do not show what its transactions find: the same would be decided again at once.
+        guard isDone || !lookout.isDeclinedAgain(errand) else { return callFailed(at: now) }
         lookout.succeed()
         if let known = memory.place, !place.contradicts(known) { memory.place = place }
         if isDone, case .reserve = errand { return granted(place, at: now) }

@@ -40,6 +40,28 @@ package struct FleetView: Equatable, Sendable {
     /// etcd was put back to a snapshot or emptied, and a refresh may have been lost with what came after it.
     package var mayHaveLostRefresh: Bool { presentIntent?.attempt == .lost }
 
+    /// Whether somebody has logged out of the login that `known` is the record of.
+    package func isOver(_ known: FleetHeader?) -> Bool {
+        guard let known, known.isLive, record?.status == .out else { return false }
+        return FleetStanding(of: record, to: known) == .newer
+    }
+
+    /// Why the host `host` may not send the present refresh token now, without a full stop.
+    package func reasonToWait(at host: UInt64) -> String {
+        if mayHaveLostRefresh {
+            return
+                "etcd was restored or emptied, and the hosts wait in case it has lost a refresh; a login ends that"
+        }
+        guard let intent = presentIntent, !intent.isRefused else {
+            return presentIntent == nil
+                ? "the hosts of the fleet take turns"
+                : "the server refused the refresh token, and is asked once more"
+        }
+        return intent.attempt.host == host
+            ? "the server did not answer this host's last refresh, or not for certain"
+            : "the answer to another host's refresh has not come yet"
+    }
+
     /// The intent to send the present refresh token; `nil`: nobody has sent it, as far as etcd knows.
     var presentIntent: FleetIntent? {
         guard let record, let intent, intent.concerns(record) else { return nil }

@@ -33,6 +33,24 @@ import Testing
         #expect(member.looked(.showing(record), at: now).count == 1)
     }
 
+    @Test func `what etcd declines again, although it shows that it could, is tried later`() {
+        let own = FleetHeader.record(6)
+        var member = FleetMember(.knowing(own), timing: FleetTiming(reuse: .accepted))
+        #expect(member.changed(at: now) == [.look])
+        for answer in [[FleetAction.look], []] {
+            #expect(member.looked(.showing(record, revision: 101), at: now).count == 1)
+            #expect(member.transacted(false, place, at: now) == answer)
+        }
+        #expect(member.wakeTime.map { $0 > now } == true)
+    }
+
+    @Test func `tokens that the host does not have are taken over with the record that it knows`() {
+        var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
+        #expect(member.tokensMissed(at: now).count == 1)
+        #expect(member.kept(at: now) == [.adopt(record), .look])
+        #expect(member.tokensMissed(at: now) == [])
+    }
+
     @Test func `whoever has the lock is waited for, and another record needs nothing`() {
         var member = wanting()
         #expect(member.looked(.showing(record, .attempt(60), lock: 60), at: now) == [])
