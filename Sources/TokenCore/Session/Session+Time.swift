@@ -178,9 +178,10 @@ extension Session {
         return [.notify(event)]
     }
 
-    /// When a record is written again; not while one is reserved for an answer.
+    /// When a record is written again; not while one is reserved for an answer, which no reader waits for.
     private var recommitTime: Instant? {
-        currentAttempt == nil && !isAdopting ? storage.retryAt : nil
+        let isReserved = currentAttempt != nil && login?.renewal != .byKeepers
+        return isReserved || isAdopting ? nil : storage.retryAt
     }
 
     private mutating func recommitIfDue(at moment: Moment) -> [Effect] {

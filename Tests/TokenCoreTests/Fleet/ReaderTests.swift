@@ -89,6 +89,18 @@ import Testing
         #expect(refused.count == 1 && script.session.attemptInFlight == nil)
     }
 
+    @Test func `a refusal is written down while the keepers are asked`() throws {
+        var script = script()
+        let secret = try #require(script.session.primaryToken?.secret)
+        let (_, effects) = script.refuse(secret)
+        _ = try begin(&script, effects)
+        #expect(script.session.wakeTime == script.moment.now)
+        let written = script.tick().compactMap { effect in
+            if case .commit(_, let snapshot) = effect { snapshot.tokens[.primary]?.isRefused } else { nil }
+        }
+        #expect(written == [true])
+    }
+
     @Test func `one that the keepers had is served to its end, and not asked for again`() throws {
         var script = script()
         var record = script.record(renewal: .byKeepers)
