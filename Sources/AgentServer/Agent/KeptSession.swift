@@ -28,6 +28,8 @@ final class KeptSession {
     /// anew.
     func leaves(under settings: SessionSettings?) -> Bool {
         guard let settings, settings.fleetBinding == self.settings.fleetBinding else { return true }
+        // When another host's refresh may be taken over is laid down as it joins its fleet.
+        guard !settings.policy.isShared || settings.reuse == self.settings.reuse else { return true }
         // What needs no login is fetched anew.
         guard !self.settings.policy.startsByItself, !settings.policy.isShared else { return false }
         return settings.fingerprint != self.settings.fingerprint

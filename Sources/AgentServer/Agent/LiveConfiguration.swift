@@ -149,10 +149,9 @@ final class LiveConfiguration {
         }
         logger.notice("configuration reloaded", metadata: changes.metadata)
         tell(changes.restarts)
-        await agent.fleet.untilAnswered(in: agent) { [self] name in
-            agent.sessions[name]?.leaves(under: current.sessions[name]) == true
-        }
-        await agent.changeSessions(from: old)
+        let leaving = agent.sessions.filter { $0.value.leaves(under: current.sessions[$0.key]) }
+        await agent.fleet.untilPaid(Set(leaving.keys), in: agent)
+        await agent.changeSessions()
         // Only now, so that nobody meets the old sessions under new rules.
         let closedOff = await files.adopt(current.files, in: agent)
         tell(closedOff)

@@ -9,8 +9,6 @@ import TokenCore
 final class FleetDesk {
     /// How long what cannot be done waits until it is tried again.
     static let pause = TimeAmount.seconds(10)
-    /// A request takes 20 seconds at most.
-    private static let longestExchange = TimeAmount.seconds(30)
     /// Over which hosts come back to an etcd that was away.
     private static let spread = Duration.seconds(2)
 
@@ -26,15 +24,15 @@ final class FleetDesk {
     /// Rooms for answers that the fleet has been asked for.
     private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
     private let store = SharedStore()
-    /// Those who wait for answers that are on their way.
-    private let answers: LoopWaiters
+    /// Sessions that are about to leave.
+    private let leavers: FleetLeavers
     let announcements: HostAnnouncements
 
     init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
         self.port = port
         self.eventLoop = eventLoop
         self.alarm = alarm
-        answers = LoopWaiters(eventLoop: eventLoop)
+        leavers = FleetLeavers(eventLoop: eventLoop)
         announcements = HostAnnouncements(port, eventLoop: eventLoop)
     }
 
@@ -124,6 +122,8 @@ final class FleetDesk {
 
     private func noteAway(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
         guard store.noteAway(trouble) else { return }
+        // What it would have to take has to wait.
+        leavers.look()
         agent.ports.logger.warning("fleet: etcd is away", metadata: ["error": "\(trouble.sentence)"])
         agent.publish(.fleetAway)
     }
@@ -140,14 +140,26 @@ final class FleetDesk {
         }
     }
 
-    /// Waits until none of the sessions that `isMeant` names is in the middle of a refresh: its answer is the fleet's, and
-    /// nobody else takes it there.
-    func untilAnswered(in agent: isolated SessionAgent, _ isMeant: (SessionName) -> Bool) async {
-        let end = NIODeadline.now() + FleetDesk.longestExchange
-        while NIODeadline.now() < end, sessions.contains(where: { $0.value.isExchanging && isMeant($0.key) })
-        {
-            await answers.wait(atMost: end - .now())
-        }
+    /// Waits until etcd has what this host alone has of these sessions, as far as that can be had now, and lets none of
+    /// them send anything more meanwhile: they are about to leave.
+    func untilPaid(_ names: Set<SessionName>, in agent: isolated SessionAgent) async {
+        await leavers.wait(for: names) { [self] in isPaying($0) }
+    }
+
+    private func isPaying(_ name: SessionName) -> Bool {
+        guard let session = sessions[name] else { return false }
+        return session.isExchanging || session.debt != nil && store.trouble == nil && session.trouble == nil
+    }
+
+    /// What this host cannot give up of a session.
+    func debt(of name: SessionName) -> RequestFailure? {
+        guard let session = sessions[name], let debt = session.debt else { return nil }
+        return RequestFailure(debt, session.trouble ?? store.trouble, of: name)
+    }
+
+    /// Goes on with a session that has not left after all.
+    func stay(_ name: SessionName, in agent: isolated SessionAgent) {
+        if let reservation = reservations[name] { ask(reservation, in: agent) }
     }
 
     /// A session is not configured any more.
@@ -162,7 +174,7 @@ final class FleetDesk {
     private func remove(_ name: SessionName) -> Bool {
         let (session, waiting) = (sessions.removeValue(forKey: name), joining.removeValue(forKey: name))
         alarm.plan(name, at: nil)
-        answers.resumeAll()
+        leavers.look()
         return session != nil || waiting != nil
     }
 
@@ -175,7 +187,7 @@ final class FleetDesk {
         left = []
         reservations = [:]
         alarm.planNothing()
-        answers.resumeAll()
+        leavers.look()
     }
 
     /// Logged out at this host alone: the others go on, and this one takes no part until somebody logs in here.
@@ -194,7 +206,11 @@ final class FleetDesk {
         if status.state == .loggedOut, let blank = blank(of: status.name) {
             (status.reason, status.message, status.remedy) = (nil, blank.sentence, blank.remedy)
         } else if let session = sessions[status.name], session.hasNews, let trouble = session.trouble {
-            let message = "the other hosts do not have this login yet: \(trouble.sentence)"
+            let what = session.debt == .logout ? "are still logged in" : "do not have this login yet"
+            status.remarks.append(GrantRemark(.notShared, "the other hosts \(what): \(trouble.advice)"))
+        } else if let session = sessions[status.name], session.isWithholding {
+            let message =
+                "this host has tokens that the others lack, and a reader cannot give them: make it a keeper again"
             status.remarks.append(GrantRemark(.notShared, message))
         }
         return status
@@ -214,7 +230,7 @@ final class FleetDesk {
     func changed(_ session: SharedSession) {
         guard sessions[session.name] === session else { return }
         alarm.plan(session.name, at: session.member.wakeTime)
-        if !session.isExchanging { answers.resumeAll() }
+        if !isPaying(session.name) { leavers.look() }
     }
 
     /// Wakes the members that are due.
@@ -270,8 +286,6 @@ extension FleetDesk {
             return trouble.map { .troubled($0) } ?? .awaited
         }
         guard let session = sessions[name], session.isUnseen else { return nil }
-            // Else the next start would find the logout there.
-            agent.storeThread.run { try? $0.forget(name) }
         return (session.trouble ?? trouble).map { .troubled($0) } ?? .awaited
     }
 
@@ -308,6 +322,8 @@ extension FleetDesk {
         for name in left.intersection(names(name)) {
             guard let kept = agent.sessions[name] else { continue }
             left.remove(name)
+            // Else the next start would find the logout there.
+            agent.storeThread.run { try? $0.forget(name) }
             join(name, kept.settings, nil)
             agent.apply(name) { session, _ in session.rejoined() }
         }
@@ -329,6 +345,7 @@ extension FleetDesk {
             return agent.refreshes.held(number, for: name, in: agent)
         }
         reservations[name] = reservation
+        guard !leavers.contains(name) else { return agent.refreshes.held(number, for: name, in: agent) }
         // Let in again after another host has given up.
         guard session.attempt?.number == number, session.attempt?.fence != nil else {
             return session.reserve(number, in: agent)
@@ -385,16 +402,6 @@ extension FleetDesk {
     }
 }
 
-    /// Has the tokens of a session go from the disk, and what this host knows of the fleet stay: a later login is to win
-    /// over the logout, and an etcd that is put back must not undo it.
-    ///
-    /// - Returns: whether there is such a place; else the record is of no use.
-    func keepsPlace(of name: SessionName, in agent: isolated SessionAgent) -> Bool {
-        guard let session = sessions[name], session.member.memory.record != nil else { return false }
-        session.sayFarewell(in: agent)
-        return true
-    }
-
 // MARK: Records
 
 extension FleetDesk {
@@ -428,6 +435,16 @@ extension FleetDesk {
 
     func holdsBack(_ revocation: Effect, of name: SessionName) -> Bool {
         sessions[name]?.holdsBack(revocation) ?? false
+    }
+
+    /// Has the tokens of a session go from the disk, and what this host knows of the fleet stay: a later login is to win
+    /// over the logout, and an etcd that is put back must not undo it.
+    ///
+    /// - Returns: whether there is such a place; else the record is of no use.
+    func keepsPlace(of name: SessionName, in agent: isolated SessionAgent) -> Bool {
+        guard let session = sessions[name], session.member.memory.record != nil else { return false }
+        session.sayFarewell(in: agent)
+        return true
     }
 }
 

@@ -51,17 +51,30 @@ struct FleetRequests {
             agent.fleet.rejoin(name, in: agent)
             await agent.fleet.untilOpened()
             return []
-        case .leave(let name): return await leave(name, in: agent)
+        case .leave(let name): return try await leave(name, in: agent)
         case .repair(let name): return try await repair(name, in: agent)
         case .remove(let host): return try await remove(host, in: agent)
         }
     }
 
-    private func leave(_ name: SessionName?, in agent: isolated SessionAgent) async -> [String] {
-        for session in agent.fleet.names(name) {
+    /// Leaves one session or all, but for those of which this host alone has something.
+    private func leave(
+        _ name: SessionName?,
+        in agent: isolated SessionAgent
+    ) async throws(RequestFailure) -> [String] {
+        let names = agent.fleet.names(name)
+        await agent.fleet.untilPaid(names, in: agent)
+        var debts: [RequestFailure] = []
+        for session in names.sorted() {
+            if let debt = agent.fleet.debt(of: session) {
+                debts.append(debt)
+                agent.fleet.stay(session, in: agent)
+                continue
+            }
             agent.fleet.leave(session, in: agent)
             agent.apply(session) { session, moment in session.logoutRequested(local: true, at: moment) }
         }
+        if let debt = debts.first { throw debt }
         guard name == nil, let sharing = agent.fleet.sharing, let port = agent.ports.fleet else { return [] }
         try? await sharing.withdraw(host: port.host)
         return []

@@ -65,7 +65,17 @@ final class SharedSession {
     /// A login or logout of this host that etcd does not have yet.
     var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
 
-    /// Nobody at this host knows yet whether somebody has logged in.
+    /// What this host alone has, and the others cannot do without; `nil`: nothing.
+    var debt: FleetDebt? {
+        if member.memory.isNews, member.memory.record?.status == .out { return .logout }
+        if let answer = member.memory.answer, answer.placedIn == nil { return .answer }
+        return isExchanging ? .answer : nil
+    }
+
+    /// It has the answer to a refresh that it made as a keeper, and a reader writes nothing.
+    var isWithholding: Bool { debt == .answer && sharing.role == .reader }
+
+    /// Nobody here knows yet whether somebody has logged in.
     var isUnseen: Bool { member.memory.record == nil && (record.sight == nil || !member.isAtRest) }
 
     /// A name for an attempt, never used before.
@@ -101,10 +111,7 @@ final class SharedSession {
             return
         }
         self.attempt = nil
-        guard attempt.fence != nil else {
-            member.refreshWithdrawn()
-            return
-        }
+        guard attempt.fence != nil else { return member.refreshWithdrawn() }
         apply(in: agent) { member, now in member.answered(.untouched, jitter: agent.ports.chance(), at: now) }
     }
 
@@ -121,7 +128,6 @@ final class SharedSession {
     func answered(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) -> Addressee {
         guard let attempt, let fence = attempt.fence else { return .session }
         guard case .failed(let failure) = outcome else {
-            // Be it that only the refresh token is of use.
             self.attempt?.hasTokens = true
             return .session
         }
@@ -131,7 +137,8 @@ final class SharedSession {
         let isRefusal = if case .refused = answer { true } else { false }
         if isRefusal {
             self.attempt?.refusal = failure
-            forgetRecording(in: agent)
+            // One refusal is not to be found twice, after a crash, and believed for the second.
+            agent.refreshes.release(name, answered: true)
         } else {
             self.attempt = nil
         }
@@ -141,11 +148,6 @@ final class SharedSession {
             session.attemptPostponed(attempt.number, until: moment.now, because: failure, at: moment)
         }
         return .nobody
-    }
-
-    /// One refusal is not to be found twice, after a crash, and believed for the second.
-    private func forgetRecording(in agent: isolated SessionAgent) {
-        agent.refreshes.release(name, answered: true)
     }
 
     /// The session had no use for the tokens of an answer: it was logged out or in meanwhile.
@@ -262,9 +264,9 @@ final class SharedSession {
     private func see(_ sight: FleetSight, in agent: isolated SessionAgent) throws(FleetTrouble) {
         try record.look(sight, in: agent)
         trouble = nil
+        if attempt?.fence != nil, sight.view.isOver(member.memory.record) { noteLogout(in: agent) }
         // Whatever took the record away may have taken this host out of the list too.
         if sight.view.record == nil, member.memory.record != nil {
-        if attempt?.fence != nil, sight.view.isOver(member.memory.record) { noteLogout(in: agent) }
             agent.fleet.announcements.announce(in: agent)
         }
     }
@@ -392,7 +394,14 @@ final class SharedSession {
                 agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
             }
             waiting = []
+            if owesFarewell { sayFarewell(in: agent) }
         }
+    }
+
+    /// The session has nothing to tell any server any more: its tokens go, and what this host knows of the fleet stays.
+    func sayFarewell(in agent: isolated SessionAgent) {
+        owesFarewell = isKeeping
+        if !isKeeping { record.writeBlank(member.memory, in: agent) }
     }
 
     /// Tells the session that its new record is as safe as it can be made.
@@ -402,18 +411,9 @@ final class SharedSession {
     }
 
     /// A write of the session that concerns this host alone, while a record of the fleet is being written.
-    func wait(_ commit: CommitNumber) {
-        waiting.append(commit)
-            if owesFarewell { sayFarewell(in: agent) }
-    }
+    func wait(_ commit: CommitNumber) { waiting.append(commit) }
 
     private func adopt(_ header: FleetHeader, in agent: isolated SessionAgent) {
-    /// The session has nothing to tell any server any more: its tokens go, and what this host knows of the fleet stays.
-    func sayFarewell(in agent: isolated SessionAgent) {
-        owesFarewell = isKeeping
-        if !isKeeping { record.writeBlank(member.memory, in: agent) }
-    }
-
         let ended = attempt
         attempt = nil
         let snapshot = record.take(header, in: agent)
@@ -435,7 +435,8 @@ final class SharedSession {
         guard let ended = attempt else { return }
         attempt = nil
         guard let refusal = ended.refusal else {
-            let answer = ReservationAnswer.notBefore(time, absence)
+            let reason = record.sight?.view.reasonToWait(at: host) ?? "nobody has looked at etcd yet"
+            let answer = ReservationAnswer.notBefore(time, reason)
             return agent.refreshes.refused(ended.number, answer, for: name, in: agent)
         }
         agent.apply(name) { session, moment in
@@ -444,17 +445,10 @@ final class SharedSession {
         agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent)
     }
 
-    /// What is said of the answer that is missing.
-    private var absence: String {
-        record.sight?.view.mayHaveLostRefresh == true
-            ? "etcd was restored or emptied, and the hosts wait in case it has lost a refresh; a login ends that"
-            : "the answer to another host's refresh has not come yet"
-    }
-
     private func refuse(_ failure: StorageFailure, in agent: isolated SessionAgent) {
         guard let ended = attempt else { return }
         attempt = nil
-        let failure = trouble.map { StorageFailure(message: $0.sentence) } ?? failure
+        let failure = trouble.map { StorageFailure(message: $0.advice) } ?? failure
         agent.refreshes.refused(ended.number, .unreachable(failure), for: name, in: agent)
     }
 

@@ -33,19 +33,61 @@ final class Logouts {
         }
         // A reader of a fleet has nothing that the server could revoke, and ends no login of others.
         let local = try body.value(\.local) ?? false || isReader
-        if !local, var failure = agent.fleet.deafness(to: name) {
-            logOut(of: name, local: true, by: connection, in: agent)
-            failure.message = "This host alone has logged out. \(failure.message)"
+        if !local { try admitForAll(name, by: connection, in: agent) }
+        let unregisters = try body.value(\.unregister) ?? false
+        connection.awaited = .logout(name)
+        connections[name, default: []].append(connection)
+        guard local, agent.fleet.debt(of: name) != nil else {
+            return begin(kept, local: local, unregisters: unregisters, by: connection, in: agent)
+        }
+        Task {
+            await agent.fleet.untilPaid([name], in: agent)
+            guard let kept = agent.sessions[name] else { return refuseAll(.unknown(name), of: name) }
+            if let debt = agent.fleet.debt(of: name) {
+                refuseAll(debt, of: name)
+                return agent.fleet.stay(name, in: agent)
+            }
+            begin(kept, local: local, unregisters: unregisters, by: connection, in: agent)
+        }
+    }
+
+    /// Refuses to log out all hosts of a fleet where this one cannot.
+    private func admitForAll(
+        _ name: SessionName,
+        by connection: Connection,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
+        guard !agent.fleet.hasLeft(name) else {
+            throw RequestFailure(
+                code: .misconfigured,
+                message: "This host has left \(name), and logs nobody else out.",
+                session: name,
+                remedy: "tokenctl logout \(name) at another host, or tokenctl fleet join \(name) first"
+            )
+        }
+        if var failure = agent.fleet.deafness(to: name) {
+            if agent.fleet.debt(of: name) == nil {
+                logOut(of: name, local: true, by: connection, in: agent)
+                failure.message = "This host alone has logged out. \(failure.message)"
+            }
             throw failure
         }
-        if !local, let blank = agent.fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
-        if try body.value(\.unregister) ?? false {
+        if let blank = agent.fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
+    }
+
+    private func begin(
+        _ kept: KeptSession,
+        local: Bool,
+        unregisters: Bool,
+        by connection: Connection,
+        in agent: isolated SessionAgent
+    ) {
+        let name = kept.session.name
+        if unregisters {
             var server = local ? nil : kept.session.presentLogin?.server
             if let found = server, isShared(found, by: name, in: agent) { server = nil }
             leaving.updateValue(server, forKey: name)
         }
-        connection.awaited = .logout(name)
-        connections[name, default: []].append(connection)
         logOut(of: name, local: local, by: connection, in: agent)
     }
 
@@ -122,7 +164,8 @@ final class Logouts {
 
     /// Tells whoever waits that the other hosts and the server hear of the logout later, because of `trouble`.
     func answerDelayed(_ trouble: FleetTrouble, of name: SessionName) {
-        tell(.notYetRevoked(message: trouble.sentence), of: name)
+        let message = "etcd does not have the logout, and the other hosts go on: \(trouble.advice)"
+        tell(.notYetRevoked(message: message), of: name)
     }
 
     private func tell(_ result: LogoutResult, of name: SessionName) {

@@ -29,6 +29,9 @@ package struct FleetTrouble: Error, Hashable, Sendable {
         self.remedy = remedy
     }
 
+    /// The sentence with what helps, without a full stop.
+    package var advice: String { remedy.map { "\(sentence); \($0)" } ?? sentence }
+
     /// The fleet's login of `session` is of another client or server than this host's settings name.
     package init(_ session: SessionName, differsIn keys: [String]) {
         self.init(

@@ -111,7 +111,7 @@ struct LogoutCommand: ParsableCommand {
                 .temporarilyUnavailable,
                 "\(session): logged out here; the server did not revoke the tokens yet\(reason)",
                 session: session,
-                remedy: "nothing to do, the agent asks the server again"
+                remedy: "the agent tries again by itself"
             )
         case .refused:
             return AgentError(

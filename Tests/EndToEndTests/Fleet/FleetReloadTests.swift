@@ -72,6 +72,8 @@ extension EndToEnd {
                 scene.issuer.release()
                 #expect(try await reload.status == 0)
                 _ = try await refresh
+                // Also if it is never put back.
+                #expect(try await scene.commonToken(of: [one], besides: token) != nil, "\(other.log)")
                 try await Self.change(other, "[session.rest]", to: "[session.work]", withRestart: false)
                 let next = try #require(try await scene.commonToken(besides: token), "\(other.log)")
                 // The answer was taken, so that the next refresh is not of the old token.
@@ -79,6 +81,34 @@ extension EndToEnd {
                 #expect(try await scene.commonToken(besides: next) != nil)
                 let sent = scene.issuer.requests(to: "/token").compactMap { $0.form["refresh_token"] }
                 #expect(Set(sent).count == sent.count)
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func `the answer to a refresh is that of the client that sent it`(isPutBack: Bool) async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                scene.issuer.forgetRequests()
+                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
+                async let refresh = other.tokenctl("refresh", "work")
+                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                let text = try #require(File.text(other.configurationPath))
+                try other.configure(text.replacing("client_id = \"", with: "client_id = \"not-"))
+                async let reload = other.tokenctl("reload")
+                let isRead = try await Polling.until { other.log.contains("configuration reloaded") }
+                #expect(isRead)
+                if isPutBack { try other.configure(text) }
+                async let second = other.tokenctl("reload")
+                scene.issuer.release()
+                #expect(try await reload.status == 0)
+                #expect(try await second.status == 0)
+                _ = try await refresh
+                let hosts = isPutBack ? [one, other] : [one]
+                #expect(try await scene.commonToken(of: hosts, besides: token) != nil, "\(other.log)")
+                #expect(try await one.tokenctl("refresh", "work").status == 0)
+                #expect(scene.issuer.requests(to: "/revoke").isEmpty)
             }
         }
 
@@ -93,6 +123,9 @@ extension EndToEnd {
                 #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
                 #expect(try await one.tokenctl("logout", "work").status == 0)
                 let before = Set(revoked(scene))
+                // Not only when the answer has come.
+                let isOut = try await Polling.until { try await other.tokenctl("get", "work").status == 4 }
+                #expect(isOut)
                 scene.issuer.release()
                 _ = try await refresh
                 #expect(

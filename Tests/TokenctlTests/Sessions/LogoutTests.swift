@@ -35,7 +35,7 @@ import Text
         #expect(
             result.standardError == """
                 tokenctl: work: logged out here; the server did not revoke the tokens yet: No answer; \
-                nothing to do, the agent asks the server again
+                the agent tries again by itself
 
                 """
         )
@@ -55,7 +55,7 @@ import Text
                 "refused", 2, "",
                 "the server refused to revoke the tokens: why; end the session in your account"
             ),
-            ("retrying", 5, "", "did not revoke the tokens yet: why; nothing to do"),
+            ("retrying", 5, "", "did not revoke the tokens yet: why; the agent tries again"),
         ] as [(String, Int32, String, String)]
     )
     func `what came of it is said truthfully`(

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+import NIOCore
+import TokenCore
+
+/// Sessions that are about to leave their fleet, once nobody needs this host for them.
+///
+/// Confined to the agent's event loop.
+final class FleetLeavers {
+    /// A request takes 20 seconds at most.
+    private static let longestWait = TimeAmount.seconds(30)
+
+    private let waiters: LoopWaiters
+    private var names: [SessionName: Int] = [:]
+
+    init(eventLoop: any EventLoop) {
+        waiters = LoopWaiters(eventLoop: eventLoop)
+    }
+
+    /// Nothing more is sent for it.
+    func contains(_ name: SessionName) -> Bool { names[name] != nil }
+
+    /// Waits until none of these sessions `isNeeded`; ``look()`` has them asked again.
+    func wait(
+        for names: Set<SessionName>,
+        while isNeeded: (SessionName) -> Bool,
+        isolation: isolated (any Actor)? = #isolation
+    ) async {
+        let end = NIODeadline.now() + FleetLeavers.longestWait
+        for name in names { self.names[name, default: 0] += 1 }
+        while NIODeadline.now() < end, names.contains(where: isNeeded) {
+            await waiters.wait(atMost: end - .now())
+        }
+        for name in names {
+            let others = (self.names[name] ?? 1) - 1
+            self.names[name] = others == 0 ? nil : others
+        }
+    }
+
+    /// Something has changed that somebody may wait for.
+    func look() { waiters.resumeAll() }
+}

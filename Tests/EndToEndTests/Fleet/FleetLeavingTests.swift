@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// A host that gives a session up, by command or by its configuration.
+    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetLeavingTests {
+        @Test(arguments: [["logout", "work", "--local"], ["fleet", "leave", "work"]])
+        func `a host that leaves during its refresh leaves the answer to the others`(
+            command: [String]
+        ) async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                scene.issuer.forgetRequests()
+                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
+                async let refresh = other.tokenctl("refresh", "work")
+                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                async let left = other.tokenctl(command)
+                scene.issuer.release()
+                #expect(try await left.status == 0)
+                _ = try await refresh
+                #expect(try await scene.commonToken(of: [one], besides: token) != nil, "\(one.log)")
+                #expect(try await other.tokenctl("get", "work").status == 4)
+                #expect(try await one.tokenctl("refresh", "work").status == 0)
+                #expect(scene.issuer.requests(to: "/revoke").isEmpty)
+            }
+        }
+
+        @Test func `what this host alone has keeps it from leaving`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                scene.issuer.forgetRequests()
+                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
+                async let refresh = other.tokenctl("refresh", "work")
+                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                try await scene.etcd("kill", "n1")
+                scene.issuer.release()
+                _ = try await refresh
+                let refused = try await other.tokenctl("logout", "work", "--local")
+                #expect(refused.status == 5, "\(refused)")
+                #expect(refused.standardError.contains("the newest tokens of work"), "\(refused)")
+                try await scene.etcd("up", "n1")
+                let next = try #require(try await scene.commonToken(besides: token), "\(other.log)")
+                #expect(try await other.tokenctl("logout", "work", "--local").status == 0)
+                #expect(try await scene.token(of: one) == next)
+            }
+        }
+
+        @Test func `a logout that etcd does not have yet is not forgotten`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                _ = try #require(try await scene.commonToken())
+                try await scene.etcd("kill", "n1")
+                #expect(try await other.tokenctl("logout", "work").status == 5)
+                let status = try await other.tokenctl("status", "work").standardOutput
+                #expect(status.contains("the other hosts are still logged in"), "\(status)")
+                let refused = try await other.tokenctl("logout", "work", "--local")
+                #expect(refused.status == 5, "\(refused)")
+                #expect(refused.standardError.contains("the logout of work"), "\(refused)")
+                try await scene.etcd("up", "n1")
+                let isOut = try await Polling.until { try await one.tokenctl("get", "work").status == 4 }
+                #expect(isOut, "\(other.log)")
+            }
+        }
+
+        @Test func `a host that has left logs nobody else out, and does not say so`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                #expect(try await other.tokenctl("fleet", "leave", "work").status == 0)
+                let refused = try await other.tokenctl("logout", "work", "--all-hosts")
+                #expect(refused.status == 2, "\(refused)")
+                #expect(refused.standardError.contains("tokenctl fleet join work"), "\(refused)")
+                #expect(try await other.tokenctl("logout", "work", "--local").status == 0)
+                #expect(try await scene.token(of: one) == token)
+            }
+        }
+
+        @Test func `leaving lasts whatever the table says meanwhile, and joining over a restart`()
+            async throws
+        {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                #expect(try await other.tokenctl("fleet", "leave", "work").status == 0)
+                let text = try #require(File.text(other.configurationPath))
+                try other.configure(text.replacing("fleet = true", with: ""))
+                #expect(try await other.tokenctl("reload").status == 0)
+                try other.configure(text)
+                #expect(try await other.tokenctl("reload").status == 0)
+                #expect(try await other.tokenctl("get", "work").status == 4)
+                try await scene.etcd("term", "n1")
+                _ = try await other.tokenctl("fleet", "join", "work")
+                try await other.end()
+                try await other.start()
+                try await scene.etcd("up", "n1")
+                #expect(try await scene.commonToken() == token)
+            }
+        }
+    }
+}
