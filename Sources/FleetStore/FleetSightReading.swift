@@ -103,7 +103,11 @@ struct FleetSightReading {
 
 extension FleetTrouble {
     init(unreadable what: String, of session: SessionName, _ fault: FleetFault) {
-        self.init(.unreadable, "the \(what) of \(session) in etcd \(fault.sentence)")
+        self.init(
+            .unreadable,
+            "the \(what) of \(session) in etcd \(fault.sentence)",
+            remedy: fault.isDamage ? "tokenctl fleet repair \(session) at a host with role = \"keeper\"" : nil
+        )
     }
 }
 

@@ -37,6 +37,14 @@ package enum FleetFault: Error, Equatable, Sendable {
         }
     }
 
+    /// What is there is of no use to any host.
+    package var isDamage: Bool {
+        switch self {
+        case .truncated, .tooLong, .notAValue, .forged, .malformed: true
+        case .futureVersion, .unknownKey, .retiredKey, .closedToReaders, .locked: false
+        }
+    }
+
     init(_ fault: RecordFault) {
         self =
             if case .malformed(let reason) = fault {

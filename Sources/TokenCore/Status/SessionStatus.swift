@@ -88,11 +88,8 @@ extension Session {
 
     /// Why the next refresh waits.
     private var hindrance: RefreshFailure? {
-        switch state {
-        case .suspended(_, let suspension): suspension.failure
-        case .retrying(_, let setback): setback.latest
-        case .ready, .refreshing, .probing, .loggedOut, .reauthenticating: nil
-        }
+        if case .retrying(_, let setback) = state { return setback.latest }
+        return if case .suspended(_, let suspension) = state { suspension.failure } else { nil }
     }
 
     private var shownState: SessionStatus.State {
