@@ -131,7 +131,7 @@ struct FleetRequests {
             if let trouble = survey.trouble { throw trouble }
             let hosts = survey.hosts
             let named = hosts.filter {
-                host.bytewise == $0.label.bytewise || host.bytewise == $0.number.bytewise
+                host.bytewise == $0.label.bytewise || UInt64(host, radix: 16) == $0.id
             }
             guard let found = named.first, named.count == 1 else {
                 let message =
@@ -196,7 +196,7 @@ struct FleetRequests {
         func label(_ attempt: AttemptID) -> String {
             // Stands for those that a restored snapshot may have lost.
             guard attempt != .lost else { return "unknown" }
-            return survey.hosts.first { $0.id == attempt.host }?.label ?? String(attempt.host, radix: 16)
+            return survey.hosts.first { $0.id == attempt.host }?.label ?? attempt.host.hexadecimal
         }
         let own = agent.fleet.record(of: name)
         // Of another refresh it would tell another time.
@@ -264,7 +264,7 @@ private enum FleetOrder {
 
 extension HostCard {
     /// Its random number, in hexadecimal.
-    fileprivate var number: String { String(id, radix: 16) }
+    fileprivate var number: String { id.hexadecimal }
 
     fileprivate func message(isThis: Bool) -> FleetHostMessage {
         FleetHostMessage {
@@ -318,5 +318,13 @@ extension RequestFailure {
             message: trouble?.sentence ?? "the fleet has not been asked yet",
             remedy: trouble?.remedy
         )
+    }
+}
+
+extension UInt64 {
+    /// All of its sixteen digits, as in the keys of etcd.
+    fileprivate var hexadecimal: String {
+        let digits = String(self, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 }
