@@ -58,6 +58,7 @@ extension FleetStore {
                         member.trouble = FleetTrouble(of: status)
                     } catch {
                         member.trouble = FleetTrouble(error)
+                        member.isRefusing = error.isRefusal
                     }
                     return member
                 }

@@ -304,6 +304,7 @@ extension FleetSurvey.Member {
             $0.endpoint = endpoint
             $0.version = version
             $0.works = version != nil && hasLeader
+            $0.refused = isRefusing ? true : nil
             $0.size = version == nil ? nil : size
             $0.message = trouble?.sentence
             $0.remedy = trouble?.remedy

@@ -187,16 +187,11 @@ final class SharedRecord {
         agent.storeThread.run { [snapshot] in
             $0.commit(name, snapshot)
         } then: {
+            if found.isLent, !isComing { agent.erasure.erase(found.snapshot.secrets) }
             then($0)
         }
     }
 
-    /// What the session is once it has the tokens of `attempt`.
-            if found.isLent, !isComing { agent.erasure.erase(found.snapshot.secrets) }
-    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> Found {
-        if let attempt {
-            // A record that does not open was not taken for one: see look(_:in:).
-            if let found = try? find(attempt, in: agent) { return found }
     /// Makes durable that the session has no tokens any more, with what this host knows of the fleet.
     func writeBlank(_ memory: FleetMemory, in agent: isolated SessionAgent) {
         var snapshot = SessionSnapshot(loggedOutAt: agent.moment)
@@ -204,6 +199,11 @@ final class SharedRecord {
         agent.storeThread.run { [name, snapshot] in _ = $0.commit(name, snapshot) }
     }
 
+    /// What the session is once it has the tokens of `attempt`.
+    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> Found {
+        if let attempt {
+            // A record that does not open was not taken for one: see look(_:in:).
+            if let found = try? find(attempt, in: agent) { return found }
         } else if let pending, pending.attempt == nil {
             return Found(snapshot: pending.snapshot, isLent: false)
         } else if let present = agent.sessions[name]?.session.snapshot(at: agent.moment), present.isLoggedOut

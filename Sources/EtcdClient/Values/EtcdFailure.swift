@@ -39,6 +39,9 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     /// Another member may do better.
     var isOfOneMember: Bool { consequences.isOfOneMember }
 
+    /// The member answers, but it and this host do not let each other in.
+    package var isRefusal: Bool { consequences.isRefusal }
+
     /// What went wrong, in a sentence without a full stop.
     package var sentence: String { consequences.sentence }
 
@@ -46,6 +49,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         var sentence: String
         var isOfOneMember = false
         var mayHaveActed = false
+        var isRefusal = false
 
         /// The call has not come to a member.
         static func unreached(_ reason: String) -> Self {
@@ -71,12 +75,14 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         case .insecure(let distrust):
             Consequences(
                 sentence: "there is no secure connection to etcd: \(distrust.sentence)",
-                isOfOneMember: true
+                isOfOneMember: true,
+                isRefusal: true
             )
         case .noPassword(let text, _): Consequences(sentence: text)
         case .unauthenticated(let text):
-            Consequences(sentence: "etcd does not let the user in: \(text)")
-        case .denied(let text): Consequences(sentence: "etcd does not allow it: \(text)")
+            Consequences(sentence: "etcd does not let the user in: \(text)", isRefusal: true)
+        case .denied(let text):
+            Consequences(sentence: "etcd does not allow it: \(text)", isRefusal: true)
         case .outOfSpace: Consequences(sentence: "etcd has no room left and takes no changes")
         case .compacted(let revision):
             Consequences(sentence: "etcd's history before revision \(revision) is gone")

@@ -23,6 +23,8 @@ package struct FleetSurvey: Equatable, Sendable {
         package var version: String?
         /// Whether it has a leader, without which nothing can be read or written.
         package var hasLeader = false
+        /// Whether it answers, but it and this host do not let each other in.
+        package var isRefusing = false
         /// Bytes of its database.
         package var size: Int64 = 0
         package var trouble: FleetTrouble?

@@ -150,6 +150,8 @@ extension EndToEnd {
             )
             #expect(try await Polling.until { !etcd.requests.isEmpty })
             #expect(etcd.requests.first?.json?["password"]?.string == "secret")
+            let status = try await agent.tokenctl("fleet", "status")
+            #expect(status.standardOutput.contains("http://127.0.0.1:\(etcd.port)  refused"), "\(status)")
             try await agent.end()
         }
 
