@@ -242,7 +242,7 @@ struct AssertionGrantTests {
         let bench = try Bench(Self.profile(.command(["svid"])), commands: ScriptedCommands(status: 3))
         let failure = try #require(try await Self.refresh(bench).failure)
         #expect(failure.kind == .sourceUnavailable)
-        #expect(failure.message == "assertion_command: svid: exit status 3")
+        #expect(failure.message == "assertion_command svid: exit status 3")
         #expect(bench.exchange.sent.isEmpty)
     }
 }
