@@ -34,7 +34,7 @@ struct SharedBlockTests {
             mark: BlockMark("ssh", "far"),
             place: .top,
             lines: ["Host far", "    RemoteForward \(remote) /here", "Match all"],
-            ours: ["RemoteForward * *"],
+            ours: ["RemoteForward /* /*"],
             headers: ["Host *", "Match *"]
         )
     }
@@ -69,6 +69,22 @@ struct SharedBlockTests {
         #expect(try block.isMade())
         #expect(try block.undo())
         #expect(File.text(block.file) == left)
+    }
+
+    @Test func `a person's lines that look like some of ours stay`() throws {
+        let lines = ["helper \"ours\" {", "  args = []", "}"]
+        let block = TextBlock(
+            file: directory.path("file"),
+            mark: BlockMark("terraform"),
+            place: .end,
+            lines: lines,
+            ours: ["helper \"ours\" {", "args = []", "}"],
+            keys: ["helper"]
+        )
+        try share(block, in: "", "host \"h\" {\n}", below: "}")
+        #expect(try block.isMade())
+        #expect(try block.undo())
+        #expect(File.text(block.file) == "host \"h\" {\n}\n")
     }
 
     @Test func `other values replace ours alone`() throws {

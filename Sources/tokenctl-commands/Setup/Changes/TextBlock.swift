@@ -22,7 +22,8 @@ struct TextBlock: SetupChange {
     let mark: BlockMark
     let place: Place
     let lines: [String]
-    /// How the lines of such a block can be told from a person's, whatever the block was made with; headers aside.
+    /// How the lines of such a block can be told from a person's, whatever the block was made with: each once, in their
+    /// order; headers aside.
     let ours: [LinePattern]
     /// What begins a section where brackets do not.
     var headers: [LinePattern] = []
@@ -54,7 +55,10 @@ struct TextBlock: SetupChange {
         let all = TextBlock.lines(of: text)
         let blocks = TextBlock.blocks(in: all, mark.ofAnySession)
         guard blocks.count == 1, blocks[0].mark == mark else { return false }
-        let present = all[blocks[0].inside].filter { !isTheirs($0) }.map(TextBlock.withoutReturn)
+        let theirs = theirs(in: all, blocks[0].inside)
+        let present = blocks[0].inside.filter { !theirs.contains($0) }.map {
+            TextBlock.withoutReturn(all[$0])
+        }
         if case .section(let header, _) = place, present == [header] + lines { return true }
         return present == lines
     }
@@ -220,9 +224,9 @@ struct TextBlock: SetupChange {
 
     /// Which lines stay when the block goes: a person's, with the headers of their sections.
     private func kept(of block: Found, in lines: [String]) -> [Int] {
-        let rest = block.inside.filter { !isOurs(lines[$0]) }
-        let isShared = rest.contains { isTheirs(lines[$0]) } || isContinued(block, in: lines)
-        return isShared ? rest : []
+        let ours = ours(in: lines, block.inside)
+        let isShared = !theirs(in: lines, block.inside).isEmpty || isContinued(block, in: lines)
+        return isShared ? block.inside.filter { !ours.contains($0) } : []
     }
 
     /// Whether a person's lines below the block belong to its last section.
@@ -233,9 +237,17 @@ struct TextBlock: SetupChange {
         return next.map { !isHeader($0) } ?? false
     }
 
-    private func isOurs(_ line: String) -> Bool {
-        let line = TextBlock.trimmed(line)
-        return ours.contains { $0.matches(line) }
+    /// Which lines of a block are ours.
+    private func ours(in lines: [String], _ inside: Range<Int>) -> Set<Int> {
+        var rest = ours[...]
+        var found: Set<Int> = []
+        for index in inside {
+            let line = TextBlock.trimmed(lines[index])
+            guard let next = rest.firstIndex(where: { $0.matches(line) }) else { continue }
+            found.insert(index)
+            rest = rest[(next + 1)...]
+        }
+        return found
     }
 
     private func isHeader(_ line: String) -> Bool {
@@ -243,9 +255,14 @@ struct TextBlock: SetupChange {
         return SectionHeader(line) != nil || headers.contains { $0.matches(text) }
     }
 
-    /// Whether a person wrote the line of a block.
-    private func isTheirs(_ line: String) -> Bool {
-        !TextBlock.trimmed(line).isEmpty && !isOurs(line) && !isHeader(line)
+    /// Which lines of a block a person wrote.
+    private func theirs(in lines: [String], _ inside: Range<Int>) -> Set<Int> {
+        let ours = ours(in: lines, inside)
+        return Set(
+            inside.filter {
+                !ours.contains($0) && !TextBlock.trimmed(lines[$0]).isEmpty && !isHeader(lines[$0])
+            }
+        )
     }
 
     // MARK: Lines

@@ -57,7 +57,7 @@ enum NetworkSetup {
             mark: BlockMark("ssh", host),
             place: .top,
             lines: lines,
-            ours: ["RemoteForward * *"],
+            ours: ["RemoteForward /* /*"],
             headers: ["Host *", "Match *"]
         )
         let check = SetupCheck(
