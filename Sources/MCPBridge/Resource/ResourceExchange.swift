@@ -56,8 +56,25 @@ struct ResourceReply: Sendable {
         return bytes
     }
 
-    /// The beginning of the body, as far as it comes.
+    /// Some servers leave a refusal without its end.
+    private static let patience = Duration.seconds(2)
+
+    /// The beginning of the body, as far as it comes in time.
     func beginning(upTo limit: Int = BridgeLimits.refusal) async -> [UInt8] {
+        let reading = Task { await read(upTo: limit) }
+        let alarm = Task {
+            try? await Task.sleep(for: ResourceReply.patience)
+            reading.cancel()
+        }
+        defer { alarm.cancel() }
+        return await withTaskCancellationHandler {
+            await reading.value
+        } onCancel: {
+            reading.cancel()
+        }
+    }
+
+    private func read(upTo limit: Int) async -> [UInt8] {
         var bytes: [UInt8] = []
         var body = body.makeAsyncIterator()
         while bytes.count < limit, let piece = try? await body.next() { bytes += piece }
