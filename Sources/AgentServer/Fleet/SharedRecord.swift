@@ -269,8 +269,8 @@ extension FleetHeader {
 extension FleetMemory {
     /// Whose tokens the session has to have; `nil`: none, it is logged out, or the fleet has no login of it.
     fileprivate var attemptInUse: AttemptID? {
-        // An answer that was laid beside the record is not the session's any more.
-        if let answer, answer.placedIn == nil { return answer.attempt }
+        // An answer that was laid beside the record is not the session's any more, nor is one that a login came after.
+        if let answer, answer.placedIn == nil, !isNews { return answer.attempt }
         guard let record, record.status != .out else { return nil }
         return record.attempt
     }
