@@ -41,7 +41,7 @@ extension Session {
     }
 
     /// Where tokens end with the login, they are kept only for a last try, which may need them.
-    private func remains(probeAt: Instant?) -> Remains {
+    func remains(probeAt: Instant?) -> Remains {
         policy.tokensOutliveLogin || probeAt != nil ? .everything : .refreshToken
     }
 

@@ -48,7 +48,7 @@ extension Session {
 
     private mutating func adopt(_ adopted: Login, isUnproven: Bool, at moment: Moment) -> [Effect] {
         if login == nil, let ending = endTime(of: adopted), ending.at <= moment.now {
-            return pass(over: adopted, ending)
+            return pass(over: adopted, ending, at: moment)
         }
         var adopted = adopted
         let isNew = login == nil
@@ -72,10 +72,15 @@ extension Session {
     }
 
     /// At this host the login has ended by itself; it stays ended here, whatever the others make of it.
-    private mutating func pass(over adopted: Login, _ ending: Ending) -> [Effect] {
+    private mutating func pass(over adopted: Login, _ ending: Ending, at moment: Moment) -> [Effect] {
         guard case .loggedOut = state else { return erase(adopted.secrets.subtracting(heldSecrets)) }
         let held = heldSecrets.union(adopted.secrets)
-        state = .loggedOut(Ended(reason: ending.reason, message: ending.message, afterlife: .none))
+        // A person may still log out, here and everywhere.
+        let erasedAt = moment.now + RetrySchedule.quarantine
+        let afterlife = Ended.Afterlife.quarantined(adopted, erasedAt: erasedAt, probeAt: nil)
+        var ended = Ended(reason: ending.reason, message: ending.message, afterlife: afterlife)
+        ended.reduce(to: remains(probeAt: nil))
+        state = .loggedOut(ended)
         return erase(held.subtracting(heldSecrets))
     }
 

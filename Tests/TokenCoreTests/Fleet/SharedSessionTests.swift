@@ -162,7 +162,10 @@ import Testing
         let effects = script.session.recordAdopted(record, jitter: 0, at: script.moment)
         #expect(effects.notified.isEmpty)
         #expect(script.session.status.reason == .sessionTooOld)
-        #expect(script.session.heldSecrets.isEmpty)
+        #expect(script.session.heldSecrets.contains(SecretID(rawValue: 801)))
+        var over = script
+        let logout = over.session.logoutRequested(local: false, at: over.moment)
+        #expect(logout.contains { if case .revoke = $0 { true } else { false } })
         // A new login is another matter.
         let next = script.session.recordAdopted(script.record(), jitter: 0, at: script.moment)
         #expect(next.notified == [.loggedIn])
