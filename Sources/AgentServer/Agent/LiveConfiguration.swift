@@ -151,6 +151,15 @@ final class LiveConfiguration {
         tell(changes.restarts)
         let leaving = agent.sessions.filter { $0.value.leaves(under: current.sessions[$0.key]) }
         await agent.fleet.untilPaid(Set(leaving.keys), in: agent)
+        for name in leaving.keys {
+            guard let debt = agent.fleet.debt(of: name) else { continue }
+            agent.journal.write(
+                .warning,
+                "left before its fleet had everything",
+                name,
+                ["error": "\(debt.message)"]
+            )
+        }
         await agent.changeSessions()
         // Only now, so that nobody meets the old sessions under new rules.
         let closedOff = await files.adopt(current.files, in: agent)

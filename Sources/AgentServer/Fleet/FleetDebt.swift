@@ -7,6 +7,8 @@ import TokenCore
 enum FleetDebt {
     /// The answer to a refresh: without it the others have a refresh token that is spent.
     case answer
+    /// The same, and a reader cannot give it to etcd.
+    case withheldAnswer
     /// The others are still logged in.
     case logout
 }
@@ -16,15 +18,17 @@ extension RequestFailure {
     init(_ debt: FleetDebt, _ trouble: FleetTrouble?, of name: SessionName) {
         let what =
             switch debt {
-            case .answer: "the newest tokens of \(name)"
+            case .answer, .withheldAnswer: "the newest tokens of \(name)"
             case .logout: "the logout of \(name)"
             }
         let reason = trouble.map { ": \($0.advice)" } ?? ""
         self.init(
             code: .temporarilyUnavailable,
-            message: "This host alone has \(what), and etcd does not have them yet\(reason)",
+            message: "This host alone has \(what), which etcd lacks\(reason)",
             session: name,
-            remedy: "tokenctl fleet status shows when it has; then try again",
+            remedy: debt == .withheldAnswer
+                ? "make this host a keeper again until etcd has them"
+                : "wait until etcd has that, see tokenctl fleet status",
             retryAfter: .seconds(10)
         )
     }

@@ -148,7 +148,9 @@ final class FleetDesk {
 
     private func isPaying(_ name: SessionName) -> Bool {
         guard let session = sessions[name] else { return false }
-        return session.isExchanging || session.debt != nil && store.trouble == nil && session.trouble == nil
+        guard !session.isExchanging else { return true }
+        guard let debt = session.debt, debt != .withheldAnswer else { return false }
+        return store.trouble == nil && session.trouble == nil
     }
 
     /// What this host cannot give up of a session.
@@ -208,7 +210,7 @@ final class FleetDesk {
         } else if let session = sessions[status.name], session.hasNews, let trouble = session.trouble {
             let what = session.debt == .logout ? "are still logged in" : "do not have this login yet"
             status.remarks.append(GrantRemark(.notShared, "the other hosts \(what): \(trouble.advice)"))
-        } else if let session = sessions[status.name], session.isWithholding {
+        } else if sessions[status.name]?.debt == .withheldAnswer {
             let message =
                 "this host has tokens that the others lack, and a reader cannot give them: make it a keeper again"
             status.remarks.append(GrantRemark(.notShared, message))

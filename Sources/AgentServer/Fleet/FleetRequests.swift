@@ -64,6 +64,7 @@ struct FleetRequests {
     ) async throws(RequestFailure) -> [String] {
         let names = agent.fleet.names(name)
         await agent.fleet.untilPaid(names, in: agent)
+        guard agent.isServing else { throw agent.stopping }
         var debts: [RequestFailure] = []
         for session in names.sorted() {
             if let debt = agent.fleet.debt(of: session) {

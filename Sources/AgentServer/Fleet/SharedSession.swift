@@ -68,12 +68,11 @@ final class SharedSession {
     /// What this host alone has, and the others cannot do without; `nil`: nothing.
     var debt: FleetDebt? {
         if member.memory.isNews, member.memory.record?.status == .out { return .logout }
-        if let answer = member.memory.answer, answer.placedIn == nil { return .answer }
+        if let answer = member.memory.answer, answer.placedIn == nil {
+            return sharing.role == .reader ? .withheldAnswer : .answer
+        }
         return isExchanging ? .answer : nil
     }
-
-    /// It has the answer to a refresh that it made as a keeper, and a reader writes nothing.
-    var isWithholding: Bool { debt == .answer && sharing.role == .reader }
 
     /// Nobody here knows yet whether somebody has logged in.
     var isUnseen: Bool { member.memory.record == nil && (record.sight == nil || !member.isAtRest) }

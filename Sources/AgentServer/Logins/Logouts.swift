@@ -42,6 +42,8 @@ final class Logouts {
         }
         Task {
             await agent.fleet.untilPaid([name], in: agent)
+            // Whoever waited has been told that it is locked.
+            guard agent.isServing else { return }
             guard let kept = agent.sessions[name] else { return refuseAll(.unknown(name), of: name) }
             if let debt = agent.fleet.debt(of: name) {
                 refuseAll(debt, of: name)

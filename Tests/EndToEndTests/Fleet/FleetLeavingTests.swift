@@ -52,6 +52,28 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a login wins over an answer that etcd does not have yet`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                _ = try #require(try await scene.commonToken())
+                scene.issuer.forgetRequests()
+                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
+                async let refresh = other.tokenctl("refresh", "work")
+                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                try await scene.etcd("kill", "n1")
+                scene.issuer.release()
+                _ = try await refresh
+                try await scene.logIn(at: other)
+                let token = try #require(try await scene.token(of: other))
+                try await scene.etcd("up", "n1")
+                let isCommon = try await Polling.until { try await scene.commonToken() == token }
+                #expect(isCommon, "\(other.log)")
+                #expect(try await one.tokenctl("refresh", "work").status == 0, "\(other.log)")
+                #expect(try await other.tokenctl("refresh", "work").status == 0)
+            }
+        }
+
         @Test func `a logout that etcd does not have yet is not forgotten`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
