@@ -197,7 +197,7 @@ struct FleetRequests {
         func label(_ attempt: AttemptID) -> String {
             // Stands for those that a restored snapshot may have lost.
             guard attempt != .lost else { return "unknown" }
-            return survey.hosts.first { $0.id == attempt.host }?.label ?? attempt.host.hexadecimal
+            return survey.hosts.first { $0.id == attempt.host }?.label ?? Hex.digits(of: attempt.host)
         }
         let own = agent.fleet.record(of: name)
         // Of another refresh it would tell another time.
@@ -264,8 +264,8 @@ private enum FleetOrder {
 }
 
 extension HostCard {
-    /// Its random number, in hexadecimal.
-    fileprivate var number: String { id.hexadecimal }
+    /// Its random number, as in the keys of etcd.
+    fileprivate var number: String { Hex.digits(of: id) }
 
     fileprivate func message(isThis: Bool) -> FleetHostMessage {
         FleetHostMessage {
@@ -320,13 +320,5 @@ extension RequestFailure {
             message: trouble?.sentence ?? "the fleet has not been asked yet",
             remedy: trouble?.remedy
         )
-    }
-}
-
-extension UInt64 {
-    /// All of its sixteen digits, as in the keys of etcd.
-    fileprivate var hexadecimal: String {
-        let digits = String(self, radix: 16)
-        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 }

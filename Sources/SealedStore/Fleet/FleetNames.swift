@@ -137,7 +137,7 @@ package struct FleetNames: Sendable {
             case .late(let lineage, let parent, let attempt):
                 FleetNames.late(lineage, parent) + FleetNames.digits(attempt)
             case .kept(let attempt): "kept/\(FleetNames.digits(attempt))"
-            case .host(let id): FleetNames.digits(id)
+            case .host(let id): Hex.digits(of: id)
             }
         if case .host = key.kind { return hosts.start + Array(rest.utf8) }
         return start(key.name) + Array(rest.utf8)
@@ -188,18 +188,13 @@ package struct FleetNames: Sendable {
     }
 
     private static func late(_ lineage: Lineage, _ parent: UInt64) -> String {
-        "late/\(digits(lineage.number))\(digits(lineage.id))/\(digits(parent))/"
+        "late/\(Hex.digits(of: lineage.number))\(Hex.digits(of: lineage.id))/\(Hex.digits(of: parent))/"
     }
 
     private func start(_ name: FleetName) -> [UInt8] { all.start + Array("\(name.code)/".utf8) }
 
     /// 32 digits.
     private static func digits(_ attempt: AttemptID) -> String {
-        digits(attempt.host) + digits(attempt.random)
-    }
-
-    /// Two digits a byte.
-    private static func digits(_ number: some FixedWidthInteger) -> String {
-        Hex.encoded(unsafe Swift.withUnsafeBytes(of: number.bigEndian) { unsafe Array($0) })
+        Hex.digits(of: attempt.host) + Hex.digits(of: attempt.random)
     }
 }

@@ -18,6 +18,11 @@ package enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// All digits of `number`, lower-case, two a byte.
+    package static func digits(of number: some FixedWidthInteger) -> String {
+        encoded(unsafe Swift.withUnsafeBytes(of: number.bigEndian) { unsafe Array($0) })
+    }
+
     /// The bytes that pairs of digits of either case stand for; `nil` where there is anything else.
     package static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
