@@ -62,16 +62,9 @@ struct ResourceReply: Sendable {
     /// The beginning of the body, as far as it comes in time.
     func beginning(upTo limit: Int = BridgeLimits.refusal) async -> [UInt8] {
         let reading = Task { await read(upTo: limit) }
-        let alarm = Task {
-            try? await Task.sleep(for: ResourceReply.patience)
-            reading.cancel()
-        }
-        defer { alarm.cancel() }
-        return await withTaskCancellationHandler {
-            await reading.value
-        } onCancel: {
-            reading.cancel()
-        }
+        await Bridge.limited(to: ResourceReply.patience) { _ = await reading.value }
+        reading.cancel()
+        return await reading.value
     }
 
     private func read(upTo limit: Int) async -> [UInt8] {
