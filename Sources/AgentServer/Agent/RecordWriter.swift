@@ -35,7 +35,7 @@ final class RecordWriter {
     /// Removes the session's files and tries again until it works: a logout must survive a restart.
     func remove(_ name: SessionName, in agent: isolated SessionAgent) {
         // One that left the fleet is known by its record.
-        guard !agent.fleet.hasLeft(name), !agent.fleet.keepsPlace(of: name, in: agent) else { return }
+        guard !agent.fleet.hasLeft(name), !agent.fleet.keepPlace(of: name, in: agent) else { return }
         owed.insert(name)
         remove(name, failures: 0, in: agent)
     }

@@ -443,7 +443,7 @@ extension FleetDesk {
     /// over the logout, and an etcd that is put back must not undo it.
     ///
     /// - Returns: whether there is such a place; else the record is of no use.
-    func keepsPlace(of name: SessionName, in agent: isolated SessionAgent) -> Bool {
+    func keepPlace(of name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard let session = sessions[name], session.member.memory.record != nil else { return false }
         session.sayFarewell(in: agent)
         return true

@@ -48,7 +48,7 @@ struct FleetLookout: Equatable, Sendable {
     /// etcd did not carry `errand` out.
     ///
     /// - Returns: whether it did not before, and nothing has come in between.
-    mutating func isDeclinedAgain(_ errand: FleetErrand) -> Bool {
+    mutating func decline(_ errand: FleetErrand) -> Bool {
         defer { declined = errand }
         return declined == errand
     }

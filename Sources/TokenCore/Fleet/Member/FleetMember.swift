@@ -403,7 +403,7 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func transacted(_ isDone: Bool, _ place: FleetPlace, at now: Instant) -> [FleetAction] {
         guard case .transacting(let errand) = step else { return [] }
         // Its reads do not show what its transactions find: the same would be decided again at once.
-        guard isDone || !lookout.isDeclinedAgain(errand) else { return callFailed(at: now) }
+        guard isDone || !lookout.decline(errand) else { return callFailed(at: now) }
         lookout.succeed()
         if let known = memory.place, !place.contradicts(known) { memory.place = place }
         if isDone, case .reserve = errand { return granted(place, at: now) }
