@@ -13,16 +13,11 @@ extension EndToEnd {
         ) async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                try await scene.logIn(at: one)
-                let token = try #require(try await scene.commonToken())
-                scene.issuer.forgetRequests()
-                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
-                async let refresh = other.tokenctl("refresh", "work")
-                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                let (token, refresh) = try await scene.holdRefresh(at: other)
                 async let left = other.tokenctl(command)
                 scene.issuer.release()
                 #expect(try await left.status == 0)
-                _ = try await refresh
+                try await refresh.value
                 #expect(try await scene.commonToken(of: [one], besides: token) != nil, "\(one.log)")
                 #expect(try await other.tokenctl("get", "work").status == 4)
                 #expect(try await one.tokenctl("refresh", "work").status == 0)
@@ -33,15 +28,10 @@ extension EndToEnd {
         @Test func `what this host alone has keeps it from leaving`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                try await scene.logIn(at: one)
-                let token = try #require(try await scene.commonToken())
-                scene.issuer.forgetRequests()
-                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
-                async let refresh = other.tokenctl("refresh", "work")
-                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                let (token, refresh) = try await scene.holdRefresh(at: other)
                 try await scene.etcd("kill", "n1")
                 scene.issuer.release()
-                _ = try await refresh
+                try await refresh.value
                 let refused = try await other.tokenctl("logout", "work", "--local")
                 #expect(refused.status == 5, "\(refused)")
                 #expect(refused.standardError.contains("the newest tokens of work"), "\(refused)")
@@ -55,15 +45,10 @@ extension EndToEnd {
         @Test func `a login wins over an answer that etcd does not have yet`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                try await scene.logIn(at: one)
-                _ = try #require(try await scene.commonToken())
-                scene.issuer.forgetRequests()
-                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
-                async let refresh = other.tokenctl("refresh", "work")
-                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                let (_, refresh) = try await scene.holdRefresh(at: other)
                 try await scene.etcd("kill", "n1")
                 scene.issuer.release()
-                _ = try await refresh
+                try await refresh.value
                 try await scene.logIn(at: other)
                 let token = try #require(try await scene.token(of: other))
                 try await scene.etcd("up", "n1")

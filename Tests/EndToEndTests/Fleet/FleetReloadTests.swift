@@ -58,12 +58,7 @@ extension EndToEnd {
         {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                try await scene.logIn(at: one)
-                let token = try #require(try await scene.commonToken())
-                scene.issuer.forgetRequests()
-                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
-                async let refresh = other.tokenctl("refresh", "work")
-                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                let (token, refresh) = try await scene.holdRefresh(at: other)
                 let text = try #require(File.text(other.configurationPath))
                 try other.configure(text.replacing("[session.work]", with: "[session.rest]"))
                 async let reload = other.tokenctl("reload")
@@ -71,7 +66,7 @@ extension EndToEnd {
                 #expect(isRead)
                 scene.issuer.release()
                 #expect(try await reload.status == 0)
-                _ = try await refresh
+                try await refresh.value
                 // Also if it is never put back.
                 #expect(try await scene.commonToken(of: [one], besides: token) != nil, "\(other.log)")
                 try await Self.change(other, "[session.rest]", to: "[session.work]", withRestart: false)
@@ -88,12 +83,7 @@ extension EndToEnd {
         func `the answer to a refresh is that of the client that sent it`(isPutBack: Bool) async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                try await scene.logIn(at: one)
-                let token = try #require(try await scene.commonToken())
-                scene.issuer.forgetRequests()
-                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
-                async let refresh = other.tokenctl("refresh", "work")
-                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                let (token, refresh) = try await scene.holdRefresh(at: other)
                 let text = try #require(File.text(other.configurationPath))
                 try other.configure(text.replacing("client_id = \"", with: "client_id = \"not-"))
                 async let reload = other.tokenctl("reload")
@@ -104,7 +94,7 @@ extension EndToEnd {
                 scene.issuer.release()
                 #expect(try await reload.status == 0)
                 #expect(try await second.status == 0)
-                _ = try await refresh
+                try await refresh.value
                 let hosts = isPutBack ? [one, other] : [one]
                 #expect(try await scene.commonToken(of: hosts, besides: token) != nil, "\(other.log)")
                 #expect(try await one.tokenctl("refresh", "work").status == 0)
@@ -115,19 +105,14 @@ extension EndToEnd {
         @Test func `an answer that a logout elsewhere has overtaken is revoked`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
-                try await scene.logIn(at: one)
-                _ = try #require(try await scene.commonToken())
-                scene.issuer.forgetRequests()
-                scene.issuer.queue(Disturbance(isHeld: true), for: "/token")
-                async let refresh = other.tokenctl("refresh", "work")
-                #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+                let (_, refresh) = try await scene.holdRefresh(at: other)
                 #expect(try await one.tokenctl("logout", "work").status == 0)
                 let before = Set(revoked(scene))
                 // Not only when the answer has come.
                 let isOut = try await Polling.until { try await other.tokenctl("get", "work").status == 4 }
                 #expect(isOut)
                 scene.issuer.release()
-                _ = try await refresh
+                try await refresh.value
                 #expect(
                     try await Polling.until { Set(revoked(scene)).subtracting(before).count >= 1 },
                     "\(other.log)"

@@ -94,6 +94,20 @@ struct FleetScene {
         try #require(result.status == 0, "login failed: \(result.standardError) \(host.log)")
     }
 
+    /// Logs in, and has `host` refresh; the issuer holds its answer back.
+    ///
+    /// - Returns: the token until then, and the refresh, to be waited for once the issuer has released it.
+    func holdRefresh(at host: AgentUnderTest) async throws -> (token: String, refresh: Task<Void, any Error>)
+    {
+        try await logIn(at: keepers[0])
+        let token = try #require(try await commonToken())
+        issuer.forgetRequests()
+        issuer.queue(Disturbance(isHeld: true), for: "/token")
+        let refresh = Task { _ = try await host.tokenctl("refresh", "work") }
+        #expect(await issuer.hasReceived(1, to: "/token", within: .seconds(60)))
+        return (token, refresh)
+    }
+
     /// The token that `host` gives out; `nil`: none.
     func token(of host: AgentUnderTest) async throws -> String? {
         let result = try await host.tokenctl("get", "work")
