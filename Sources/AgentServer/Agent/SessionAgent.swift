@@ -210,10 +210,9 @@ extension SessionAgent {
         case .commit(let number, let snapshot): records.commit(number, snapshot, for: name, in: self)
         case .release(_, let answered): refreshes.release(name, answered: answered)
         case .forget: records.remove(name, in: self)
-        case .revoke(let request):
-            if !fleet.holdsBack(effect, of: name) { requests.logouts.revoke(request, for: name, in: self) }
-        case .discard(let request):
-            if !fleet.holdsBack(effect, of: name) { requests.logouts.discard(request, for: name, in: self) }
+        case _ where fleet.holdsBack(effect, of: name): break
+        case .revoke(let request): requests.logouts.revoke(request, for: name, in: self)
+        case .discard(let request): requests.logouts.late.begin(request, for: name, in: self)
         case .reply(let waiter, let reply): requests.tokens.answer(waiter, reply, at: moment, in: self)
         case .finishLogin(let number, let result):
             requests.logins.finish(number, result, for: name, in: self)

@@ -435,8 +435,9 @@ extension FleetDesk {
         return marked
     }
 
-    func holdsBack(_ revocation: Effect, of name: SessionName) -> Bool {
-        sessions[name]?.holdsBack(revocation) ?? false
+    /// Whether `effect` has to wait for the fleet; it is done then.
+    func holdsBack(_ effect: Effect, of name: SessionName) -> Bool {
+        sessions[name]?.holdsBack(effect) ?? false
     }
 
     /// Has the tokens of a session go from the disk, and what this host knows of the fleet stay: a later login is to win

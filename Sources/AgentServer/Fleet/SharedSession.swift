@@ -211,12 +211,12 @@ final class SharedSession {
         }
     }
 
-    /// Keeps a revocation back until the fleet has the news that it follows from.
+    /// Keeps `effect` back, if it is a revocation, until the fleet has the news that it follows from.
     ///
     /// - Returns: whether it does.
-    func holdsBack(_ revocation: Effect) -> Bool {
-        guard hasNews else { return false }
-        heldBack.append(revocation)
+    func holdsBack(_ effect: Effect) -> Bool {
+        guard hasNews, effect.isRevocation else { return false }
+        heldBack.append(effect)
         return true
     }
 
@@ -454,7 +454,7 @@ final class SharedSession {
     /// Has the server end tokens that are of no use to the fleet.
     private func revoke(_ attempt: AttemptID, in agent: isolated SessionAgent) {
         guard let found = try? record.find(attempt, in: agent), found.isLent else { return }
-        agent.requests.logouts.discard(RevocationRequest(ending: found.snapshot), for: name, in: agent)
+        agent.requests.logouts.late.begin(RevocationRequest(ending: found.snapshot), for: name, in: agent)
     }
 
     private func finishNews(_ result: FleetNewsResult, in agent: isolated SessionAgent) {
@@ -468,5 +468,14 @@ final class SharedSession {
         let effects = heldBack
         heldBack = []
         agent.follow(effects, of: name, at: agent.moment)
+    }
+}
+
+extension Effect {
+    fileprivate var isRevocation: Bool {
+        switch self {
+        case .revoke, .discard: true
+        default: false
+        }
     }
 }

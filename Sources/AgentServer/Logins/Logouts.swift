@@ -10,6 +10,12 @@ final class Logouts {
     private var connections: [SessionName: [Connection]] = [:]
     /// Sessions that leave for good, each with its registered client if nobody else uses that.
     private var leaving: [SessionName: FoundServer?] = [:]
+    /// Tokens that are to end at their server without a logout.
+    let late: LateRevocations
+
+    init(late: LateRevocations) {
+        self.late = late
+    }
 
     /// Serves `POST …/logout`: the login is gone here at once; the answer waits until the server has been
     /// told or cannot be.
@@ -125,15 +131,6 @@ final class Logouts {
             agent.apply(name) { session, moment in
                 session.revocationFinished(outcome, jitter: jitter, at: moment)
             }
-        }
-    }
-
-    /// Tells the server of tokens that came too late to be used, and erases them.
-    func discard(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
-        Task {
-            _ = await agent.ports.authorization.revoke(name, request)
-            let secrets = [request.refreshToken, request.accessToken, request.idToken]
-            agent.erasure.erase(secrets.compactMap(\.self))
         }
     }
 

@@ -13,7 +13,7 @@ final class RequestHandler {
     let tokens: TokenRequests
     let reports: RefusalReports
     let logins: Logins
-    let logouts = Logouts()
+    let logouts: Logouts
     let events: Subscriptions
     let audit: AuditLog
     let vault: VaultRequests
@@ -48,6 +48,9 @@ final class RequestHandler {
             tokens: tokens,
             turns: turns,
             confirmations: confirmations
+        )
+        logouts = Logouts(
+            late: LateRevocations(alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper))
         )
         logins = Logins(authorization: ports.authorization, memory: ports.memory)
         events = Subscriptions(observer: ports.observer)
@@ -384,6 +387,7 @@ extension RequestHandler {
     func timeReached(in agent: isolated SessionAgent) {
         vault.timeReached()
         tokens.endOverdueTurns(in: agent)
+        logouts.late.timeReached(in: agent)
     }
 
     /// Forgets what a peer that left was waiting for; what it started goes on for the others.
@@ -409,6 +413,7 @@ extension RequestHandler {
         logins.cancelAll(in: agent)
         tokens.refuseWaiting(failure, in: agent)
         logouts.refuseAll(failure)
+        logouts.late.end()
     }
 
     /// Answers everybody who waits for a session that goes.

@@ -132,6 +132,31 @@ struct LifecycleTests {
         await agent.stop()
     }
 
+    @Test func `a server is told again of tokens that came too late`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        await agent.advance(by: .seconds(3300))
+        let refresh = await agent.serving.nextRefresh()
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("POST", "/v1/sessions/work/logout"))
+        await agent.serving.nextRevocation().answer(.revoked)
+        _ = try await peer.answer()
+        let late = try agent.granted("late")
+        refresh.answer(.granted(late))
+        await agent.serving.nextRevocation().answer(.failed(RefreshFailure(kind: .busy, message: "503")))
+        let isTold = try await Polling.until {
+            await agent.advance(by: .seconds(1))
+            return agent.serving.revocationCount == 3
+        }
+        try #require(isTold)
+        let again = await agent.serving.nextRevocation()
+        #expect(again.request.accessToken == late.accessToken)
+        #expect(agent.memory.kind(of: late.accessToken) != nil)
+        again.answer(.revoked)
+        #expect(try await Polling.until { agent.memory.kind(of: late.accessToken) == nil })
+        await agent.stop()
+    }
+
     @Test func `a logout the server does not hear is done here and says so`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn()

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import Logging
+import TokenCore
+
+/// Tokens that came too late to be used: their server is told of them until it has heard, for a day at most.
+///
+/// They are on no disk, so a restart forgets them. Confined to the agent's event loop.
+final class LateRevocations {
+    private struct Late {
+        var request: RevocationRequest
+        var session: SessionName
+        var failures = 0
+        var givenUpAt: Instant
+    }
+
+    /// More at once are told to the server once.
+    private static let mostRepeated = 100
+
+    private var late: [UInt64: Late] = [:]
+    private var latest: UInt64 = 0
+    private let alarm: Alarm<UInt64>
+
+    init(alarm: Alarm<UInt64>) {
+        self.alarm = alarm
+    }
+
+    /// Has the server end the tokens of `request`, and erases them then.
+    func begin(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
+        alarm.onRing { [weak agent] in
+            agent?.assumeIsolated { $0.requests.logouts.late.timeReached(in: $0) }
+        }
+        latest += 1
+        let isRepeated = late.count < LateRevocations.mostRepeated
+        let end = agent.now + (isRepeated ? RetrySchedule.revocationPersistence : .zero)
+        late[latest] = Late(request: request, session: name, givenUpAt: end)
+        revoke(latest, in: agent)
+    }
+
+    /// Tells the servers whose next try is due.
+    func timeReached(in agent: isolated SessionAgent) {
+        for number in alarm.takeDue() { revoke(number, in: agent) }
+        alarm.set()
+    }
+
+    private func revoke(_ number: UInt64, in agent: isolated SessionAgent) {
+        guard let due = late[number] else { return }
+        Task {
+            let outcome = await agent.ports.authorization.revoke(due.session, due.request)
+            finish(number, outcome, in: agent)
+        }
+    }
+
+    private func finish(_ number: UInt64, _ outcome: RevocationOutcome, in agent: isolated SessionAgent) {
+        // The agent has locked meanwhile.
+        guard var due = late[number] else { return }
+        guard case .failed(let failure) = outcome else { return forget(number, in: agent) }
+        guard agent.now < due.givenUpAt else {
+            let values: Logger.Metadata = ["error": "\(failure.message)"]
+            agent.journal.write(.warning, "tokens that came too late are not revoked", due.session, values)
+            return forget(number, in: agent)
+        }
+        due.failures += 1
+        late[number] = due
+        let delay = RetrySchedule.backoff(
+            failures: due.failures,
+            cap: .seconds(3600),
+            jitter: agent.ports.chance()
+        )
+        alarm.plan(number, at: min(due.givenUpAt, agent.now + max(delay, failure.retryAfter ?? .zero)))
+    }
+
+    private func forget(_ number: UInt64, in agent: isolated SessionAgent) {
+        guard let request = late.removeValue(forKey: number)?.request else { return }
+        let secrets = [request.refreshToken, request.accessToken, request.idToken]
+        agent.erasure.erase(secrets.compactMap(\.self))
+    }
+
+    /// The agent locks: the keys go, and the tokens with them.
+    func end() {
+        late = [:]
+        alarm.planNothing()
+    }
+}
