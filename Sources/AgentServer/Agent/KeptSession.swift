@@ -123,3 +123,10 @@ struct SessionCounts: Equatable, Sendable {
     /// The same failures by their class.
     var failures: [FailureClass: Int] = [:]
 }
+
+extension [SessionName: KeptSession] {
+    /// Those that do not go on as they are under `configuration`.
+    func leaving(under configuration: AgentConfiguration) -> [SessionName: KeptSession] {
+        filter { $0.value.leaves(under: configuration.sessions[$0.key]) }
+    }
+}

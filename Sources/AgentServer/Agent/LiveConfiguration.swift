@@ -70,6 +70,7 @@ final class LiveConfiguration {
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> ConfigurationChanges {
         do throws(RequestFailure) {
+            try await admitLeavers(in: agent)
             let changes = await adopt(try await read(), in: agent)
             agent.audit.add(.reload, .done, by: origin)
             return changes
@@ -77,6 +78,28 @@ final class LiveConfiguration {
             agent.audit.add(.reload, .failed, by: origin)
             throw error
         }
+    }
+
+    /// Waits until this host has nothing more that the fleets of the sessions need which leave by a reload.
+    ///
+    /// - Throws: ``RequestFailure`` if etcd cannot be given it now.
+    private func admitLeavers(in agent: isolated SessionAgent) async throws(RequestFailure) {
+        guard agent.fleet.hasDebts else { return }
+        let coming: AgentConfiguration
+        do throws(RequestFailure) {
+            coming = try await fromDisk { source throws(RequestFailure) in try source.preview() }
+        } catch {
+            // The reading that follows says what is wrong.
+            return
+        }
+        let leaving = Set(agent.sessions.leaving(under: coming).keys)
+        guard leaving.contains(where: { agent.fleet.debt(of: $0) != nil }) else { return }
+        logger.notice("the configuration is read once the fleet has what only this host has")
+        await agent.fleet.untilPaid(leaving, in: agent)
+        guard agent.isServing else { throw agent.stopping }
+        guard let debt = leaving.sorted().lazy.compactMap(agent.fleet.debt(of:)).first else { return }
+        for name in leaving { agent.fleet.stay(name, in: agent) }
+        throw debt
     }
 
     /// Has the configuration read as soon as the agent is unlocked.
@@ -149,9 +172,9 @@ final class LiveConfiguration {
         }
         logger.notice("configuration reloaded", metadata: changes.metadata)
         tell(changes.restarts)
-        let leaving = agent.sessions.filter { $0.value.leaves(under: current.sessions[$0.key]) }
-        await agent.fleet.untilPaid(Set(leaving.keys), in: agent)
-        for name in leaving.keys {
+        let leaving = Set(agent.sessions.leaving(under: current).keys)
+        await agent.fleet.untilPaid(leaving, in: agent)
+        for name in leaving {
             guard let debt = agent.fleet.debt(of: name) else { continue }
             agent.journal.write(
                 .warning,

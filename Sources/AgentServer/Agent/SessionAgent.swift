@@ -439,7 +439,7 @@ extension SessionAgent {
     func changeSessions() async {
         guard phase == .working else { return }
         let new = configuration.current.sessions
-        let leaving = sessions.filter { $0.value.leaves(under: new[$0.key]) }
+        let leaving = sessions.leaving(under: configuration.current)
         for (name, kept) in leaving { drop(name, kept.farewell(under: new[name])) }
         for (name, settings) in new { update(name, settings) }
         await beginAdded()

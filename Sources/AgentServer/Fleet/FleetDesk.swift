@@ -153,11 +153,22 @@ final class FleetDesk {
         return store.trouble == nil && session.trouble == nil
     }
 
-    /// What this host cannot give up of a session.
+    /// What this host has of a session, and the others cannot go on without; `nil`: nothing.
     func debt(of name: SessionName) -> RequestFailure? {
+        sessions[name]?.debt == .login ? nil : unshared(of: name)
+    }
+
+    /// What this host alone has of a session: a debt, or a login; `nil`: nothing.
+    func unshared(of name: SessionName) -> RequestFailure? {
         guard let session = sessions[name], let debt = session.debt else { return nil }
         return RequestFailure(debt, session.trouble ?? store.trouble, of: name)
     }
+
+    /// Whether any session has something that etcd lacks.
+    var hasDebts: Bool { sessions.values.contains { $0.debt != nil } }
+
+    /// Whether this host shares any session.
+    var takesPart: Bool { !sessions.isEmpty || !joining.isEmpty }
 
     /// Goes on with a session that has not left after all.
     func stay(_ name: SessionName, in agent: isolated SessionAgent) {

@@ -9,6 +9,10 @@ package protocol ConfigurationProviding: Sendable {
     /// - Throws: ``RequestFailure`` naming file, line and key; the old configuration then stays in force.
     func load() throws(RequestFailure) -> LoadedConfiguration
 
+    /// What ``load()`` would put in force; nothing is changed.
+    /// - Throws: as ``load()`` does.
+    func preview() throws(RequestFailure) -> AgentConfiguration
+
     /// What ``load()`` would change; nothing is changed.
     /// - Throws: as ``load()`` does.
     func changes() throws(RequestFailure) -> ConfigurationChanges

@@ -90,6 +90,15 @@ final class ConfigurationInForce: ConfigurationProviding {
         return LoadedConfiguration(try adopt(settings, keeping: kept), changes)
     }
 
+    func preview() throws(RequestFailure) -> AgentConfiguration {
+        let settings = try read()
+        let kept = kept(beside: settings)
+        return AgentConfiguration(
+            settings.keeping(kept, of: standing.withLock { $0.settings }),
+            in: file.path
+        )
+    }
+
     func changes() throws(RequestFailure) -> ConfigurationChanges {
         let settings = try read()
         return changes(to: settings, keeping: kept(beside: settings))

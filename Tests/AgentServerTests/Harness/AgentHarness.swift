@@ -235,6 +235,10 @@ final class ScriptedConfiguration: ConfigurationProviding {
         }
     }
 
+    func preview() throws(RequestFailure) -> AgentConfiguration {
+        try state.withLock { $0.next }.get()
+    }
+
     func load() throws(RequestFailure) -> LoadedConfiguration {
         let (changes, result) = state.withLock { state in
             state.loads += 1

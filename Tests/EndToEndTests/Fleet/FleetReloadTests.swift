@@ -62,8 +62,8 @@ extension EndToEnd {
                 let text = try #require(File.text(other.configurationPath))
                 try other.configure(text.replacing("[session.work]", with: "[session.rest]"))
                 async let reload = other.tokenctl("reload")
-                let isRead = try await Polling.until { other.log.contains("configuration reloaded") }
-                #expect(isRead)
+                let waits = try await Polling.until { other.log.contains("the configuration is read once") }
+                #expect(waits)
                 scene.issuer.release()
                 #expect(try await reload.status == 0)
                 try await refresh.value
@@ -87,8 +87,8 @@ extension EndToEnd {
                 let text = try #require(File.text(other.configurationPath))
                 try other.configure(text.replacing("client_id = \"", with: "client_id = \"not-"))
                 async let reload = other.tokenctl("reload")
-                let isRead = try await Polling.until { other.log.contains("configuration reloaded") }
-                #expect(isRead)
+                let waits = try await Polling.until { other.log.contains("the configuration is read once") }
+                #expect(waits)
                 if isPutBack { try other.configure(text) }
                 async let second = other.tokenctl("reload")
                 scene.issuer.release()
@@ -99,6 +99,29 @@ extension EndToEnd {
                 #expect(try await scene.commonToken(of: hosts, besides: token) != nil, "\(other.log)")
                 #expect(try await one.tokenctl("refresh", "work").status == 0)
                 #expect(scene.issuer.requests(to: "/revoke").isEmpty)
+            }
+        }
+
+        @Test func `a session is not taken out before its fleet has its answer`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                let (token, refresh) = try await scene.holdRefresh(at: other)
+                try await scene.etcd("kill", "n1")
+                scene.issuer.release()
+                try await refresh.value
+                let text = try #require(File.text(other.configurationPath))
+                try other.configure(text.replacing("[session.work]", with: "[session.rest]"))
+                let refused = try await other.tokenctl("reload")
+                #expect(refused.status == 5, "\(refused)")
+                #expect(refused.standardError.contains("the newest tokens of work"), "\(refused)")
+                #expect(try await other.tokenctl("get", "work").status == 0)
+                try await scene.etcd("up", "n1")
+                let isTaken = try await Polling.until(within: .seconds(60)) {
+                    try await other.tokenctl("reload").status == 0
+                }
+                #expect(isTaken, "\(other.log)")
+                #expect(try await scene.commonToken(of: [one], besides: token) != nil)
+                #expect(try await one.tokenctl("refresh", "work").status == 0)
             }
         }
 
