@@ -11,6 +11,8 @@ enum FleetDebt {
     case withheldAnswer
     /// The others are still logged in.
     case logout
+    /// A login that the others do not have; they go on with what they have.
+    case login
 }
 
 extension RequestFailure {
@@ -20,15 +22,20 @@ extension RequestFailure {
             switch debt {
             case .answer, .withheldAnswer: "the newest tokens of \(name)"
             case .logout: "the logout of \(name)"
+            case .login: "the latest login of \(name)"
             }
         let reason = trouble.map { ": \($0.advice)" } ?? ""
+        let remedy =
+            switch debt {
+            case .answer, .logout: "wait until etcd has that, see tokenctl fleet status"
+            case .withheldAnswer: "make this host a keeper again until etcd has them"
+            case .login: "wait until etcd has that, or give it up with tokenctl logout \(name) --local"
+            }
         self.init(
             code: .temporarilyUnavailable,
             message: "This host alone has \(what), which etcd lacks\(reason)",
             session: name,
-            remedy: debt == .withheldAnswer
-                ? "make this host a keeper again until etcd has them"
-                : "wait until etcd has that, see tokenctl fleet status",
+            remedy: remedy,
             retryAfter: .seconds(10)
         )
     }

@@ -34,7 +34,7 @@ struct FleetRequests {
         Task {
             do throws(RequestFailure) {
                 let notes = try await carryOut(order, in: agent)
-                connection.answer(.message(await answer(port, notes, for: connection, in: agent)))
+                connection.answer(.message(await answer(order, port, notes, for: connection, in: agent)))
             } catch {
                 connection.answer(Answer(error))
             }
@@ -67,7 +67,7 @@ struct FleetRequests {
         guard agent.isServing else { throw agent.stopping }
         var debts: [RequestFailure] = []
         for session in names.sorted() {
-            if let debt = agent.fleet.debt(of: session) {
+            if let debt = agent.fleet.unshared(of: session) {
                 debts.append(debt)
                 agent.fleet.stay(session, in: agent)
                 continue
@@ -76,9 +76,10 @@ struct FleetRequests {
             agent.apply(session) { session, moment in session.logoutRequested(local: true, at: moment) }
         }
         if let debt = debts.first { throw debt }
-        guard name == nil, let sharing = agent.fleet.sharing, let port = agent.ports.fleet else { return [] }
-        try? await sharing.withdraw(host: port.host)
-        return []
+        guard name == nil else { return [] }
+        return await agent.fleet.announcements.withdraw(in: agent).map { trouble in
+            ["the list of hosts still names this one, until etcd can be told: \(trouble.advice)"]
+        } ?? []
     }
 
     /// Has what does not open deleted, and has every session looked at again: what is older there is written anew.
@@ -161,6 +162,7 @@ struct FleetRequests {
     // MARK: Answers
 
     private func answer(
+        _ order: FleetOrder,
         _ port: FleetPort,
         _ notes: [String],
         for connection: Connection,
@@ -173,6 +175,8 @@ struct FleetRequests {
             survey = await sharing.survey(shown)
             trouble = survey.trouble
         }
+        // Who has left has done what was asked, whatever etcd says.
+        if case .leave = order { trouble = nil }
         return FleetMessage {
             $0.name = port.name
             $0.host = port.label

@@ -59,8 +59,8 @@ final class SharedSession {
     /// What the session's record keeps of the fleet.
     var keeping: FleetKeeping { record.keeping(member.memory) }
 
-    /// A request may be under way, or its answer on the way to this host's disk.
-    var isExchanging: Bool { attempt?.fence != nil || isKeeping }
+    /// A request may be under way, or its answer on the way to this host's disk, or a login or logout waits for that.
+    var isExchanging: Bool { attempt?.fence != nil || isKeeping || hasNews && !member.memory.isNews }
 
     /// A login or logout of this host that etcd does not have yet.
     var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
@@ -71,7 +71,8 @@ final class SharedSession {
         if let answer = member.memory.answer, answer.placedIn == nil {
             return sharing.role == .reader ? .withheldAnswer : .answer
         }
-        return isExchanging ? .answer : nil
+        if isExchanging { return .answer }
+        return hasNews ? .login : nil
     }
 
     /// Nobody here knows yet whether somebody has logged in.

@@ -77,6 +77,61 @@ extension EndToEnd {
             }
         }
 
+        @Test(arguments: [["logout", "work", "--local"], ["fleet", "leave", "work"]])
+        func `a login that waits for a refresh is the others' before the host leaves`(
+            command: [String]
+        ) async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                let (token, refresh) = try await scene.holdRefresh(at: other)
+                async let login: Void = scene.logIn(at: other)
+                #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(60)))
+                async let left = other.tokenctl(command)
+                scene.issuer.release()
+                try await login
+                try await refresh.value
+                #expect(try await left.status == 0)
+                #expect(try await scene.commonToken(of: [one], besides: token) != nil, "\(other.log)")
+                #expect(try await one.tokenctl("refresh", "work").status == 0, "\(other.log)")
+            }
+        }
+
+        @Test func `a login that etcd does not have yet is not left behind, unless it is meant`() async throws
+        {
+            try await FleetScene.whileRunning { scene in
+                let other = scene.keepers[1]
+                try await scene.logIn(at: scene.keepers[0])
+                let token = try #require(try await scene.commonToken())
+                try await scene.etcd("kill", "n1")
+                try await scene.logIn(at: other)
+                let refused = try await other.tokenctl("fleet", "leave")
+                #expect(refused.status == 5, "\(refused)")
+                #expect(refused.standardError.contains("the latest login of work"), "\(refused)")
+                #expect(refused.standardError.contains("tokenctl logout work --local"), "\(refused)")
+                #expect(try await scene.token(of: other) != token)
+                #expect(try await other.tokenctl("logout", "work", "--local").status == 0)
+                #expect(try await other.tokenctl("get", "work").status == 4)
+            }
+        }
+
+        @Test func `a host leaves without etcd, and the list of hosts hears of it later`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let token = try #require(try await scene.commonToken())
+                try await scene.etcd("kill", "n1")
+                let left = try await other.tokenctl("fleet", "leave")
+                #expect(left.status == 0, "\(left)")
+                #expect(left.standardOutput.contains("the list of hosts still names this one"), "\(left)")
+                try await scene.etcd("up", "n1")
+                let isGone = try await Polling.until(within: .seconds(60)) {
+                    try await scene.status(at: one)["hosts"]?.array?.count == 1
+                }
+                #expect(isGone, "\(other.log)")
+                #expect(try await scene.token(of: one) == token)
+            }
+        }
+
         @Test func `a host that has left logs nobody else out, and does not say so`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
