@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// Looks at what this host needs to take part in its fleet, for `tokenctl doctor`.
@@ -13,15 +14,26 @@ struct FleetCheckup {
         await agent.fleet.untilOpened()
         guard let sharing = agent.fleet.sharing else { return [Self.problem(agent.fleet.trouble)] }
         let survey = await sharing.survey(agent.fleet.names(nil))
-        if let trouble = survey.trouble { return survey.members.map(check) + [Self.problem(trouble)] }
-        var checks = survey.members.map(check) + [clock(survey), await rights(port, sharing)]
+        let members = survey.members.map(check)
+        if let trouble = survey.trouble {
+            let isSaid = survey.members.contains {
+                $0.trouble?.sentence.bytewise == trouble.sentence.bytewise
+            }
+            return members + (isSaid ? [] : [Self.problem(trouble)])
+        }
+        var checks = members + [clock(survey), await rights(port, sharing, in: agent)]
         for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) {
             guard let trouble = session.trouble ?? agent.fleet.trouble(of: name),
                 !isOrdinary(trouble, for: port)
             else { continue }
             var check = Self.problem(trouble)
-            check.sessions = [name]
-            checks.append(check)
+            // What is wrong with several is one line.
+            guard let place = checks.firstIndex(where: { $0.detail.bytewise == check.detail.bytewise }) else {
+                check.sessions = [name]
+                checks.append(check)
+                continue
+            }
+            if !checks[place].sessions.isEmpty { checks[place].sessions.append(name) }
         }
         return checks
     }
@@ -68,7 +80,15 @@ struct FleetCheckup {
     }
 
     /// Whether this host may write, which every host does with its own entry in the list.
-    private func rights(_ port: FleetPort, _ sharing: any FleetSharing) async -> DiagnosticCheck {
+    private func rights(
+        _ port: FleetPort,
+        _ sharing: any FleetSharing,
+        in agent: isolated SessionAgent
+    ) async -> DiagnosticCheck {
+        guard agent.fleet.takesPart else {
+            let detail = "\(port.name), as \(port.role.rawValue), which shares no session now"
+            return DiagnosticCheck(name: "fleet", verdict: .ok, detail: detail)
+        }
         do throws(FleetTrouble) {
             try await port.announce(to: sharing)
             return DiagnosticCheck(
