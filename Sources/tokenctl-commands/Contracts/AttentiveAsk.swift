@@ -55,12 +55,12 @@ struct AttentiveAsk {
             endpoint.replace(token, demand)
         case .answer(let answer, _, let place):
             // The server may have refused a request that held no token of ours.
-            guard let answer, answer.verdict == .refused,
+            guard let refusal = answer?.refusal,
                 memory.wasGiven(token, for: question, within: AttentiveAsk.patience)
             else { return nil }
             let report = RefusalReport(
-                status: answer.status,
-                challenge: answer.challenge,
+                status: refusal.status,
+                challenge: refusal.challenge,
                 body: [],
                 place: place
             )

@@ -5,34 +5,54 @@ import Text
 
 /// Reads the heads of a server's answers as they arrive and decides whether the server refused the token.
 struct CurlAnswer {
+    /// What requests with the token have come to so far.
     enum Verdict: Equatable {
-        /// No answer yet, an interim one or a redirect.
+        /// No answer yet, an interim one or a redirect. Next: `refused` or `settled`.
         case open
-        /// The last answer is 401 or 403.
+        /// The server has done nothing yet but refuse, with 401 or 403. Next: `settled`, when any other answer comes.
         case refused
-        /// An answer that a new token would not change, or one of a server that never saw the token.
+        /// An answer has come that a new token would not change, or one of a server that never saw the token.
         case settled
     }
 
+    /// An answer that is 401 or 403.
+    struct Refusal: Equatable {
+        /// The HTTP status.
+        let status: Int
+        /// Whether no other answer came before it.
+        let isFirst: Bool
+        /// Its `WWW-Authenticate` fields.
+        fileprivate(set) var challenge = ""
+    }
+
     private(set) var verdict = Verdict.open
-    /// The HTTP status of the last answer.
-    private(set) var status = 0
-    /// The `WWW-Authenticate` fields of the last answer.
-    private(set) var challenge = ""
+    /// The refusal that the agent is to judge: the first one of several requests; for one request, its last answer.
+    private(set) var refusal: Refusal?
     /// The nonce that the last answer wants in the next proof of possession (RFC 9449 §8.1).
     private(set) var nonce: String?
+    /// The HTTP status of the last answer.
+    private var status = 0
+    private var isReadingRefusal = false
+    private var hasAnswered = false
+    /// Whether a redirect has led to a server that got no token, or one that we know nothing of.
+    private var hasLeft = false
     private var lines = LineCutter()
     private let server: ServerAddress?
+    private let isOfSeveral: Bool
 
-    /// With a `server`, answers count only until a redirect leads away from it.
-    init(of server: ServerAddress? = nil) {
+    /// - Parameters:
+    ///   - server: answers count only until a redirect leads away from it; `nil`: all count.
+    ///   - isOfSeveral: whether the answers are those of several requests, so that one after a refusal does not mean that
+    ///     curl has tried the same request again.
+    init(of server: ServerAddress? = nil, isOfSeveral: Bool = false) {
         self.server = server
+        self.isOfSeveral = isOfSeveral
     }
 
     /// Whether only the nonce of the proof was wrong or missing (RFC 9449 §9).
     var wantsNonce: Bool {
-        guard status == 401, nonce != nil else { return false }
-        return Challenges(challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
+        guard let refusal, refusal.status == 401, nonce != nil else { return false }
+        return Challenges(refusal.challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
     }
 
     mutating func append(_ read: [UInt8]) {
@@ -44,25 +64,45 @@ struct CurlAnswer {
 
     private mutating func readLine(_ line: String) {
         if line.bytewise.hasPrefix("HTTP/") {
-            challenge = ""
-            nonce = nil
-            let words = line.bytewise.split(on: " ", maxSplits: 2)
-            status = words.count > 1 ? Int(words[1]) ?? 0 : 0
-            // A proxy's answer to CONNECT is not the server's.
-            let isTunnel = status == 200 && line.bytewise.lowercased.hasSuffix("connection established")
-            guard verdict != .settled else { return }
-            switch status {
-            case 100..<200, 300..<400: verdict = .open
-            case 401, 403: verdict = .refused
-            default: verdict = isTunnel ? .open : .settled
-            }
+            readStatus(line)
         } else if let value = CurlAnswer.value(of: "www-authenticate", in: line) {
-            challenge += (challenge.isEmpty ? "" : ", ") + value
+            guard isReadingRefusal else { return }
+            let separator = refusal?.challenge.isEmpty == false ? ", " : ""
+            refusal?.challenge += separator + value
         } else if let value = CurlAnswer.value(of: "dpop-nonce", in: line) {
             nonce = CurlAnswer.isNonce(value) ? value : nil
         } else if (300..<400).contains(status), let value = CurlAnswer.value(of: "location", in: line) {
-            // The server that answers next got no token, or one that we know nothing of.
-            if let server, !CurlAnswer.stays(value, at: server) { verdict = .settled }
+            guard let server, !CurlAnswer.stays(value, at: server) else { return }
+            hasLeft = true
+            verdict = .settled
+        }
+    }
+
+    /// Begins with another head.
+    private mutating func readStatus(_ line: String) {
+        nonce = nil
+        isReadingRefusal = false
+        let words = line.bytewise.split(on: " ", maxSplits: 2)
+        status = words.count > 1 ? Int(words[1]) ?? 0 : 0
+        // A proxy's answer to CONNECT is not the server's.
+        let isTunnel = status == 200 && line.bytewise.lowercased.hasSuffix("connection established")
+        guard !hasLeft, !isTunnel, !(100..<200).contains(status) else { return }
+        if !isOfSeveral { refusal = nil }
+        switch status {
+        case 401, 403:
+            if refusal == nil {
+                refusal = Refusal(status: status, isFirst: !hasAnswered)
+                isReadingRefusal = true
+            }
+            if verdict == .open { verdict = .refused }
+            hasAnswered = hasAnswered || isOfSeveral
+        case 300..<400:
+            // What a redirect answers may have been carried out, and is not asked for again with what was refused.
+            if verdict == .refused { verdict = .settled }
+            hasAnswered = hasAnswered || isOfSeveral
+        default:
+            verdict = .settled
+            hasAnswered = true
         }
     }
 

@@ -13,6 +13,9 @@ struct CurlArguments: Equatable {
         case ownOptions
     }
 
+    /// Options with which curl may ask without the token first, and heed what the refusal offers.
+    private static let negotiating: Set = ["anyauth", "basic", "digest", "negotiate", "ntlm", "ntlm-wb"]
+
     private var words: [Word] = []
     private var hasOptionsEnded = false
     /// The first option that is ``CurlOption/diverting(takesValue:)``, with dashes.
@@ -23,6 +26,8 @@ struct CurlArguments: Equatable {
     private(set) var headerFile: String?
     /// The first file that a body goes to.
     private(set) var outputFile: String?
+    /// Whether curl may ask without the token first.
+    private var mayAskWithoutToken = false
     /// Whether headers come from a file, and one of them may take the token's place.
     private(set) var mayReplaceToken = false
     /// Whether curl will read standard input.
@@ -40,17 +45,20 @@ struct CurlArguments: Equatable {
                 target.read(url: argument)
             } else if argument == "--" {
                 hasOptionsEnded = true
-                words += [.ownOptions, .given(argument)]
+                endRequest(argument)
             } else if argument == "--next" || argument == "-:" {
-                words += [.ownOptions, .given(argument)]
+                endRequest(argument)
             } else if argument.hasPrefix("--") {
                 try readLong(argument, &rest)
             } else {
                 try readShort(argument, &rest)
             }
         }
-        if !hasOptionsEnded { words.append(.ownOptions) }
+        if !hasOptionsEnded { endRequest() }
     }
+
+    /// Whether each answer is to another request with the token.
+    var makesSeveralRequests: Bool { target.namesSeveral && !mayAskWithoutToken }
 
     /// The command line with our options in the file `config` and the headers sent to `headers`.
     ///
@@ -95,6 +103,12 @@ struct CurlArguments: Equatable {
         return server
     }
 
+    /// Ends the options for one request, with the argument that does so.
+    private mutating func endRequest(_ argument: String? = nil) {
+        words.append(.ownOptions)
+        if let argument { words.append(.given(argument)) }
+    }
+
     private mutating func readLong(_ argument: String, _ rest: inout ArraySlice<String>) throws(AgentError) {
         let name = String(argument.dropFirst(2))
         let option = try note(name, as: argument)
@@ -122,7 +136,7 @@ struct CurlArguments: Equatable {
         words.append(.given(argument))
     }
 
-    /// Looks an option up and remembers what it does to the connection.
+    /// Looks an option up and remembers what it does to the connection and the output.
     private mutating func note(_ name: String, as written: String) throws(AgentError) -> CurlOption {
         guard let option = CurlOption(name) else {
             throw AgentError(
@@ -138,6 +152,7 @@ struct CurlArguments: Equatable {
         case .refused(let reason):
             throw AgentError(.badRequest, "curl's option \(written) has no place here: \(reason)")
         }
+        mayAskWithoutToken = mayAskWithoutToken || CurlArguments.negotiating.contains(name)
         return option
     }
 

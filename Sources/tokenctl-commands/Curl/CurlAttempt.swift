@@ -6,7 +6,7 @@ import Glibc
 
 /// One run of curl whose output is kept back until the server has taken the token.
 struct CurlAttempt: ~Copyable {
-    /// Most bytes of a refusal that are kept back, 1 MiB; anything longer is a document, not a refusal.
+    /// Most bytes of a refusal that are kept back: 1 MiB.
     private static let longestRefusal = 1 << 20
     /// Most bytes of a refusal's body that the agent is told: 8 KiB.
     private static let longestReport = 8192
@@ -14,9 +14,11 @@ struct CurlAttempt: ~Copyable {
     private let arguments: CurlArguments
     let server: ServerAddress
     private(set) var answer: CurlAnswer
-    /// Whether curl ended as it does after an answer; else the last head may be that of a proxy.
-    private var hasAnswer = true
+    /// What curl ended with.
+    private var status: Int32 = 0
     private var isPassing = false
+    /// The beginning of the first answer's body, once what was held has been let through.
+    private var passedBody: [UInt8] = []
     private var heads: HeldStream
     private var output: HeldStream
     private var errors: HeldStream
@@ -32,7 +34,7 @@ struct CurlAttempt: ~Copyable {
     ) {
         self.arguments = arguments
         self.server = server
-        answer = CurlAnswer(of: server)
+        answer = CurlAnswer(of: server, isOfSeveral: arguments.makesSeveralRequests)
         self.heads = heads
         self.output = output
         self.errors = errors
@@ -49,7 +51,7 @@ struct CurlAttempt: ~Copyable {
         return CurlAttempt(arguments, server, heads, output, errors)
     }
 
-    /// Runs curl with `token` and answers its exit status; afterwards ``isRefused`` tells whether the output is
+    /// Runs curl with `token` and answers its exit status; afterwards ``isRepeatable`` tells whether the output is
     /// still held.
     mutating func run(
         _ token: TokenAnswer,
@@ -77,20 +79,28 @@ struct CurlAttempt: ~Copyable {
         output.closeWriting()
         errors.closeWriting()
         while watch(child, signals) {}
-        let status = child.wait()
-        // 22 is an answer that --fail takes for a failure.
-        hasAnswer = status == 0 || status == 22
-        if !isRefused { pass() }
+        status = child.wait()
+        if !isRepeatable { pass() }
         return status
     }
 
-    /// Whether the server refused the token and nothing of its answer was let through.
-    var isRefused: Bool { !isPassing && hasAnswer && answer.verdict == .refused }
+    /// The server's refusal of the token, however its body ended; `nil`: there is none, or a signal ended curl.
+    var refusal: CurlAnswer.Refusal? {
+        guard let refusal = answer.refusal, status < 128 else { return nil }
+        // 22 is an answer that --fail takes for a failure. Where curl failed otherwise, 403 may be what a proxy said in
+        // place of the server; it would say 407 and not 401 (RFC 9110 §15.5.8).
+        let isOfServer = refusal.status == 401 || server.isClear || status == 0 || status == 22
+        return isOfServer ? refusal : nil
+    }
+
+    /// Whether the server did nothing but refuse, and nothing of that was let through.
+    var isRepeatable: Bool { !isPassing && refusal != nil && answer.verdict == .refused }
 
     /// Lets through what was held.
     mutating func pass() {
         if !isPassing {
             isPassing = true
+            passedBody = heldBody()
             openHeaderTarget()
         }
         if headerTarget >= 0 { heads.pass(to: headerTarget) }
@@ -98,15 +108,28 @@ struct CurlAttempt: ~Copyable {
         errors.pass(to: STDERR_FILENO)
     }
 
-    /// The body of the refusal, as far as it was seen.
+    /// The beginning of the refusal's body, as far as it was seen; of several answers nobody can tell where another than
+    /// the first begins.
     func refusedBody() -> [UInt8] {
+        guard answer.refusal?.isFirst == true else { return [] }
         if let file = arguments.outputFile, file != "-" {
             return CurlAttempt.beginning(of: file)
         }
+        return isPassing ? passedBody : heldBody()
+    }
+
+    /// The beginning of what is held of bodies.
+    private func heldBody() -> [UInt8] {
+        var body = output.held[...]
+        var rest = heads.held[...]
         // With --include the heads come first.
-        let body =
-            output.held.starts(with: heads.held)
-            ? output.held.dropFirst(heads.held.count) : output.held[...]
+        while !rest.isEmpty, !body.isEmpty {
+            let end = rest.indices.first { rest[...$0].suffix(4).elementsEqual("\r\n\r\n".utf8) }
+            let head = rest[...(end ?? rest.endIndex - 1)]
+            guard body.starts(with: head) else { break }
+            body = body.dropFirst(head.count)
+            rest = rest[head.endIndex...]
+        }
         return Array(body.prefix(CurlAttempt.longestReport))
     }
 
@@ -135,14 +158,17 @@ struct CurlAttempt: ~Copyable {
             return
         }
         heads.hold(bytes)
-        if answer.verdict == .settled { pass() }
+        guard answer.verdict == .settled else { return }
+        // curl has written the body of a refusal before the head of the next answer.
+        if answer.refusal != nil { readOutput() }
+        pass()
     }
 
     private mutating func readOutput() {
         let bytes = output.read()
         if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
         output.hold(bytes)
-        // Output without a head is not HTTP; output beyond the limit is not a refusal.
+        // Output without a head is not HTTP; output beyond the limit is not held.
         let isForeign = !bytes.isEmpty && heads.held.isEmpty
         if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
     }

@@ -80,7 +80,7 @@ struct CurlCommand: ParsableCommand {
         while true {
             var attempt = try CurlAttempt.prepared(arguments, server)
             let status = try attempt.run(tokens.current, input: spool.descriptor, signals)
-            guard attempt.isRefused, try tokens.advance(after: &attempt) else {
+            guard try tokens.advance(after: &attempt) else {
                 attempt.pass()
                 return status
             }

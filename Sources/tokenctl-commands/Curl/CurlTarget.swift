@@ -68,6 +68,9 @@ struct CurlTarget: Equatable {
         return found
     }
 
+    /// Whether curl makes several requests of the URLs.
+    var namesSeveral: Bool { urls.count > 1 || !urls.allSatisfy(namesOneResource) }
+
     /// The method curl will use.
     var method: String {
         if let request { return request }

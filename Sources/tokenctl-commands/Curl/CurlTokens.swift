@@ -34,18 +34,23 @@ struct CurlTokens {
         try renew()
     }
 
-    /// Looks at the refusal that `attempt` got; false if nothing else is to be tried.
+    /// Looks at the refusal that `attempt` may have got; false if nothing else is to be tried.
     ///
+    /// The agent is told of a refusal even where the output has gone out already, so that the next request heals.
     /// If the agent fails for any reason but the end of the session, the server's answer is let through.
     ///
     /// - Throws: ``AgentError`` with the code `loginRequired` when the session is over.
     mutating func advance(after attempt: inout CurlAttempt) throws(AgentError) -> Bool {
+        guard let refusal = attempt.refusal else { return false }
         do {
             if demand.proof != nil, attempt.answer.nonce != nil {
                 demand.proof?.nonce = attempt.answer.nonce
-                if attempt.answer.wantsNonce { return try takeNonce() }
+                if attempt.answer.wantsNonce {
+                    guard attempt.isRepeatable else { return false }
+                    return try takeNonce()
+                }
             }
-            return try replace(after: attempt)
+            return try replace(after: attempt, refusal)
         } catch {
             guard error.code != .loginRequired else { throw error }
             attempt.pass()
@@ -63,17 +68,20 @@ struct CurlTokens {
     }
 
     /// Tells the agent what the server said, and takes the token that it gives instead, once.
-    private mutating func replace(after attempt: borrowing CurlAttempt) throws(AgentError) -> Bool {
+    private mutating func replace(
+        after attempt: borrowing CurlAttempt,
+        _ refusal: CurlAnswer.Refusal
+    ) throws(AgentError) -> Bool {
         guard isSeen else { return false }
         let report = RefusalReport(
-            status: attempt.answer.status,
-            challenge: attempt.answer.challenge,
+            status: refusal.status,
+            challenge: refusal.challenge,
             body: attempt.refusedBody(),
             place: attempt.server.place
         )
-        guard let fresh = try report.send(current, to: endpoint, about: demand), !wasReplaced else {
-            return false
-        }
+        guard let fresh = try report.send(current, to: endpoint, about: demand), attempt.isRepeatable,
+            !wasReplaced
+        else { return false }
         wasReplaced = true
         current = fresh
         if demand.proof != nil { try renew() }
