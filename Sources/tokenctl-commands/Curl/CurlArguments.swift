@@ -9,10 +9,16 @@ struct CurlArguments: Equatable {
         case given(String)
         /// The value that names the file for headers, after a short option's letters or alone.
         case headerFile(prefix: String)
+        /// Where the headers of one request are wanted on standard output.
+        case headersOnOutput
         /// Our own options for one request: they come last, so that no other option can undo them.
         case ownOptions
     }
 
+    /// Options that have bodies written to files.
+    private static let saving: Set = [
+        "O", "J", "remote-name", "remote-name-all", "remote-header-name", "out-null",
+    ]
     /// Options with which curl may ask without the token first, and heed what the refusal offers.
     private static let negotiating: Set = ["anyauth", "basic", "digest", "negotiate", "ntlm", "ntlm-wb"]
 
@@ -24,8 +30,12 @@ struct CurlArguments: Equatable {
     private var renunciation: String?
     /// The file where the caller wants the headers.
     private(set) var headerFile: String?
+    /// Where the headers of the request that is being read go.
+    private var headerFileOfRequest: String?
     /// The first file that a body goes to.
     private(set) var outputFile: String?
+    /// Whether a body goes anywhere but to standard output.
+    private var savesBodies = false
     /// Whether curl may ask without the token first.
     private var mayAskWithoutToken = false
     /// Whether headers come from a file, and one of them may take the token's place.
@@ -57,6 +67,9 @@ struct CurlArguments: Equatable {
         if !hasOptionsEnded { endRequest() }
     }
 
+    /// Whether headers and bodies both go to standard output, where only curl itself can keep them in order.
+    var includesHeaders: Bool { headerFile == "-" && !savesBodies }
+
     /// Whether each answer is to another request with the token.
     var makesSeveralRequests: Bool { target.namesSeveral && !mayAskWithoutToken }
 
@@ -69,6 +82,7 @@ struct CurlArguments: Equatable {
                 switch word {
                 case .given(let argument): [argument]
                 case .headerFile(let prefix): [prefix + headers]
+                case .headersOnOutput: includesHeaders ? ["--include"] : []
                 case .ownOptions: ["--config", config]
                 }
             }
@@ -105,6 +119,8 @@ struct CurlArguments: Equatable {
 
     /// Ends the options for one request, with the argument that does so.
     private mutating func endRequest(_ argument: String? = nil) {
+        if headerFileOfRequest == "-" { words.append(.headersOnOutput) }
+        headerFileOfRequest = nil
         words.append(.ownOptions)
         if let argument { words.append(.given(argument)) }
     }
@@ -152,6 +168,7 @@ struct CurlArguments: Equatable {
         case .refused(let reason):
             throw AgentError(.badRequest, "curl's option \(written) has no place here: \(reason)")
         }
+        savesBodies = savesBodies || CurlArguments.saving.contains(name)
         mayAskWithoutToken = mayAskWithoutToken || CurlArguments.negotiating.contains(name)
         return option
     }
@@ -161,8 +178,11 @@ struct CurlArguments: Equatable {
         switch name {
         case "D", "dump-header":
             headerFile = value
+            headerFileOfRequest = value
             return words.append(.headerFile(prefix: prefix))
-        case "o", "output": outputFile = outputFile ?? value
+        case "o", "output":
+            outputFile = outputFile ?? value
+            savesBodies = savesBodies || value != "-"
         case "H", "header": try note(header: value)
         case "d", "data", "data-ascii", "data-binary", "json", "url-query": note(value == "@-")
         case "data-urlencode": note(value.hasSuffix("@-"))

@@ -168,8 +168,8 @@ struct CurlAttempt: ~Copyable {
         let bytes = output.read()
         if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
         output.hold(bytes)
-        // Output without a head is not HTTP; output beyond the limit is not held.
-        let isForeign = !bytes.isEmpty && heads.held.isEmpty
+        // Output without a head is not HTTP, unless it is the head itself; output beyond the limit is not held.
+        let isForeign = !bytes.isEmpty && heads.held.isEmpty && !output.held.starts(with: "HTTP/".utf8)
         if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
     }
 
@@ -183,7 +183,7 @@ struct CurlAttempt: ~Copyable {
     private mutating func openHeaderTarget() {
         switch arguments.headerFile {
         case nil: return
-        case "-": headerTarget = STDOUT_FILENO
+        case "-": headerTarget = arguments.includesHeaders ? -1 : STDOUT_FILENO
         case "%": headerTarget = STDERR_FILENO
         case .some(let path):
             headerTarget = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)

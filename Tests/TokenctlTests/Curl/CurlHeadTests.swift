@@ -41,6 +41,33 @@ import Testing
         #expect(File.text(file).map { $0 + "hello" } == output)
     }
 
+    /// Options, and what is left on standard output is as plain curl leaves it there.
+    @Test(arguments: [
+        ["-D", "-"], ["-sD-"], ["-D-", "-N"], ["--dump-header", "-", "-f"], ["-D", "-", "-o", "-"],
+    ])
+    func `those of several answers stand before their bodies`(options: [String]) async throws {
+        let server = try StreamingServer { request, peer in
+            peer.answer(request.token == "UNPROVEN" ? 401 : 200, "body of \(request.target)\n")
+        }
+        let arguments = ["-s"] + options + (1...9).map { "http://127.0.0.1:\(server.port)/\($0)" }
+        let plain = try await Program.run(
+            ["/usr/bin/env", "curl"] + arguments,
+            environment: ["PATH": TestEnvironment.searchPath]
+        )
+        #expect(plain.standardOutput.split(separator: "HTTP/").count == 9)
+        let result = try await KeyBoundAgent(type: "Bearer").curl(arguments)
+        #expect(result.all == (0, plain.standardOutput, plain.standardError))
+        #expect(server.requests.count == 27)
+    }
+
+    @Test func `those of one request stand on standard output, and not those of the next one`() async throws {
+        let (_, url, output) = try await server()
+        let result = try await KeyBoundAgent(type: "Bearer").curl(
+            ["-s", "-D", "-", url, "--next", "-s", url]
+        )
+        #expect(result.all == (0, output + "hello", ""))
+    }
+
     @Test func `those of a refusal that is believed are written once`() async throws {
         let (issuer, url, _) = try await server()
         issuer.queue(IssuerReply(status: 401, body: Array("no".utf8)), for: "/api", times: 2)
