@@ -17,18 +17,38 @@ actor Backlog {
     /// Bytes of all entries.
     private var held = 0
     private var hasEnded = false
+    /// Whether the client has gone, so that what it has said is all that will ever wait here.
+    private var isUnlimited = false
+    private let limit: Int
     private var taker: CheckedContinuation<Void, Never>?
     private var giver: CheckedContinuation<Void, Never>?
 
-    /// Adds an entry, once there is room for it: ``BridgeLimits/message`` bytes, or one entry of any size.
-    func add(_ entry: Entry) async {
-        let size = entry.packet.bytes.count
-        while held > 0, held + size > BridgeLimits.message {
+    /// - Parameter limit: bytes of entries with which it is full.
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Adds an entry, of any size; whoever adds waits for ``room()`` before it takes up more.
+    func add(_ entry: Entry) {
+        entries.append(entry)
+        held += entry.packet.bytes.count
+        wakeTaker()
+    }
+
+    /// Whether nothing more is to be taken up now.
+    var isFull: Bool { held >= limit && !isUnlimited }
+
+    /// Returns once it is not full.
+    func room() async {
+        while isFull {
             await withCheckedContinuation { giver = $0 }
         }
-        entries.append(entry)
-        held += size
-        wakeTaker()
+    }
+
+    /// What comes now is the last, and few.
+    func liftLimit() {
+        isUnlimited = true
+        wakeGiver()
     }
 
     /// Nothing more is added.
@@ -44,13 +64,17 @@ actor Backlog {
         }
         guard let entry = entries.popFirst() else { return nil }
         held -= entry.packet.bytes.count
-        giver?.resume()
-        giver = nil
+        wakeGiver()
         return entry
     }
 
     private func wakeTaker() {
         taker?.resume()
         taker = nil
+    }
+
+    private func wakeGiver() {
+        giver?.resume()
+        giver = nil
     }
 }

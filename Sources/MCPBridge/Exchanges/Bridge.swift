@@ -27,7 +27,7 @@ package final class Bridge: Sendable {
     private let transport: ResourceTransport
     private let input: LineInput
     private let output: LineOutput
-    private let backlog = Backlog()
+    private let backlog: Backlog
     private let drainLimit: Duration
 
     /// - Parameters:
@@ -35,6 +35,7 @@ package final class Bridge: Sendable {
     ///   - authorities: a file with certificates of authorities to trust beside the system's.
     ///   - descriptors: where the client's messages come from, and where the server's go.
     ///   - drainLimit: longest wait for answers after the end of the input.
+    ///   - backlogLimit: bytes that may wait for the server to answer an opening, before no more is read.
     ///   - group: the event loops to work on.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
     package init(
@@ -42,12 +43,14 @@ package final class Bridge: Sendable {
         authorities: String? = nil,
         descriptors: (input: Int32, output: Int32),
         drainLimit: Duration = Bridge.drainLimit,
+        backlogLimit: Int = BridgeLimits.message,
         on group: any EventLoopGroup
     ) throws(AgentError) {
         transport = try ResourceTransport(to: source.address.text, authorities: authorities, on: group)
         requests = AuthorizedRequests(transport, ResourceTokens(source), at: source.address.server.place)
         input = LineInput(descriptors.input)
         output = LineOutput(descriptors.output)
+        backlog = Backlog(limit: backlogLimit)
         self.drainLimit = drainLimit
     }
 
@@ -83,11 +86,28 @@ package final class Bridge: Sendable {
     /// Takes what the client says; never waits for the server, as long as the backlog has room.
     private func read() async {
         var lines = MessageLines()
+        var isWatched = false
         while let bytes = await input.read() {
             lines.append(bytes)
             while let line = lines.next() { await take(line) }
+            guard await backlog.isFull else { continue }
+            if !isWatched {
+                isWatched = true
+                watchForEnd()
+            }
+            await backlog.room()
         }
         if let line = lines.last() { await take(line) }
+    }
+
+    /// Has the input read to its end as soon as the client has gone, which is not seen where nothing is read.
+    ///
+    /// No more than what a pipe or a socket holds can still come then.
+    private func watchForEnd() {
+        Task { [input, backlog] in
+            await input.untilLeft()
+            await backlog.liftLimit()
+        }
     }
 
     private func take(_ line: MessageLines.Line) async {

@@ -5,11 +5,28 @@ import Glibc
 
 /// Standard input, read as far as there is something to do with it.
 struct LineInput: Sendable {
+    /// `POLLRDHUP` of poll(2), which the headers show to GNU programs alone.
+    private static let halfClosed: Int16 = 0x2000
+
     private let descriptor: Int32
     private let work = BlockingWork(threads: 1)
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
+    }
+
+    /// Returns when nobody can write any more, which for a file is never.
+    ///
+    /// There may still be something to read.
+    func untilLeft() async {
+        let descriptor = descriptor
+        // A thread that only clients need who say more than is held.
+        let work = BlockingWork(threads: 1)
+        _ = await work.result { () throws(AgentError) in
+            // Pipes and terminals tell it unasked; a socket whose other half is still open does not.
+            var watched = pollfd(fd: descriptor, events: LineInput.halfClosed, revents: 0)
+            while unsafe poll(&watched, 1, -1) < 0, errno == EINTR {}
+        }
     }
 
     /// Waits for bytes; `nil` at the end.

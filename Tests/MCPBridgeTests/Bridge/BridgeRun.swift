@@ -93,11 +93,13 @@ final class BridgeRun: Sendable {
     ///   - address: where the server is.
     ///   - resource: what the agent's session is for, if that is another address.
     ///   - drainLimit: longest wait for answers after the end of the input.
+    ///   - backlogLimit: bytes that may wait for the answer to an opening.
     /// - Throws: what is wrong with the address.
     init(
         to address: String,
         resource: String? = nil,
-        drainLimit: Duration = Bridge.drainLimit
+        drainLimit: Duration = Bridge.drainLimit,
+        backlogLimit: Int = BridgeLimits.message
     ) throws {
         agent = try TokenAgent(resource: resource ?? address)
         let endpoint = AgentEndpoint(socket: agent.socket, mayStartAgent: false)
@@ -112,6 +114,7 @@ final class BridgeRun: Sendable {
             source,
             descriptors: (own, writing),
             drainLimit: drainLimit,
+            backlogLimit: backlogLimit,
             on: MultiThreadedEventLoopGroup.singleton
         )
         Task { [weak self] in
