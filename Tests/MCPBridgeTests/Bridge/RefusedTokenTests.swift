@@ -39,6 +39,28 @@ struct RefusedTokenTests {
         #expect(try await run.finish())
     }
 
+    @Test func `a server that refuses all for ever costs each request one report and one retry`()
+        async throws
+    {
+        let server = try StreamingServer { _, peer in
+            peer.answer(401, fields: [#"WWW-Authenticate: Bearer error="invalid_token""#])
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#)
+        #expect(try await run.complaint(1).contains("status 401"))
+        for id in 2...5 {
+            run.call(Int64(id))
+            #expect(try await run.complaint(Int64(id)).contains("status 401"))
+        }
+        #expect(try await run.finish())
+        // Each second try is with the token that the next request begins with.
+        #expect(
+            server.requests.map(\.token) == [1, 2, 2, 3, 3, 4, 4, 5, 5, 6].map { "at-\($0)" }
+        )
+        #expect(run.agent.requests("/report").count == 5)
+        #expect(run.written.count == 5)
+    }
+
     @Test func `where another token would not help, the server's words are told`() async throws {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
