@@ -7,12 +7,14 @@ import Text
 /// What one request is sent with.
 struct Credential: Sendable {
     let answer: TokenAnswer
-
     /// The value of `Authorization`.
-    var authorization: String {
+    let authorization: String
+
+    init(answer: TokenAnswer) {
+        self.answer = answer
         // Names of schemes are compared in either case, and some servers want this one as RFC 6750 §2.1 writes it.
         let isBearer = answer.type.utf8.elementsEqual("bearer".utf8) || answer.type.isEmpty
-        return "\(isBearer ? "Bearer" : answer.type) \(answer.value)"
+        authorization = "\(isBearer ? "Bearer" : answer.type) \(answer.value)"
     }
 }
 
@@ -24,6 +26,8 @@ struct Credential: Sendable {
 /// Unchecked: confined to the event loop.
 final class CredentialDesk: @unchecked Sendable {
     typealias Received = (Result<Credential, AgentError>) -> Void
+    /// What a request wants a proof of; made for those tokens alone that need one.
+    typealias Proof = () -> TokenDemand.Proof
 
     private static let longestUse = TimeAmount.seconds(1)
 
@@ -32,7 +36,7 @@ final class CredentialDesk: @unchecked Sendable {
     private let agent: AgentLink
     private let watch: EventWatch
     private var held: (credential: Credential, until: NIODeadline)?
-    private var waiting: [(proof: TokenDemand.Proof, received: Received)] = []
+    private var waiting: [(proof: Proof, received: Received)] = []
     /// Counts what has happened, so that a token that was asked for before is not kept after.
     private var generation: UInt64 = 0
     /// Whether each request needs a proof of its own (RFC 9449 §4).
@@ -54,9 +58,9 @@ final class CredentialDesk: @unchecked Sendable {
     }
 
     /// Gets a token; one that is bound to a key comes with a proof for the request.
-    func get(_ proof: TokenDemand.Proof, _ received: @escaping Received) {
+    func get(_ proof: @escaping Proof, _ received: @escaping Received) {
         watch.begin()
-        guard !needsProof else { return ask(proof, received) }
+        guard !needsProof else { return ask(proof(), received) }
         if let held, held.until > .now() { return received(.success(held.credential)) }
         held = nil
         waiting.append((proof, received))

@@ -127,9 +127,10 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
 
     private func getCredential() {
         phase = .asking
-        let url = rules.upstream.origin + rules.upstream.prefix[...].text + request.path.text
-        let proof = TokenDemand.Proof(url: url, method: request.method.text, nonce: services.desk.nonce)
-        services.desk.get(proof) { [self] result in
+        services.desk.get { [self] in
+            let url = rules.upstream.origin + rules.upstream.prefix[...].text + request.path.text
+            return TokenDemand.Proof(url: url, method: request.method.text, nonce: services.desk.nonce)
+        } _: { [self] result in
             guard case .asking = phase else { return }
             switch result {
             case .success(let credential):

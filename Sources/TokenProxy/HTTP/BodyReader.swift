@@ -147,14 +147,15 @@ struct BodyWriter {
     func end(_ trailers: [MessageField]) -> ByteBuffer? {
         guard framing == .chunked else { return nil }
         var bytes = ByteBuffer(string: "0\r\n")
-        for field in trailers where BodyWriter.isTrailer(field.name) { bytes.write(field) }
+        for field in trailers where BodyWriter.isTrailer(field) { bytes.write(field) }
         bytes.writeStaticString("\r\n")
         return bytes
     }
 
     /// Whether a field may follow the body: not one that says how to read the message, or who sends it (RFC 9110 §6.5.1).
-    private static func isTrailer(_ name: ArraySlice<UInt8>) -> Bool {
-        FieldName(name) == .unimportant && !name.says("set-cookie") && !name.says("cookie")
+    private static func isTrailer(_ field: MessageField) -> Bool {
+        let name = field.name
+        return field.meaning == .unimportant && !name.says("set-cookie") && !name.says("cookie")
             && !name.says("trailer")
             && !name.says("content-type") && !name.says("content-encoding") && !name.says("content-range")
     }

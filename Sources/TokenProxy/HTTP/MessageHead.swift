@@ -6,6 +6,14 @@ import Text
 struct MessageField: Equatable, Sendable {
     let name: ArraySlice<UInt8>
     let value: ArraySlice<UInt8>
+    /// What the name means here.
+    let meaning: FieldName
+
+    init(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
+        self.name = name
+        self.value = value
+        meaning = FieldName(name)
+    }
 }
 
 /// Why bytes are no head that is read.
@@ -19,6 +27,7 @@ enum HeadProblem: Error {
 struct MessageHead: Sendable {
     /// More than any honest sender has.
     static let mostFields = 256
+    private static let usualFields = 16
 
     let startLine: ArraySlice<UInt8>
     let fields: [MessageField]
@@ -32,6 +41,7 @@ struct MessageHead: Sendable {
         guard let startLine = lines.next() else { throw .noField }
         self.startLine = startLine
         var fields: [MessageField] = []
+        fields.reserveCapacity(MessageHead.usualFields)
         while let line = lines.next() {
             guard fields.count < MessageHead.mostFields else { throw .tooManyFields }
             guard let (name, value) = HTTPSyntax.field(line) else { throw .noField }
@@ -42,7 +52,7 @@ struct MessageHead: Sendable {
 
     /// The values of the fields with one name.
     func values(_ name: FieldName) -> [ArraySlice<UInt8>] {
-        fields.filter { FieldName($0.name) == name }.map(\.value)
+        fields.lazy.filter { $0.meaning == name }.map(\.value)
     }
 }
 

@@ -43,15 +43,14 @@ struct PassedAnswer {
     }
 
     private func write(_ field: MessageField, to head: inout ByteBuffer) {
-        let name = FieldName(field.name)
-        switch name {
+        switch field.meaning {
         case .proofNonce: return
         // An answer without a body may say how long it would be.
         case .contentLength:
             if answer.framing != .none || answer.status < 200 || answer.status == 204 { return }
         case .location, .contentLocation:
             return head.write(MessageField(name: field.name, value: rewritten(field.value)))
-        case _ where name.isHopByHop: return
+        case let meaning where meaning.isHopByHop: return
         default: break
         }
         guard !answer.connectionOptions.contains(where: { field.name.saysTheSame(as: $0) }) else { return }

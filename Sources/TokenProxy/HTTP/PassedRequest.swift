@@ -24,7 +24,7 @@ struct PassedRequest {
         head.writeStaticString(" HTTP/1.1\r\n")
         head.write("Host", rules.upstream.authority)
         for field in request.fields {
-            switch FieldName(field.name) {
+            switch field.meaning {
             case .destination:
                 head.write(MessageField(name: field.name, value: try destination(field.value)))
             case let name where passes(field, name):
@@ -63,7 +63,7 @@ struct PassedRequest {
 
     private var acceptsTrailers: Bool {
         request.fields.contains { field in
-            FieldName(field.name) == .te && field.value.listElements.contains { $0.says("trailers") }
+            field.meaning == .te && field.value.listElements.contains { $0.says("trailers") }
         }
     }
 

@@ -18,6 +18,12 @@ struct ProxiedRequest: Sendable {
     let expectsContinue: Bool
     let wantsWebSocket: Bool
 
+    /// What ends a host in an address, or lets two readers see two hosts.
+    private static let separators = Array("/\\@?#,".utf8)
+    private static let methodsRefused = ["CONNECT", "TRACE", "TRACK"].map { Array($0.utf8) }
+    private static let methodsIdempotent =
+        ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT"].map { Array($0.utf8) }
+
     init(_ head: MessageHead) throws(MessageFault) {
         guard let line = HTTPSyntax.requestLine(head.startLine) else {
             throw .malformed("the first line is no request line")
@@ -27,7 +33,7 @@ struct ProxiedRequest: Sendable {
             throw MessageFault(505, "this listener speaks HTTP/1.1 and HTTP/1.0")
         }
         // TRACE would answer with the token in it.
-        guard !["CONNECT", "TRACE", "TRACK"].contains(where: line.method.spells) else {
+        guard !ProxiedRequest.methodsRefused.contains(where: line.method.elementsEqual) else {
             throw MessageFault(405, "the method \(line.method.text) is not passed on")
         }
         guard line.target.first == UInt8(ascii: "/") else {
@@ -61,7 +67,7 @@ struct ProxiedRequest: Sendable {
 
     /// Whether sending it twice is as good as once (RFC 9110 §9.2.2).
     var isIdempotent: Bool {
-        ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT"].contains(where: method.spells)
+        ProxiedRequest.methodsIdempotent.contains(where: method.elementsEqual)
     }
 
     /// Whether the client wants to send more requests on this connection.
@@ -76,7 +82,7 @@ struct ProxiedRequest: Sendable {
         return values.count == 1 ? values[0].value : nil
     }
 
-    func has(_ name: FieldName) -> Bool { fields.contains { FieldName($0.name) == name } }
+    func has(_ name: FieldName) -> Bool { fields.contains { $0.meaning == name } }
 
     private static func host(
         _ values: [ArraySlice<UInt8>],
@@ -86,7 +92,7 @@ struct ProxiedRequest: Sendable {
             throw .malformed("there has to be one Host")
         }
         guard let host = values.first else { return nil }
-        let isPlain = host.allSatisfy { $0.isVisibleASCII && !"/\\@?#,".utf8.contains($0) }
+        let isPlain = host.allSatisfy { $0.isVisibleASCII && !ProxiedRequest.separators.contains($0) }
         guard !host.isEmpty, isPlain else { throw .malformed("Host is no host") }
         return host
     }

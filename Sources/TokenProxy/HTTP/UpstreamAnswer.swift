@@ -43,19 +43,19 @@ struct UpstreamAnswer: Sendable {
 
     /// Whether both sides speak the websocket protocol from here on (RFC 6455 §4.1).
     var opensWebSocket: Bool {
-        let upgrades = fields.filter { FieldName($0.name) == .upgrade }.flatMap(\.value.listElements)
+        let upgrades = fields.filter { $0.meaning == .upgrade }.flatMap(\.value.listElements)
         return status == 101 && upgrades.count == 1 && upgrades[0].says("websocket")
             && connectionOptions.contains { $0.says("upgrade") }
     }
 
     /// What the server asks for when it refuses a request, joined by commas (RFC 9110 §11.6.1).
     var challenge: String {
-        fields.filter { FieldName($0.name) == .challenge }.map(\.value.text).joined(separator: ", ")
+        fields.filter { $0.meaning == .challenge }.map(\.value.text).joined(separator: ", ")
     }
 
     /// The nonce that the next proof has to hold (RFC 9449 §8).
     var nonce: String? {
-        fields.first { FieldName($0.name) == .proofNonce && $0.value.isVisibleWord && $0.value.count <= 1024 }
+        fields.first { $0.meaning == .proofNonce && $0.value.isVisibleWord && $0.value.count <= 1024 }
             .map(\.value.text)
     }
 

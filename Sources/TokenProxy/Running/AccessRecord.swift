@@ -8,8 +8,8 @@ struct AccessRecord: Sendable {
     /// Bytes of a path that are written.
     private static let longestPath = 256
 
-    private let method: String
-    private let path: String
+    private let method: ArraySlice<UInt8>
+    private let path: ArraySlice<UInt8>
     private let startedAt: NIODeadline
     /// 499 if the client left before the answer began.
     var status = 0
@@ -20,8 +20,8 @@ struct AccessRecord: Sendable {
     var isRepeated = false
 
     init(_ request: ProxiedRequest, startedAt: NIODeadline = .now()) {
-        method = request.method.prefix(16).text
-        path = request.path.prefix(AccessRecord.longestPath).text
+        method = request.method.prefix(16)
+        path = request.path.prefix(AccessRecord.longestPath)
         self.startedAt = startedAt
     }
 
@@ -32,6 +32,6 @@ struct AccessRecord: Sendable {
     func line(at now: NIODeadline) -> String {
         let milliseconds = (now - startedAt).nanoseconds / 1_000_000
         return
-            "\(method) \(path) \(status) in=\(received) out=\(sent) ms=\(milliseconds)\(isRepeated ? " repeated" : "")"
+            "\(method.text) \(path.text) \(status) in=\(received) out=\(sent) ms=\(milliseconds)\(isRepeated ? " repeated" : "")"
     }
 }

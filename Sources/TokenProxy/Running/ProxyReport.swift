@@ -20,6 +20,13 @@ final class ProxyReport: @unchecked Sendable {
         /// Connections of other users, or whose owner nobody knows.
         var strangers: Int64 = 0
         var connections: Int64 = 0
+
+        mutating func add(_ record: AccessRecord) {
+            answers[record.status / 100, default: 0] += 1
+            received += record.received
+            sent += record.sent
+            if record.isRepeated { repeated += 1 }
+        }
     }
 
     /// Lines that may wait for a slow reader of the log; more are counted and left out.
@@ -39,10 +46,7 @@ final class ProxyReport: @unchecked Sendable {
 
     /// Notes a request that has its answer.
     func add(_ record: AccessRecord, of listener: String) {
-        counts[listener, default: Counts()].answers[record.status / 100, default: 0] += 1
-        counts[listener]?.received += record.received
-        counts[listener]?.sent += record.sent
-        if record.isRepeated { counts[listener]?.repeated += 1 }
+        counts[listener, default: Counts()].add(record)
         if logsAccess { log("\(listener): \(record.line(at: .now()))") }
     }
 
