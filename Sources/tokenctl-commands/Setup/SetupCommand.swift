@@ -59,7 +59,7 @@ struct SetupCommand: ParsableCommand {
                 try change.make()
                 made.append(change)
             } catch {
-                for earlier in made.reversed() { _ = try? earlier.undo() }
+                for earlier in made.reversed() { try? earlier.undo() }
                 throw error
             }
         }
@@ -98,7 +98,7 @@ struct SetupCommand: ParsableCommand {
             if isShown {
                 try say(lines)
             } else {
-                _ = try change.undo()
+                try change.undo()
                 try say(["Taken back: \(first)"])
             }
         }

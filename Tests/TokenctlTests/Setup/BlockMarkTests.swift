@@ -40,9 +40,9 @@ struct BlockMarkTests {
         try block("one", ["c"]).make()
         let file = directory.path("file")
         #expect(File.text(file)?.contains("bazel one a") == false)
-        #expect(try !block(nil, ["a"]).undo())
-        #expect(try block("two", []).undo())
-        #expect(try block(nil, ["b"]).undo())
+        #expect(try block(nil, ["a"]).remnant().isEmpty)
+        try block("two", []).undo()
+        try block(nil, ["b"]).undo()
         let left = "# >>> tokenctl setup bazel one c\nhelper=one\n# <<< tokenctl setup bazel one c\n"
         #expect(File.text(file) == left)
         #expect(try TextBlock.remain(in: file, of: "bazel", without: [BlockMark("bazel", "two")]))

@@ -56,11 +56,10 @@ struct HelperLink: SetupChange {
 
     func remnant() -> [String] { isOurs ? shown : [] }
 
-    func undo() throws(AgentError) -> Bool {
-        guard isOurs else { return false }
+    func undo() throws(AgentError) {
+        guard isOurs else { return }
         guard unsafe unlink(path) == 0 else { throw EditedFile.refusal(path, systemMessage(errno)) }
         OwnDirectory.remove(EditedFile.directory(of: path))
-        return true
     }
 
     /// Not a relative link, as the installation makes them.

@@ -71,14 +71,13 @@ struct JSONItem: SetupChange {
         (name == nil || item.name == name) && layout.value(of: item).map(isOurs) == true
     }
 
-    func undo() throws(AgentError) -> Bool {
+    func undo() throws(AgentError) {
         let edited = try EditedFile(file)
-        guard var text = edited.text else { return false }
+        guard var text = edited.text else { return }
         let old = text
         while let less = try reduced(text) { text = less }
-        guard text != old else { return false }
+        guard text != old else { return }
         try edited.replace(with: isBare(text) && !isFileTheirs ? "" : text)
-        return true
     }
 
     /// Whether the file has items of ours with other names than these.

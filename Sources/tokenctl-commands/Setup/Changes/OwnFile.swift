@@ -29,11 +29,10 @@ struct OwnFile: SetupChange {
 
     func remnant() throws(AgentError) -> [String] { isOurs(try EditedFile(path)) ? [path] : [] }
 
-    func undo() throws(AgentError) -> Bool {
+    func undo() throws(AgentError) {
         let file = try EditedFile(path)
-        guard isOurs(file) else { return false }
+        guard isOurs(file) else { return }
         try file.replace(with: "")
-        return true
     }
 
     private func isOurs(_ file: EditedFile) -> Bool { file.text?.bytewise.contains(sign.bytewise) == true }

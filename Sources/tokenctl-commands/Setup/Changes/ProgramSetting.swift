@@ -52,14 +52,13 @@ struct ProgramSetting: SetupChange {
         guard run.status == 0 else { throw failure(of: set, run) }
     }
 
-    func undo() throws(AgentError) -> Bool {
-        guard try ProgramRun(get).words == value else { return false }
+    func undo() throws(AgentError) {
+        guard try ProgramRun(get).words == value else { return }
         let run = try ProgramRun(unset, withComplaints: true)
         guard run.status == 0 else { throw failure(of: unset, run) }
         if let file, let left = try? EditedFile(file), let text = left.text, isBare(text) {
             try left.replace(with: "")
         }
-        return true
     }
 
     private func failure(of command: [String], _ run: ProgramRun) -> AgentError {

@@ -18,9 +18,8 @@ protocol SetupChange {
     /// What ``undo()`` takes back, for a person: a line with the place, then what goes there; empty: nothing.
     func remnant() throws(AgentError) -> [String]
 
-    /// Takes it back.
+    /// Takes back what ``remnant()`` says, if anything.
     ///
-    /// - Returns: whether there was something to take back.
     /// - Throws: ``AgentError``; it is as it was then.
-    func undo() throws(AgentError) -> Bool
+    func undo() throws(AgentError)
 }

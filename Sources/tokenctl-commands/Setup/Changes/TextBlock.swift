@@ -80,13 +80,12 @@ struct TextBlock: SetupChange {
         return [file + ":"] + going.map { "    " + all[$0] }
     }
 
-    func undo() throws(AgentError) -> Bool {
+    func undo() throws(AgentError) {
         let edited = try EditedFile(file)
-        guard let text = edited.text else { return false }
+        guard let text = edited.text else { return }
         let new = without(mark, text)
-        guard new != text else { return false }
+        guard new != text else { return }
         try edited.replace(with: new)
-        return true
     }
 
     /// Whether blocks of `client` stay in `file` when those that `marks` name go.
