@@ -159,7 +159,7 @@ struct SetupWish {
     func link(inPathAs name: String, sharedBy other: String? = nil) throws(AgentError) -> [any SetupChange] {
         if isUndo {
             let isShared = try other.map { path throws(AgentError) in
-                try EditedFile(path).text?.bytewise.contains(TextBlock.first.bytewise) == true
+                try EditedFile(path).text?.bytewise.contains(BlockSearch.first.bytewise) == true
             }
             return isShared == true ? [] : [HelperLink(at: "\(places.programDirectory)/\(name)", to: program)]
         }

@@ -45,8 +45,7 @@ struct BlockMarkTests {
         try block(nil, ["b"]).undo()
         let left = "# >>> tokenctl setup bazel one c\nhelper=one\n# <<< tokenctl setup bazel one c\n"
         #expect(File.text(file) == left)
-        #expect(try TextBlock.remain(in: file, of: "bazel", without: [BlockMark("bazel", "two")]))
-        #expect(try !TextBlock.remain(in: file, of: "bazel", without: [BlockMark("bazel", "one")]))
-        #expect(try !TextBlock.remain(in: file, of: "git", without: []))
+        #expect(try all[0].remain(without: [BlockMark("bazel", "two")]))
+        #expect(try !all[0].remain(without: [BlockMark("bazel", "one")]))
     }
 }

@@ -34,9 +34,6 @@ struct TextBlock: SetupChange {
     /// Whether the file is TOML: a person's text has to be that, without the block and with it.
     var isTOML = false
 
-    /// How the first line of every block begins.
-    static let first = "# >>> tokenctl setup "
-    private static let last = "# <<< tokenctl setup "
     /// Stands above a block that a line without an end came before, so that this line has none again afterwards.
     private static let unended = "# tokenctl setup: the line above had no end"
 
@@ -53,8 +50,8 @@ struct TextBlock: SetupChange {
         let text = try EditedFile(file).text ?? ""
         _ = try changed(text)
         let all = TextBlock.lines(of: text)
-        let blocks = TextBlock.blocks(in: all, mark.ofAnySession)
-        guard blocks.count == 1, blocks[0].mark == mark else { return false }
+        let blocks = blocks(in: all, mark.ofAnySession)
+        guard blocks.count == 1, blocks[0].mark == mark, blocks[0].isWhole else { return false }
         let theirs = theirs(in: all, blocks[0].inside)
         let present = blocks[0].inside.filter { !theirs.contains($0) }.map {
             TextBlock.withoutReturn(all[$0])
@@ -71,11 +68,12 @@ struct TextBlock: SetupChange {
 
     func remnant() throws(AgentError) -> [String] {
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
-        let blocks = TextBlock.blocks(in: all, mark)
+        let blocks = blocks(in: all, mark)
         guard !blocks.isEmpty else { return [] }
         let going = blocks.flatMap { block in
             let kept = kept(of: block, in: all)
-            return block.inside.filter { !kept.contains($0) }
+            let lines = block.inside.isEmpty ? Array(block.range) : Array(block.inside)
+            return lines.filter { !kept.contains($0) }
         }
         return [file + ":"] + going.map { "    " + all[$0] }
     }
@@ -88,15 +86,11 @@ struct TextBlock: SetupChange {
         try edited.replace(with: new)
     }
 
-    /// Whether blocks of `client` stay in `file` when those that `marks` name go.
-    static func remain(
-        in file: String,
-        of client: String,
-        without marks: [BlockMark]
-    ) throws(AgentError) -> Bool {
-        let all = lines(of: try EditedFile(file).text ?? "")
-        return blocks(in: all, BlockMark(client)).contains { block in
-            !marks.contains { $0.names(block.mark) }
+    /// Whether blocks of this client stay in the file when those that `marks` name go.
+    func remain(without marks: [BlockMark]) throws(AgentError) -> Bool {
+        let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
+        return blocks(in: all, BlockMark(mark.client)).contains { block in
+            !block.inside.isEmpty && !marks.contains { $0.names(block.mark) }
         }
     }
 
@@ -123,7 +117,7 @@ struct TextBlock: SetupChange {
             let starts = try checkSections([header, synonym].compactMap(\.self), of: all)
             if let start = starts.last { index = start + 1 } else { inside.insert(header, at: 0) }
         }
-        var block = [TextBlock.first + mark.text] + inside + [TextBlock.last + mark.text]
+        var block = [BlockSearch.first + mark.text] + inside + [BlockSearch.last + mark.text]
         let isLast = index == all.count
         let isEnded = old.isEmpty || TextBlock.isEnded(old)
         if isLast, !isEnded { block.insert(TextBlock.unended, at: 0) }
@@ -176,36 +170,25 @@ struct TextBlock: SetupChange {
 
     // MARK: Blocks
 
-    /// A block in the lines of a file.
-    private struct Found {
-        let mark: BlockMark
-        /// Where it is, with both comments.
-        let range: ClosedRange<Int>
-
-        /// Where the lines between the comments are.
-        var inside: Range<Int> { range.lowerBound + 1..<range.upperBound }
-    }
-
-    /// The blocks that `mark` names.
-    private static func blocks(in lines: [String], _ mark: BlockMark) -> [Found] {
-        var blocks: [Found] = []
-        var start: (index: Int, name: Substring)?
-        for (index, line) in lines.map(withoutReturn).enumerated() {
-            if isFirst(line) {
-                start = (index, line.dropFirst(first.count))
-            } else if let begun = start, line == last + begun.name {
-                let found = Found(mark: BlockMark(parsing: begun.name), range: begun.index...index)
-                if mark.names(found.mark) { blocks.append(found) }
-                start = nil
-            }
+    /// The blocks that `mark` names, and comments of this client that are left of others.
+    private func blocks(in lines: [String], _ mark: BlockMark) -> [FoundBlock] {
+        var mayShareHeader = false
+        if case .section = place { mayShareHeader = true }
+        let search = BlockSearch(
+            lines: lines,
+            ours: ours,
+            isHeader: isHeader,
+            mayShareHeader: mayShareHeader
+        )
+        return search.blocks().filter { block in
+            mark.names(block.mark) || block.isComment && block.mark.client == mark.client
         }
-        return blocks
     }
 
     /// The text without the blocks that `mark` names; a person's lines in them stay.
     private func without(_ mark: BlockMark, _ text: String) -> String {
         var rest = TextBlock.lines(of: text)
-        let found = TextBlock.blocks(in: rest, mark)
+        let found = blocks(in: rest, mark)
         guard let final = found.last else { return text }
         var isEnded = TextBlock.isEnded(text) || final.range.upperBound == rest.count - 1
         for block in found.reversed() {
@@ -222,14 +205,14 @@ struct TextBlock: SetupChange {
     }
 
     /// Which lines stay when the block goes: a person's, with the headers of their sections.
-    private func kept(of block: Found, in lines: [String]) -> [Int] {
+    private func kept(of block: FoundBlock, in lines: [String]) -> [Int] {
         let ours = ours(in: lines, block.inside)
         let isShared = !theirs(in: lines, block.inside).isEmpty || isContinued(block, in: lines)
         return isShared ? block.inside.filter { !ours.contains($0) } : []
     }
 
     /// Whether a person's lines below the block belong to its last section.
-    private func isContinued(_ block: Found, in lines: [String]) -> Bool {
+    private func isContinued(_ block: FoundBlock, in lines: [String]) -> Bool {
         guard place != .top else { return false }
         let next = lines[(block.range.upperBound + 1)...].lazy.map(TextBlock.trimmed)
             .first { !$0.isEmpty && !$0.hasPrefix("#") && !$0.hasPrefix(";") }
@@ -274,7 +257,7 @@ struct TextBlock: SetupChange {
     }
 
     /// Some editors end each line of a file in another way than it was.
-    private static func withoutReturn(_ line: String) -> String {
+    static func withoutReturn(_ line: String) -> String {
         line.utf8.last == UInt8(ascii: "\r") ? String(line.utf8.dropLast()) ?? line : line
     }
 
@@ -284,7 +267,9 @@ struct TextBlock: SetupChange {
         lines.joined(separator: "\n") + (isEnded && !lines.isEmpty ? "\n" : "")
     }
 
-    private static func isFirst(_ line: String) -> Bool { line.hasPrefix(first) }
+    private static func isFirst(_ line: String) -> Bool {
+        line.bytewise.hasPrefix(BlockSearch.first.bytewise)
+    }
 
     /// Whether the line begins with `key` and ends there, or goes on with what no key has.
     private static func gives(_ key: String, _ line: String) -> Bool {
@@ -295,7 +280,7 @@ struct TextBlock: SetupChange {
     }
 
     /// The line without the blanks around it.
-    private static func trimmed(_ line: String) -> String {
+    static func trimmed(_ line: String) -> String {
         let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\r" }
         let start = line.firstIndex { !isBlank($0) } ?? line.endIndex
         let end = line.lastIndex { !isBlank($0) }.map { line.index(after: $0) } ?? start

@@ -133,7 +133,7 @@ enum PackageSetup {
             )
         }
         // Blocks for other servers need the link.
-        let others = try TextBlock.remain(in: file, of: "bazel", without: blocks.map(\.mark))
+        let others = try blocks.first?.remain(without: blocks.map(\.mark)) == true
         return SetupPlan(changes: wish.isUndo && others ? blocks : [link] + blocks)
     }
 }
