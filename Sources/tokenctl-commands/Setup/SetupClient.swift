@@ -23,8 +23,33 @@ enum SetupClient: String, CaseIterable, ExpressibleByArgument {
 
     /// What is changed for it.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if an option is missing.
+    /// - Throws: ``AgentError`` with the code `badRequest` if an option is missing, or is none for this program.
     func plan(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        // One that is passed over would have all of it taken back.
+        if wish.session != nil, !isFor.session { throw refusal(of: "--session", "session") }
+        if !wish.options.hosts.isEmpty, !isFor.host { throw refusal(of: "--host", "server") }
+        return try changes(wish)
+    }
+
+    /// Whether a single session, or a single server, can be set up for it.
+    private var isFor: (session: Bool, host: Bool) {
+        switch self {
+        case .git, .docker, .bazel: (true, true)
+        case .kubectl, .cargo, .aws, .gcloud: (true, false)
+        case .ssh: (false, true)
+        case .pip, .uv, .go, .terraform, .mcp, .systemd, .devcontainer: (false, false)
+        }
+    }
+
+    private func refusal(of option: String, _ single: String) -> AgentError {
+        AgentError(
+            .badRequest,
+            "\(rawValue) is not set up for a single \(single)",
+            remedy: "leave out \(option)"
+        )
+    }
+
+    private func changes(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         switch self {
         case .git: try NetworkSetup.git(wish)
         case .docker: try ContainerSetup.docker(wish)

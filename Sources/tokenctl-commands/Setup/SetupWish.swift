@@ -11,7 +11,7 @@ struct SetupWish {
     let program: String
     let endpoint: AgentEndpoint
     let options: SetupOptions
-    /// To take back what was made: then nothing is asked of the agent, and options may be missing.
+    /// To take back what was made: then options may be missing, and the agent too where it is not needed to tell what.
     let isUndo: Bool
 
     init(_ options: SetupOptions, _ endpoint: AgentEndpoint, isUndo: Bool) throws(AgentError) {
@@ -147,6 +147,29 @@ struct SetupWish {
                 ? "name each server with --host"
                 : "set hosts in the session's table: the servers that its token is for"
         )
+    }
+
+    /// Which of the servers in `present` are to be taken back: those named here, and those whose session is the one named.
+    ///
+    /// The entry of a client that asks the agent for the server's session names none, so the agent is asked whose it is.
+    ///
+    /// - Throws: ``AgentError`` if a session is named that the agent does not know, or no agent answers.
+    func hostsToTakeBack(of present: [String]) throws(AgentError) -> [String] {
+        let named = options.hosts.isEmpty ? present : present.filter(options.hosts.contains)
+        guard let session else { return named }
+        let sessions = try endpoint.sessions()
+        guard sessions.contains(where: { $0.session == session }) else {
+            throw AgentError(
+                .notFound,
+                "the agent does not know which servers are its own",
+                session: session,
+                remedy: "name the servers with --host"
+            )
+        }
+        return named.filter { host in
+            let place = ServerAddress(host)?.place
+            return place.flatMap { try? SessionChoice(for: $0, among: sessions) }?.session == session
+        }
     }
 
     /// Links by which another program finds its helper in `PATH`; none if it does already.

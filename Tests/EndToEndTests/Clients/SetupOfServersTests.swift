@@ -79,7 +79,7 @@ extension EndToEnd {
             let left = try #require(File.text(path))
             #expect(!left.contains(one) && left.contains(other), "\(left)")
             let others = try await run("tokenctl setup \(client) --undo --session nobody", in: scene)
-            if client != "docker" { #expect(File.text(path) == left, "\(others)") }
+            #expect(File.text(path) == left, "\(others)")
             #expect(try await run("tokenctl setup \(client) --undo", in: scene).status == 0)
             #expect(File.text(path) == text)
             #expect(try await run("ls .local/bin", in: scene).standardOutput.isEmpty)

@@ -57,13 +57,18 @@ struct JSONItem: SetupChange {
     func remnant() throws(AgentError) -> [String] {
         guard let text = try EditedFile(file).text, !text.isEmpty else { return [] }
         let layout = try layout(of: text)
-        let ours = holder(in: layout)?.holder.items.filter { isOurs($0, in: layout) } ?? []
+        let ours = ours(in: layout)
         guard !ours.isEmpty else { return [] }
         let lines = ours.map { item in
             let value = layout.value(of: item)?.text ?? ""
             return "    " + (item.name.map { JSONValue.string($0).text + ": " } ?? "") + value
         }
         return ["\(file), \(container):"] + lines
+    }
+
+    /// The items of the container that are to be taken back.
+    private func ours(in layout: JSONLayout) -> [JSONLayout.Container.Item] {
+        holder(in: layout)?.holder.items.filter { isOurs($0, in: layout) } ?? []
     }
 
     /// Whether an item of the container is to be taken back.
@@ -80,13 +85,11 @@ struct JSONItem: SetupChange {
         try edited.replace(with: isBare(text) && !isFileTheirs ? "" : text)
     }
 
-    /// Whether the file has items of ours with other names than these.
-    func isThere(besides names: [String]) throws(AgentError) -> Bool {
-        guard let text = try EditedFile(file).text, !text.isEmpty else { return false }
+    /// The names of the items that ``remnant()`` shows.
+    func names() throws(AgentError) -> [String] {
+        guard let text = try EditedFile(file).text, !text.isEmpty else { return [] }
         let layout = try layout(of: text)
-        return holder(in: layout)?.holder.items.contains { item in
-            !names.contains(item.name ?? "") && layout.value(of: item).map(isOurs) == true
-        } == true
+        return ours(in: layout).compactMap(\.name)
     }
 
     /// Where the container is among the members of the file's object, and what it holds; nil if there is none.

@@ -9,7 +9,7 @@ enum CloudSetup {
     static func aws(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let session = try wish.sessionToName
         let named = try wish.optional("--name", wish.options.name, "the profile")
-        let profile = named ?? session
+        let profile = named ?? (wish.isUndo ? nil : session)
         guard (wish.options.account == nil) == (wish.options.role == nil) else {
             throw AgentError(.badRequest, "--account and --role go together")
         }
@@ -21,7 +21,7 @@ enum CloudSetup {
         }
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("AWS_CONFIG_FILE", ".aws/config"),
-            mark: BlockMark("aws", profile),
+            mark: BlockMark("aws", profile, sessions: [session].compactMap(\.self)),
             place: profile == "default"
                 ? .section("[default]", synonym: "[profile default]")
                 : .section("[profile \(profile ?? "")]"),
@@ -81,7 +81,8 @@ enum CloudSetup {
             throw AgentError(.badRequest, "--audience must be \(purpose)")
         }
         var changes: [any SetupChange] = [
-            OwnFile(path: path, text: account.text + "\n", sign: "tokenctl google \(session)")
+            // With the quote behind the name: another may begin with it.
+            OwnFile(path: path, text: account.text + "\n", sign: "tokenctl google \(session)\"")
         ]
         let property = "auth/credential_file_override"
         if wish.places.program("gcloud") != nil {

@@ -9,15 +9,14 @@ enum ContainerSetup {
     static func docker(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let file = wish.options.file ?? wish.places.file("DOCKER_CONFIG", ".docker") + "/config.json"
         let helper = JSONValue.string("tokenagent")
-        let hosts = wish.isUndo ? wish.options.hosts : try wish.entries().map(\.host)
         let all = JSONItem(file, in: "credHelpers", nil, helper)
-        var items = Set(hosts).sorted().map { JSONItem(file, in: "credHelpers", $0, helper) }
-        if wish.isUndo, hosts.isEmpty { items = [all] }
+        let present = try all.names()
+        let hosts = try wish.isUndo ? wish.hostsToTakeBack(of: present) : wish.entries().map(\.host)
+        let single = Set(hosts).sorted().map { JSONItem(file, in: "credHelpers", $0, helper) }
+        let items = wish.isUndo && hosts == present ? [all] : single
         // Those for other servers need the link.
-        let others = try all.isThere(besides: hosts)
-        let links =
-            wish.isUndo && !hosts.isEmpty && others
-            ? [] : try wish.link(inPathAs: "docker-credential-tokenagent")
+        let isNeeded = wish.isUndo && !Set(present).isSubset(of: hosts)
+        let links = isNeeded ? [] : try wish.link(inPathAs: "docker-credential-tokenagent")
         return SetupPlan(
             changes: links + items,
             checks: [SetupCheck(command: ["docker-credential-tokenagent", "list"], answer: "{")],
@@ -80,24 +79,27 @@ enum ContainerSetup {
     static func systemd(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let agent = "tokenagent.socket"
         let proxy = "tokenagent-proxy.service"
-        let unit = try wish.optional("--name", wish.options.name, "a user unit") ?? agent
-        guard unit == agent || unit == proxy else {
+        let named = try wish.optional("--name", wish.options.name, "a user unit")
+        if let named, named != agent, named != proxy {
             let remedy = "take \(agent) or \(proxy)"
-            throw AgentError(.badRequest, "\(unit) is no unit of this program", remedy: remedy)
+            throw AgentError(.badRequest, "\(named) is no unit of this program", remedy: remedy)
         }
+        let units = named.map { [$0] } ?? (wish.isUndo ? [agent, proxy] : [agent])
         let control = ["systemctl", "--user"]
-        let setting = ProgramSetting(
-            set: control + ["enable", "--now", unit],
-            unset: control + ["disable", "--now", unit] + (unit == agent ? ["tokenagent.service"] : []),
-            get: control + ["is-enabled", unit],
-            value: "enabled",
-            absent: "disabled"
-        )
+        let settings = units.map { unit in
+            ProgramSetting(
+                set: control + ["enable", "--now", unit],
+                unset: control + ["disable", "--now", unit] + (unit == agent ? ["tokenagent.service"] : []),
+                get: control + ["is-enabled", unit],
+                value: "enabled",
+                absent: "disabled"
+            )
+        }
         return SetupPlan(
-            changes: [setting],
-            checks: [
+            changes: settings,
+            checks: units.map { unit in
                 SetupCheck(command: control + ["show", "--property=ActiveState", unit], answer: "=active")
-            ],
+            },
             notes: ["to have it run while nobody is logged in: loginctl enable-linger"]
         )
     }

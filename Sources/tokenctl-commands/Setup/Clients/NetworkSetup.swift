@@ -11,8 +11,9 @@ enum NetworkSetup {
         let files = [places.home + "/.gitconfig", places.configuration("git/config")]
         let file = wish.options.file ?? places.file("GIT_CONFIG_GLOBAL", places.present(files))
         let entries = try wish.entries()
+        try checkRivals(entries)
         let blocks = wish.blocks("git", entries) { mark, entries in
-            let headers = entries.map { "[credential \"https://\($0.host)\"]" }
+            let headers = entries.prefix(1).map { "[credential \"https://\($0.host)\"]" }
             let lines = zip(headers, entries).flatMap { header, entry in
                 // The empty helper takes away those for all servers: one that caches would give out stale tokens.
                 [
@@ -42,31 +43,53 @@ enum NetworkSetup {
         return SetupPlan(changes: blocks, checks: checks)
     }
 
+    /// Checks that one session is for each server: of two helpers git asks the second only if the first is silent.
+    private static func checkRivals(_ entries: [SessionsOfHosts.Entry]) throws(AgentError) {
+        for (host, entries) in Dictionary(grouping: entries, by: \.host) {
+            let rivals = Set(entries.map(\.session)).sorted()
+            guard rivals.count > 1 else { continue }
+            throw AgentError(
+                .misconfigured,
+                "\(rivals.joined(separator: " and ")) are both for \(host)",
+                remedy: "name one with --session"
+            )
+        }
+    }
+
     static func ssh(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        let host = wish.options.hosts.first
-        var lines: [String] = []
-        if !wish.isUndo {
-            let name = try wish.required("--host", host, "the host, as ssh is called with")
+        let file = wish.options.file ?? wish.places.home + "/.ssh/config"
+        var hosts: [String?] = Set(wish.options.hosts).sorted()
+        var forward = ""
+        if wish.isUndo {
+            if hosts.isEmpty { hosts = [nil] }
+        } else {
+            let purpose = "the host, as ssh is called with"
+            if hosts.isEmpty { hosts = [try wish.required("--host", nil, purpose)] }
+            for host in hosts { _ = try wish.required("--host", host, purpose) }
             let local = try wish.restrictedSocket("of a [[socket]] here")
             let remote = try wish.requiredPath("--remote", wish.options.remote, "of the socket there")
-            // What follows is for all hosts again.
-            lines = ["Host \(name)", "    RemoteForward \(remote) \(local)", "Match all"]
+            forward = "\(remote) \(local)"
         }
-        let block = TextBlock(
-            file: wish.options.file ?? wish.places.home + "/.ssh/config",
-            mark: BlockMark("ssh", host),
-            place: .top,
-            lines: lines,
-            ours: ["RemoteForward /* /*"],
-            headers: ["Host *", "Match *"]
-        )
-        let check = SetupCheck(
-            command: ["ssh", "-F", block.file, "-G", host ?? ""],
-            answer: "remoteforward \(wish.options.remote ?? "")"
-        )
+        let blocks = hosts.map { host in
+            TextBlock(
+                file: file,
+                mark: BlockMark("ssh", host),
+                place: .top,
+                // What follows is for all hosts again.
+                lines: ["Host \(host ?? "")", "    RemoteForward \(forward)", "Match all"],
+                ours: ["RemoteForward /* /*"],
+                headers: ["Host *", "Match *"]
+            )
+        }
+        let checks = hosts.compactMap(\.self).map { host in
+            SetupCheck(
+                command: ["ssh", "-F", file, "-G", host],
+                answer: "remoteforward \(wish.options.remote ?? "")"
+            )
+        }
         return SetupPlan(
-            changes: [block],
-            checks: [check],
+            changes: blocks,
+            checks: checks,
             notes: [
                 "the server needs StreamLocalBindUnlink yes to forward it a second time; tokenctl ssh does without",
                 "root there has the tokens of the socket's sessions while you are connected",
@@ -76,7 +99,7 @@ enum NetworkSetup {
 
     static func mcp(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let file = wish.options.file ?? ".mcp.json"
-        let words: [JSONValue] = ["mcp", "connect"]
+        var words: [JSONValue] = ["mcp", "connect"]
         var value = JSONValue.null
         var name = wish.options.name
         let purpose = "the address of the server"
@@ -88,10 +111,12 @@ enum NetworkSetup {
             guard let server = ServerAddress(url: url), server.isPrivate else {
                 throw AgentError(.badRequest, "--url must be an https address")
             }
-            name = name ?? server.place.host
-            value = ["command": .string(wish.program), "args": .array(words + [.string(url)])]
+            // Taken back by the address alone, whatever its name.
+            if !wish.isUndo { name = name ?? server.place.host }
+            words.append(.string(url))
+            value = ["command": .string(wish.program), "args": .array(words)]
         }
-        let item = JSONItem(file, in: "mcpServers", name, value) { present in
+        let item = JSONItem(file, in: "mcpServers", name, value) { [words] present in
             // Written by a tokenctl, perhaps one that was installed elsewhere then.
             let command = present.object?["command"]?.string?.split(separator: "/").last
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true

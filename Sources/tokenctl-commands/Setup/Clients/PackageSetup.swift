@@ -57,15 +57,15 @@ enum PackageSetup {
     }
 
     static func cargo(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        let session = try wish.isUndo ? wish.session ?? "" : wish.knownSession()
+        let session = try wish.isUndo ? wish.session : wish.knownSession()
         let purpose = "the registry, as cargo names it"
         var registry = try wish.optional("--name", wish.options.name, purpose)
         if !wish.isUndo { registry = try wish.required("--name", registry, purpose) }
         let home = wish.places.file("CARGO_HOME", ".cargo")
-        let words = ["cargo:token-from-stdout", wish.program, "get", session, "--format", "bearer"]
+        let words = ["cargo:token-from-stdout", wish.program, "get", session ?? "", "--format", "bearer"]
         let block = TextBlock(
             file: wish.options.file ?? wish.places.present([home + "/config.toml", home + "/config"]),
-            mark: BlockMark("cargo", registry),
+            mark: BlockMark("cargo", registry, sessions: [session].compactMap(\.self)),
             place: .section("[registries.\(registry ?? "")]"),
             lines: ["credential-provider = [\(words.map { "\"\($0)\"" }.joined(separator: ", "))]"],
             ours: ["credential-provider = [\"cargo:token-from-stdout\", \"*/tokenctl\", \"get\", *]"],
