@@ -82,8 +82,7 @@ struct JSONItemTests {
             in: "mounts",
             nil,
             "source=/a",
-            isElement: true,
-            isFileTheirs: true
+            isElement: true
         )
         try item.make()
         try item.undo()
@@ -94,7 +93,7 @@ struct JSONItemTests {
         let item = member()
         try item.make()
         #expect(File.text(item.file) == "{\n  \"credHelpers\": {\"h.example\": \"tokenagent\"}\n}\n")
-        #expect(File.mode(item.file) == 0o600)
+        #expect(File.mode(item.file) == 0o1600)
         try member("i.example").make()
         try member(nil).undo()
         #expect(!File.exists(item.file))

@@ -81,7 +81,7 @@ struct TextBlockTests {
         #expect(try !block.isMade())
         try block.make()
         #expect(File.text(block.file) == row.result)
-        #expect(File.mode(block.file) == (row.text.isEmpty ? 0o600 : 0o640))
+        #expect(File.mode(block.file) == (row.text.isEmpty ? 0o1600 : 0o640))
         #expect(try block.isMade())
         try block.make()
         #expect(File.text(block.file) == row.result)

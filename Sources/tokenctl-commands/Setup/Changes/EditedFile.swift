@@ -7,6 +7,7 @@ import Glibc
 /// A file that a person may have written, to be changed in few places.
 ///
 /// It is read whole and replaced in one step, with its mode. A link stays one: the file it leads to is replaced.
+/// A file that is made here has the sticky bit, as an ``OwnDirectory`` has, and goes when nothing is left in it.
 struct EditedFile {
     /// More than any configuration a person wrote.
     private static let largest = 1 << 20
@@ -35,7 +36,7 @@ struct EditedFile {
             target = path
             isLink = false
             text = nil
-            mode = 0o600
+            mode = 0o600 | S_ISVTX
             return
         }
         defer { unsafe free(resolved) }
@@ -45,6 +46,16 @@ struct EditedFile {
         let found = try EditedFile.contents(of: target, named: path)
         text = found.text
         mode = found.mode
+    }
+
+    /// Whether the file was made here, or there is none yet.
+    var isOwn: Bool { mode & S_ISVTX != 0 }
+
+    /// Notes that another program made the file at `path` for a change that was made here.
+    static func noteAsOwn(_ path: String) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+        _ = unsafe chmod(path, status.st_mode & 0o7777 | S_ISVTX)
     }
 
     private static func contents(
@@ -75,7 +86,7 @@ struct EditedFile {
         return (text, status.st_mode & 0o7777)
     }
 
-    /// Replaces the file; one that becomes empty is removed, with the directories that were made for it.
+    /// Replaces the file; one that was made here and becomes empty is removed, with the directories that were made for it.
     ///
     /// What a link leads to is a person's, and stays there without anything in it.
     ///
@@ -86,7 +97,7 @@ struct EditedFile {
         guard try EditedFile(path).text == text else {
             throw EditedFile.refusal(path, "it was changed just now")
         }
-        guard !new.isEmpty || isLink else {
+        guard !new.isEmpty || isLink || !isOwn else {
             guard unsafe unlink(target) == 0 || errno == ENOENT else {
                 throw EditedFile.refusal(path, systemMessage(errno))
             }

@@ -13,8 +13,6 @@ struct JSONItem: SetupChange {
     let name: String?
     let value: JSONValue
     var isElement = false
-    /// The file is a person's, and stays even if nothing is in it.
-    var isFileTheirs = false
     /// Whether a value is one of ours, to be taken back.
     var isOurs: (JSONValue) -> Bool
 
@@ -24,7 +22,6 @@ struct JSONItem: SetupChange {
         _ name: String?,
         _ value: JSONValue,
         isElement: Bool = false,
-        isFileTheirs: Bool = false,
         isOurs: ((JSONValue) -> Bool)? = nil
     ) {
         self.file = file
@@ -32,7 +29,6 @@ struct JSONItem: SetupChange {
         self.name = name
         self.value = value
         self.isElement = isElement
-        self.isFileTheirs = isFileTheirs
         self.isOurs = isOurs ?? { $0 == value }
     }
 
@@ -47,11 +43,11 @@ struct JSONItem: SetupChange {
         ]
     }
 
-    func isMade() throws(AgentError) -> Bool { try changed(try EditedFile(file).text ?? "") == nil }
+    func isMade() throws(AgentError) -> Bool { try changed(try EditedFile(file).text) == nil }
 
     func make() throws(AgentError) {
         let edited = try EditedFile(file)
-        if let new = try changed(edited.text ?? "") { try edited.replace(with: new) }
+        if let new = try changed(edited.text) { try edited.replace(with: new) }
     }
 
     func remnant() throws(AgentError) -> [String] {
@@ -82,7 +78,9 @@ struct JSONItem: SetupChange {
         let old = text
         while let less = try reduced(text) { text = less }
         guard text != old else { return }
-        try edited.replace(with: isBare(text) && !isFileTheirs ? "" : text)
+        // A file that was there and empty has all of it on one line.
+        let wasEmpty = try isOnOneLine(old)
+        try edited.replace(with: isBare(text) && (edited.isOwn || wasEmpty) ? "" : text)
     }
 
     /// The names of the items that ``remnant()`` shows.
@@ -101,8 +99,9 @@ struct JSONItem: SetupChange {
     }
 
     /// The text with the item; nil if it has it.
-    private func changed(_ text: String) throws(AgentError) -> String? {
-        guard !text.isEmpty else { return "{\n  \(newContainer)\n}\n" }
+    private func changed(_ text: String?) throws(AgentError) -> String? {
+        guard let text else { return "{\n  \(newContainer)\n}\n" }
+        guard !text.isEmpty else { return "{\(newContainer)}\n" }
         let layout = try layout(of: text)
         guard let member = layout.root.items.first(where: { $0.name == container }) else {
             return layout.adding(newContainer, to: layout.root)
@@ -132,6 +131,11 @@ struct JSONItem: SetupChange {
         // One that was made for the item is on one line with it.
         return layout.isAlone(ours, in: holder) && layout.isOnOneLine(holder)
             ? layout.removing(index, from: layout.root) : layout.removing(ours, from: holder)
+    }
+
+    private func isOnOneLine(_ text: String) throws(AgentError) -> Bool {
+        let layout = try layout(of: text)
+        return layout.isOnOneLine(layout.root)
     }
 
     /// Whether nothing is left of a file that was made for the item.

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import Glibc
 
 /// A setting that another program keeps in a file of its own kind, and changes itself when told to.
 struct ProgramSetting: SetupChange {
@@ -47,16 +48,18 @@ struct ProgramSetting: SetupChange {
 
     func make() throws(AgentError) {
         guard try !isMade() else { return }
+        let missing = file.flatMap { unsafe access($0, F_OK) == 0 ? nil : $0 }
         if let file { try OwnDirectory.make(EditedFile.directory(of: file)) }
         let run = try ProgramRun(set, withComplaints: true)
         guard run.status == 0 else { throw failure(of: set, run) }
+        if let missing { EditedFile.noteAsOwn(missing) }
     }
 
     func undo() throws(AgentError) {
         guard try ProgramRun(get).words == value else { return }
         let run = try ProgramRun(unset, withComplaints: true)
         guard run.status == 0 else { throw failure(of: unset, run) }
-        if let file, let left = try? EditedFile(file), let text = left.text, isBare(text) {
+        if let file, let left = try? EditedFile(file), left.isOwn, let text = left.text, isBare(text) {
             try left.replace(with: "")
         }
     }
