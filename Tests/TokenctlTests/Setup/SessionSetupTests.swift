@@ -124,11 +124,13 @@ struct SessionSetupTests {
 
     @Test func `two sessions for one server of git's have to be chosen from`() async throws {
         let rivals = try TokenctlRun(responding: { _ in
-            .answer(#"{"sessions":[{"session":"b","hosts":["h.example"]},{"session":"a","hosts":["h.example"]}]}"#)
+            let hosts = #""hosts":["h.example"]"#
+            return .answer(#"{"sessions":[{"session":"b",\#(hosts)},{"session":"a",\#(hosts)}]}"#)
         })
         let environment = ["HOME": home.path]
         let result = try await rivals("setup", "git", environment: environment)
-        #expect(result.status == 2 && result.standardError.contains("a and b are both for h.example"), "\(result)")
+        let reason = "a and b are both for h.example"
+        #expect(result.status == 2 && result.standardError.contains(reason), "\(result)")
         let chosen = try await rivals("setup", "git", "--session", "b", environment: environment)
         #expect(chosen.status == 0, "\(chosen)")
     }
