@@ -248,12 +248,13 @@ extension EndToEnd {
                 """#
             try scene.agent.home.makeDirectory("manager")
             try scene.agent.home.write(manager, to: "manager/systemctl", mode: 0o700)
-            let setup = "PATH=\"$HOME/manager:$PATH\" tokenctl setup systemd --name \(unit)"
+            let client = "PATH=\"$HOME/manager:$PATH\" tokenctl setup systemd"
+            let setup = "\(client) --name \(unit)"
             let made = try await run(setup, in: scene)
             #expect(made.status == 0 && made.standardOutput.contains("--undo"), "\(made)")
             let asked = try #require(File.text(scene.agent.home.path("asked")))
             #expect(asked.contains("--user enable --now \(unit)\n"), "\(asked)")
-            let undone = try await run(setup + " --undo", in: scene)
+            let undone = try await run(client + " --undo", in: scene)
             #expect(undone.status == 0 && undone.standardOutput.contains("Taken back: "), "\(undone)")
             #expect(!File.exists(scene.agent.home.path("enabled.\(unit)")))
             try scene.agent.home.write("", to: "no-bus")
