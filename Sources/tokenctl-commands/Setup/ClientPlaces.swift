@@ -12,7 +12,8 @@ struct ClientPlaces {
 
     init() throws(AgentError) {
         guard let home = AgentPaths.variable("HOME"), home.hasPrefix("/") else {
-            throw AgentError(.misconfigured, "HOME is not set")
+            let remedy = "set it to your home directory"
+            throw AgentError(.misconfigured, "HOME is not an absolute path", remedy: remedy)
         }
         self.home = home
         path = (AgentPaths.variable("PATH") ?? "").split(separator: ":").map(String.init)
