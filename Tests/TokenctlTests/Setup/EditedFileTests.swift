@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Glibc
 import TestSupport
 import Testing
@@ -28,6 +29,10 @@ struct EditedFileTests {
     }
 
     private var item: JSONItem { JSONItem(file, in: "credHelpers", "h.example", "tokenagent") }
+
+    private func refusal(_ body: () throws -> Void) -> AgentError? {
+        #expect(throws: AgentError.self) { try body() }
+    }
 
     @Test func `a file that was there stays, empty if it was`() throws {
         for change in [block, item] as [any SetupChange] {
@@ -84,5 +89,69 @@ struct EditedFileTests {
         try directory.write("kind: Config\n", to: "file")
         try setting.undo()
         #expect(directory.names() == ["file"])
+    }
+
+    @Test func `a byte order mark stays the beginning`() throws {
+        let text = "\u{FEFF}a = 1\n"
+        try directory.write(text, to: "file")
+        try block.make()
+        #expect(File.text(file)?.hasPrefix("\u{FEFF}# >>> ") == true)
+        #expect(try block.isMade())
+        try block.undo()
+        #expect(File.text(file) == text)
+    }
+
+    @Test func `a file that another program is changing stays as it is`() throws {
+        try directory.write("a = 1\n", to: "file")
+        try directory.write("", to: "file.lock")
+        let error = refusal { try block.make() }
+        #expect(error?.message.contains("file.lock is there") == true && error?.remedy != nil)
+        #expect(File.text(file) == "a = 1\n" && File.exists(file + ".lock"))
+        File.remove(file + ".lock")
+        try block.make()
+        #expect(directory.names() == ["file"])
+    }
+
+    @Test func `a change since the file was read is not written over`() throws {
+        try directory.write("caf\u{E9}\n", to: "file")
+        let read = try EditedFile(file)
+        // The same text for Unicode.
+        try File.write("cafe\u{301}\n", to: file)
+        let error = refusal { try read.replace(with: "ours\n") }
+        #expect(error?.message.contains("changed just now") == true)
+        #expect(File.bytes(file) == Array("cafe\u{301}\n".utf8))
+        #expect(directory.names() == ["file"])
+    }
+
+    @Test func `a read-only file stays as it is`() throws {
+        try directory.write("a = 1\n", to: "file", mode: 0o444)
+        let error = refusal { try block.make() }
+        #expect(error?.code == .badRequest && error?.message.contains("read-only") == true)
+        #expect(File.text(file) == "a = 1\n" && directory.names() == ["file"])
+    }
+
+    @Test(.enabled(if: TestUser.isRoot, "only root may give a file any group"))
+    func `a file keeps its group`() throws {
+        try directory.write("a = 1\n", to: "file", mode: 0o640)
+        #expect(chown(file, uid_t.max, 4711) == 0)
+        try block.make()
+        var status = stat()
+        #expect(lstat(file, &status) == 0 && status.st_gid == 4711)
+        #expect(File.mode(file) == 0o640)
+    }
+
+    @Test func `what is not UTF-8 stays as it is`() throws {
+        #expect(Program.succeeds("printf 'name = \\351\\n' >'\(file)'"))
+        let bytes = File.bytes(file)
+        let error = refusal { try block.make() }
+        #expect(error?.code == .badRequest && error?.message.contains("UTF-8") == true)
+        #expect(File.bytes(file) == bytes)
+    }
+
+    @Test(arguments: ["", "here"])
+    func `without a home directory it says so`(home: String) async throws {
+        let tokenctl = try TokenctlRun(responding: { _ in .answer(#"{"sessions":[]}"#) })
+        let result = try await tokenctl("setup", "go", "--print", environment: ["HOME": home])
+        #expect(result.status == 2 && result.standardError.contains("set it to your home"), "\(result)")
     }
 }

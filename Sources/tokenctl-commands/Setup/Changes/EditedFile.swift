@@ -3,23 +3,28 @@
 import AgentProtocol
 import CommandCore
 import Glibc
+import Text
 
 /// A file that a person may have written, to be changed in few places.
 ///
-/// It is read whole and replaced in one step, with its mode. A link stays one: the file it leads to is replaced.
+/// It is read whole and replaced in one step, with its mode and group. A link stays one: the file it leads to is replaced.
 /// A file that is made here has the sticky bit, as an ``OwnDirectory`` has, and goes when nothing is left in it.
 struct EditedFile {
     /// More than any configuration a person wrote.
     private static let largest = 1 << 20
+    /// What some editors begin a text with; what is put first into the text comes after it.
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     /// As the person knows it.
     let path: String
-    /// What the file holds; nil if there is none.
+    /// What the file holds, without a byte order mark; nil if there is none.
     let text: String?
+    private let hasByteOrderMark: Bool
     /// The path without links.
     private let target: String
     private let isLink: Bool
-    private let mode: mode_t
+    /// Of the file that was read.
+    private let status: stat?
 
     /// Reads `path`.
     ///
@@ -36,7 +41,8 @@ struct EditedFile {
             target = path
             isLink = false
             text = nil
-            mode = 0o600 | S_ISVTX
+            hasByteOrderMark = false
+            self.status = nil
             return
         }
         defer { unsafe free(resolved) }
@@ -44,12 +50,17 @@ struct EditedFile {
         var status = stat()
         isLink = unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
         let found = try EditedFile.contents(of: target, named: path)
-        text = found.text
-        mode = found.mode
+        hasByteOrderMark = found.bytes.starts(with: EditedFile.byteOrderMark)
+        let bytes = found.bytes.dropFirst(hasByteOrderMark ? EditedFile.byteOrderMark.count : 0)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw EditedFile.obstacle(path, "it is not UTF-8")
+        }
+        self.text = text
+        self.status = found.status
     }
 
     /// Whether the file was made here, or there is none yet.
-    var isOwn: Bool { mode & S_ISVTX != 0 }
+    var isOwn: Bool { status.map { $0.st_mode & S_ISVTX != 0 } ?? true }
 
     /// Notes that another program made the file at `path` for a change that was made here.
     static func noteAsOwn(_ path: String) {
@@ -61,7 +72,7 @@ struct EditedFile {
     private static func contents(
         of target: String,
         named path: String
-    ) throws(AgentError) -> (text: String, mode: mode_t) {
+    ) throws(AgentError) -> (bytes: ArraySlice<UInt8>, status: stat) {
         let file = unsafe open(target, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { throw refusal(path, systemMessage(errno)) }
         defer { close(file) }
@@ -80,42 +91,65 @@ struct EditedFile {
             guard got > 0 else { break }
             count += got
         }
-        guard let text = String(validating: bytes[..<count], as: UTF8.self) else {
-            throw obstacle(path, "it is not UTF-8")
-        }
-        return (text, status.st_mode & 0o7777)
+        return (bytes[..<count], status)
     }
 
     /// Replaces the file; one that was made here and becomes empty is removed, with the directories that were made for it.
     ///
-    /// What a link leads to is a person's, and stays there without anything in it.
+    /// While that happens the file's name with `.lock` is there, for which git and kubectl look too: none of them, and no
+    /// second run of this command, writes over what another has written.
     ///
     /// - Throws: ``AgentError`` if it was changed since it was read, or cannot be written; it is as it was then.
     func replace(with new: String) throws(AgentError) {
+        if let status, status.st_mode & S_IWUSR == 0 { throw EditedFile.obstacle(path, "it is read-only") }
         let directory = EditedFile.directory(of: target)
         try OwnDirectory.make(directory)
-        guard try EditedFile(path).text == text else {
+        defer { OwnDirectory.remove(directory) }
+        let draft = target + ".lock"
+        let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            guard errno == EEXIST else { throw EditedFile.refusal(path, systemMessage(errno)) }
+            let remedy = "try again; remove that if no program is changing the file"
+            throw AgentError(.internal, "\(path) cannot be changed: \(draft) is there", remedy: remedy)
+        }
+        defer { close(file) }
+        do throws(AgentError) {
+            try commit(new, by: draft, file)
+        } catch {
+            unsafe unlink(draft)
+            throw error
+        }
+    }
+
+    /// Puts `draft`, which is open as `file`, in place of the file, or removes both.
+    private func commit(_ new: String, by draft: String, _ file: Int32) throws(AgentError) {
+        guard try EditedFile(path).text?.bytewise == text?.bytewise else {
             throw EditedFile.refusal(path, "it was changed just now")
         }
+        // What a link leads to is a person's.
         guard !new.isEmpty || isLink || !isOwn else {
-            guard unsafe unlink(target) == 0 || errno == ENOENT else {
+            guard unsafe unlink(target) == 0 || errno == ENOENT, unsafe unlink(draft) == 0 else {
                 throw EditedFile.refusal(path, systemMessage(errno))
             }
-            OwnDirectory.remove(directory)
             return
         }
-        let draft = "\(target).tokenctl-\(getpid())"
-        let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw EditedFile.refusal(path, systemMessage(errno)) }
-        var reason = unsafe Array(new.utf8).withUnsafeBytes { unsafe writeAll($0, to: file) }
-        if reason == 0, fchmod(file, mode) != 0 || fsync(file) != 0 { reason = errno }
-        close(file)
+        let bytes = (hasByteOrderMark ? EditedFile.byteOrderMark : []) + Array(new.utf8)
+        var reason = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: file) }
+        if reason == 0, !giveAttributes(to: file) || fsync(file) != 0 { reason = errno }
         if reason == 0, unsafe rename(draft, target) != 0 { reason = errno }
-        guard reason == 0 else {
-            unsafe unlink(draft)
-            OwnDirectory.remove(directory)
-            throw EditedFile.refusal(path, systemMessage(reason))
+        guard reason == 0 else { throw EditedFile.refusal(path, systemMessage(reason)) }
+    }
+
+    /// Gives what replaces the file its group and mode.
+    private func giveAttributes(to file: Int32) -> Bool {
+        guard let status else {
+            // Where the file system does not keep the bit, the file is a person's from now on.
+            _ = fchmod(file, 0o600 | S_ISVTX)
+            return true
         }
+        // Another group has no claim to what is in it.
+        let isSameGroup = fchown(file, uid_t.max, status.st_gid) == 0
+        return fchmod(file, status.st_mode & (isSameGroup ? 0o7777 : 0o7707)) == 0
     }
 
     static func directory(of path: String) -> String {
