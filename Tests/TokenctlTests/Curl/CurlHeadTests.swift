@@ -61,11 +61,12 @@ import Testing
     }
 
     @Test func `those of one request stand on standard output, and not those of the next one`() async throws {
-        let (_, url, output) = try await server()
+        let (issuer, url, output) = try await server()
         let result = try await KeyBoundAgent(type: "Bearer").curl(
             ["-s", "-D", "-", url, "--next", "-s", url]
         )
         #expect(result.all == (0, output + "hello", ""))
+        #expect(issuer.requests(to: "/api").count == 3)
     }
 
     @Test func `those of a refusal that is believed are written once`() async throws {

@@ -91,7 +91,7 @@ import Testing
         #expect(result.all == (0, "no /1\nyes /2\n", ""))
         #expect(server.requests.map(\.target) == ["/1", "/2"])
         #expect(agent.reports.count == 1)
-        #expect(agent.reports.first?.contains(#""body":"no /1\n"#) == true, "\(agent.reports)")
+        #expect(agent.reports.first?.contains(#""body":"no /1"#) == true, "\(agent.reports)")
     }
 
     /// What the agent says of a refusal that comes when output has gone out, and the exit status.
