@@ -32,8 +32,10 @@ final class SharedRecord {
     private(set) var sight: FleetSight?
     /// The tokens of its record, where this host had none of them.
     private var opened: (attempt: AttemptID, snapshot: SessionSnapshot)?
-    /// What is on its way into the record.
-    private(set) var pending: Pending?
+    /// The tokens of this host's own answer, on their way into the record.
+    private(set) var answer: Pending?
+    /// A login or a logout of this host, on its way into the record, perhaps behind an answer.
+    private(set) var news: Pending?
     /// What the session is to take over once it is told to.
     private var coming: SessionSnapshot?
 
@@ -51,15 +53,27 @@ final class SharedRecord {
         FleetKeeping(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
     }
 
-    /// Notes what is to become the session's.
-    func await(_ pending: Pending) {
-        self.pending = pending
+    /// Notes an answer whose tokens are to become the session's.
+    func await(answer: Pending) { self.answer = answer }
+
+    /// Notes a login or a logout that is to become the session's.
+    func await(news: Pending) { self.news = news }
+
+    /// The answer is the session's now, or of no use.
+    func settleAnswer() -> Pending? {
+        defer { answer = nil }
+        return answer
     }
 
-    /// What was pending is the session's now, or of no use.
-    func settle() -> Pending? {
-        defer { pending = nil }
-        return pending
+    /// The login or logout is the session's now, or of no use.
+    func settleNews() -> Pending? {
+        defer { news = nil }
+        return news
+    }
+
+    /// The tokens of `attempt`, if they are on their way into the record.
+    private func pending(_ attempt: AttemptID) -> SessionSnapshot? {
+        [answer, news].lazy.compactMap(\.self).first { $0.attempt == attempt }?.snapshot
     }
 
     // MARK: Looks
@@ -76,7 +90,7 @@ final class SharedRecord {
         }
         letGoOfOpened(in: agent)
         if let record = sight.view.record, record.status != .out, record.attempt != own,
-            record.attempt != pending?.attempt, others[record.attempt] == nil,
+            pending(record.attempt) == nil, others[record.attempt] == nil,
             let snapshot = try sharing.open(record.attempt, in: sight, as: binding)
         {
             opened = (record.attempt, snapshot)
@@ -112,7 +126,7 @@ final class SharedRecord {
 
     /// The tokens of `attempt`; `nil`: they are not here.
     func find(_ attempt: AttemptID, in agent: isolated SessionAgent) throws(FleetTrouble) -> Found? {
-        if let pending, pending.attempt == attempt { return Found(snapshot: pending.snapshot, isLent: false) }
+        if let pending = pending(attempt) { return Found(snapshot: pending, isLent: false) }
         if own == attempt, let present = present(in: agent) { return Found(snapshot: present, isLent: false) }
         if let opened, opened.attempt == attempt { return Found(snapshot: opened.snapshot, isLent: false) }
         if let bytes = others[attempt] ?? leaving[attempt] {
@@ -175,7 +189,7 @@ final class SharedRecord {
         }
         let found = next(attempt, in: agent)
         var snapshot = found.snapshot
-        let isComing = attempt != own && attempt != pending?.attempt
+        let isComing = attempt != own && attempt.flatMap(pending) == nil
         if isComing { coming = snapshot }
         if let attempt, opened?.attempt == attempt { opened = nil }
         own = attempt
@@ -204,8 +218,8 @@ final class SharedRecord {
         if let attempt {
             // A record that does not open was not taken for one: see look(_:in:).
             if let found = try? find(attempt, in: agent) { return found }
-        } else if let pending, pending.attempt == nil {
-            return Found(snapshot: pending.snapshot, isLent: false)
+        } else if let news, news.attempt == nil {
+            return Found(snapshot: news.snapshot, isLent: false)
         } else if let present = agent.sessions[name]?.session.snapshot(at: agent.moment), present.isLoggedOut
         {
             return Found(snapshot: present, isLent: false)

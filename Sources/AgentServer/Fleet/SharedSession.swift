@@ -63,7 +63,7 @@ final class SharedSession {
     var isExchanging: Bool { attempt?.fence != nil || isKeeping || hasNews && !member.memory.isNews }
 
     /// A login or logout of this host that etcd does not have yet.
-    var hasNews: Bool { member.memory.isNews || record.pending != nil && attempt?.hasTokens != true }
+    var hasNews: Bool { member.memory.isNews || record.news != nil }
 
     /// What this host alone has, and the others cannot do without; `nil`: nothing.
     var debt: FleetDebt? {
@@ -154,9 +154,7 @@ final class SharedSession {
     ///
     /// They end at the server once the fleet has what the person did.
     func tokensLost(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) {
-        guard let attempt, attempt.hasTokens, record.pending?.attempt != attempt.id, !isKeeping else {
-            return
-        }
+        guard let attempt, attempt.hasTokens, record.answer == nil, !isKeeping else { return }
         self.attempt = nil
         if let request = agent.sessions[name]?.session.revocation(of: outcome) {
             agent.follow([.discard(request)], of: name, at: agent.moment)
@@ -173,8 +171,8 @@ final class SharedSession {
     /// - Returns: whether it did.
     func takes(_ commit: CommitNumber, _ snapshot: SessionSnapshot, in agent: isolated SessionAgent) -> Bool {
         guard let session = agent.sessions[name]?.session else { return false }
-        if let attempt, attempt.hasTokens, record.pending == nil {
-            record.await(.init(attempt: attempt.id, commit: commit, snapshot: snapshot))
+        if let attempt, attempt.hasTokens, record.answer == nil {
+            record.await(answer: .init(attempt: attempt.id, commit: commit, snapshot: snapshot))
             let mark = record.mark(of: snapshot)
             let jitter = agent.ports.chance()
             apply(in: agent) { member, now in
@@ -189,7 +187,7 @@ final class SharedSession {
         switch snapshot.standing {
         case .ended(.loggedOut, _):
             guard let known = member.memory.record, known.status != .out else { return false }
-            record.await(.init(attempt: nil, commit: commit, snapshot: snapshot))
+            record.await(news: .init(attempt: nil, commit: commit, snapshot: snapshot))
             apply(in: agent) { member, now in member.loggedOut(at: now) }
             return true
         // What this host has found by itself is true for it alone.
@@ -205,7 +203,7 @@ final class SharedSession {
         in agent: isolated SessionAgent
     ) {
         let id = freshAttempt
-        record.await(.init(attempt: id, commit: commit, snapshot: snapshot))
+        record.await(news: .init(attempt: id, commit: commit, snapshot: snapshot))
         let mark = record.mark(of: snapshot)
         apply(in: agent) { member, now in
             member.loggedIn(.random(in: 1 ... .max), as: id, tokenMark: mark, time: time, at: now)
@@ -292,7 +290,7 @@ final class SharedSession {
     /// etcd does not have this host's login or logout yet: it is as safe as it can be here, and the others hear of it later.
     private func waitNoLonger(in agent: isolated SessionAgent) {
         guard member.memory.isNews else { return }
-        finishCommit(.durable, in: agent)
+        finish(record.settleNews(), .durable, in: agent)
         guard !heldBack.isEmpty, let trouble else { return }
         agent.requests.logouts.answerDelayed(trouble, of: name)
     }
@@ -385,9 +383,9 @@ final class SharedSession {
         record.write(memory, in: agent) { [self] outcome in
             isKeeping = false
             // The tokens are served as soon as they are durable here.
-            if attempt?.hasTokens == true {
+            if let answer = record.settleAnswer() {
                 attempt = nil
-                finishCommit(outcome, in: agent)
+                finish(answer, outcome, in: agent)
             }
             apply(in: agent) { member, now in member.kept(at: now) }
             for commit in waiting {
@@ -404,9 +402,13 @@ final class SharedSession {
         if !isKeeping { record.writeBlank(member.memory, in: agent) }
     }
 
-    /// Tells the session that its new record is as safe as it can be made.
-    private func finishCommit(_ outcome: CommitOutcome, in agent: isolated SessionAgent) {
-        guard let commit = record.settle()?.commit else { return }
+    /// Tells the session that what it wanted is as safe as it can be made.
+    private func finish(
+        _ pending: SharedRecord.Pending?,
+        _ outcome: CommitOutcome,
+        in agent: isolated SessionAgent
+    ) {
+        guard let commit = pending?.commit else { return }
         agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
     }
 
@@ -460,9 +462,9 @@ final class SharedSession {
 
     private func finishNews(_ result: FleetNewsResult, in agent: isolated SessionAgent) {
         switch result {
-        case .done: finishCommit(.durable, in: agent)
+        case .done: finish(record.settleNews(), .durable, in: agent)
         case .superseded:
-            if let commit = record.settle()?.commit {
+            if let commit = record.settleNews()?.commit {
                 agent.apply(name) { session, _ in session.loginSuperseded(commit) }
             }
         }

@@ -77,18 +77,36 @@ extension EndToEnd {
             }
         }
 
-        @Test(arguments: [["logout", "work", "--local"], ["fleet", "leave", "work"]])
-        func `a login that waits for a refresh is the others' before the host leaves`(
-            command: [String]
-        ) async throws {
+        /// The login may come before the answer, after it, or while that is being written down.
+        @Test(arguments: 1...4)
+        func `a login during a refresh is that of all hosts`(turn: Int) async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
                 let (token, refresh) = try await scene.holdRefresh(at: other)
                 async let login: Void = scene.logIn(at: other)
                 #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(60)))
-                async let left = other.tokenctl(command)
                 scene.issuer.release()
                 try await login
+                try await refresh.value
+                #expect(try await scene.commonToken(besides: token) != nil, "\(other.log)")
+                #expect(try await one.tokenctl("refresh", "work").status == 0, "\(other.log)")
+                #expect(try await other.tokenctl("refresh", "work").status == 0, "\(other.log)")
+            }
+        }
+
+        @Test(arguments: [["logout", "work", "--local"], ["fleet", "leave", "work"]])
+        func `a host that leaves during a refresh and a login takes nothing with it`(
+            command: [String]
+        ) async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                let (token, refresh) = try await scene.holdRefresh(at: other)
+                // It is over if the host leaves before the server has answered it.
+                let login = Task { try await scene.logIn(at: other) }
+                #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(60)))
+                async let left = other.tokenctl(command)
+                scene.issuer.release()
+                _ = await login.result
                 try await refresh.value
                 #expect(try await left.status == 0)
                 #expect(try await scene.commonToken(of: [one], besides: token) != nil, "\(other.log)")
