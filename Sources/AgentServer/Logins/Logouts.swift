@@ -43,7 +43,7 @@ final class Logouts {
         let unregisters = try body.value(\.unregister) ?? false
         connection.awaited = .logout(name)
         connections[name, default: []].append(connection)
-        guard local, agent.fleet.debt(of: name) != nil else {
+        guard local, agent.fleet.unshared(of: name) != nil else {
             return begin(kept, local: local, unregisters: unregisters, by: connection, in: agent)
         }
         Task {

@@ -87,11 +87,15 @@ struct FleetScene {
 
     /// Logs in at `host` with alice's password.
     func logIn(at host: AgentUnderTest) async throws {
-        let result = try await host.tokenctl(
+        let result = try await tryLogIn(at: host)
+        try #require(result.status == 0, "login failed: \(result.standardError) \(host.log)")
+    }
+
+    func tryLogIn(at host: AgentUnderTest) async throws -> ProgramResult {
+        try await host.tokenctl(
             ["login", "work", "--flow", "password", "--username", "alice", "--password-stdin"],
             input: "alice-password\n"
         )
-        try #require(result.status == 0, "login failed: \(result.standardError) \(host.log)")
     }
 
     /// Logs in, and has `host` refresh; the issuer holds its answer back.
