@@ -313,7 +313,7 @@ class Scene:
         path: str,
         body: object = None,
         headers: dict[str, str] | None = None,
-        timeout: float = 30,
+        timeout: float = 40,  # the agent answers after 30
         at: str | None = None,
     ) -> tuple[int, object]:
         connection = UnixConnection(at or self.socket, timeout)
