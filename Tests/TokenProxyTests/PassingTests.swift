@@ -59,10 +59,16 @@ import Testing
     @Test func `fields that frameworks take for another path or method stay here where there are rules`()
         throws
     {
-        let request = "GET /v1/x HTTP/1.1\nHost: h\nX-Original-URL: /admin\nX-HTTP-Method-Override: DELETE"
+        let fields = [
+            "X-Original-URL: /admin", "X_Original_URL: /admin", "x-original-uri: /admin",
+            "X-Rewrite-URL: /admin",
+            "X-HTTP-Method-Override: DELETE", "X_HTTP_Method_Override: DELETE", "X-Method_Override: DELETE",
+        ]
+        let request = "GET /v1/x HTTP/1.1\nHost: h\n" + fields.joined(separator: "\n")
         let rules = try Self.rules(paths: ["/v1/*"], methods: ["GET"])
         #expect(try Self.passed(request, rules).count == 3)
-        #expect(try Self.passed(request, Self.rules()).count == 5)
+        #expect(try Self.passed(request, Self.rules()).count == 3 + fields.count)
+        #expect(try Self.passed(request + "\nX_Forwarded_For: 9", rules).count == 3)
     }
 
     @Test func `a websocket and trailers are asked for in our own name`() throws {

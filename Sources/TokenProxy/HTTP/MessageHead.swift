@@ -131,15 +131,20 @@ enum FieldName {
     }
 
     /// Those that frameworks take for another path, another method or another client.
+    ///
+    /// An underline is as good as a hyphen where fields become variables (RFC 3875 §4.1.18).
     private init(rare name: ArraySlice<UInt8>) {
-        guard name.count > 2, name.prefix(2).says("x-") else {
+        let start = name.prefix(2)
+        guard name.count > 2, start.says("x-") || start.says("x_") else {
             self = .unimportant
             return
         }
+        let name = name.map { $0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : $0 }[...]
         self =
             if name.prefix(12).says("x-forwarded-") {
                 .forwardedPart
-            } else if name.says("x-original-url") || name.says("x-rewrite-url") {
+            } else if name.says("x-original-url") || name.says("x-original-uri") || name.says("x-rewrite-url")
+            {
                 .pathOverride
             } else if name.says("x-http-method-override") || name.says("x-http-method")
                 || name.says("x-method-override")
