@@ -40,8 +40,8 @@ struct CurlArguments: Equatable {
     private var mayAskWithoutToken = false
     /// Whether headers come from a file, and one of them may take the token's place.
     private(set) var mayReplaceToken = false
-    /// Whether curl will read standard input.
-    private(set) var readsStandardInput = false
+    /// What curl will read.
+    private(set) var inputs = CurlInputs()
     /// What curl will ask for.
     private(set) var target = CurlTarget()
 
@@ -72,6 +72,9 @@ struct CurlArguments: Equatable {
 
     /// Whether each answer is to another request with the token.
     var makesSeveralRequests: Bool { target.namesSeveral && !mayAskWithoutToken }
+
+    /// Whether another run of curl would send the same.
+    var isRepeatable: Bool { !inputs.includePipes }
 
     /// The command line with our options in the file `config` and the headers sent to `headers`.
     ///
@@ -129,7 +132,7 @@ struct CurlArguments: Equatable {
         let name = String(argument.dropFirst(2))
         let option = try note(name, as: argument)
         words.append(.given(argument))
-        guard option.takesValue else { return target.read(flag: name) }
+        guard option.takesValue else { return read(flag: name) }
         guard let value = rest.popFirst() else { return }
         try add(value, of: name, prefix: "")
     }
@@ -139,7 +142,7 @@ struct CurlArguments: Equatable {
         while let letter = letters.popFirst() {
             let name = String(letter)
             guard try note(name, as: "-\(name)").takesValue else {
-                target.read(flag: name)
+                read(flag: name)
                 continue
             }
             if !letters.isEmpty {
@@ -173,8 +176,14 @@ struct CurlArguments: Equatable {
         return option
     }
 
+    private mutating func read(flag: String) {
+        target.read(flag: flag)
+        inputs.read(flag: flag)
+    }
+
     private mutating func add(_ value: String, of name: String, prefix: String) throws(AgentError) {
         target.read(value, of: name)
+        inputs.read(value, of: name)
         switch name {
         case "D", "dump-header":
             headerFile = value
@@ -184,11 +193,6 @@ struct CurlArguments: Equatable {
             outputFile = outputFile ?? value
             savesBodies = savesBodies || value != "-"
         case "H", "header": try note(header: value)
-        case "d", "data", "data-ascii", "data-binary", "json", "url-query": note(value == "@-")
-        case "data-urlencode": note(value.hasSuffix("@-"))
-        case "F", "form": note(value.contains("@-") || value.contains("<-"))
-        case "T", "upload-file": note(value == "-" || value == ".")
-        case "b", "cookie": note(value == "-")
         default: break
         }
         words.append(.given(prefix + value))
@@ -196,7 +200,6 @@ struct CurlArguments: Equatable {
 
     /// A header that takes the place of the token would be answered for what it is, and the token be blamed.
     private mutating func note(header: String) throws(AgentError) {
-        note(header.utf8.elementsEqual("@-".utf8))
         mayReplaceToken = mayReplaceToken || header.utf8.first == UInt8(ascii: "@")
         let name = header.utf8.prefix { $0.isUsualInToken }.map(\.lowercasedASCII)
         for own in ["authorization", "dpop"] where name.elementsEqual(own.utf8) {
@@ -206,9 +209,5 @@ struct CurlArguments: Equatable {
                 remedy: "use curl itself for another credential"
             )
         }
-    }
-
-    private mutating func note(_ isStandardInput: Bool) {
-        readsStandardInput = readsStandardInput || isStandardInput
     }
 }

@@ -51,8 +51,7 @@ struct CurlAttempt: ~Copyable {
         return CurlAttempt(arguments, server, heads, output, errors)
     }
 
-    /// Runs curl with `token` and answers its exit status; afterwards ``isRepeatable`` tells whether the output is
-    /// still held.
+    /// Runs curl with `token` and answers its exit status; afterwards ``isHeld`` tells whether the output is still held.
     mutating func run(
         _ token: TokenAnswer,
         input: Int32,
@@ -80,7 +79,7 @@ struct CurlAttempt: ~Copyable {
         errors.closeWriting()
         while watch(child, signals) {}
         status = child.wait()
-        if !isRepeatable { pass() }
+        if !isHeld { pass() }
         return status
     }
 
@@ -94,7 +93,10 @@ struct CurlAttempt: ~Copyable {
     }
 
     /// Whether the server did nothing but refuse, and nothing of that was let through.
-    var isRepeatable: Bool { !isPassing && refusal != nil && answer.verdict == .refused }
+    private var isHeld: Bool { !isPassing && refusal != nil && answer.verdict == .refused }
+
+    /// Whether another run can take the place of this one.
+    var isRepeatable: Bool { isHeld && arguments.isRepeatable }
 
     /// Lets through what was held.
     mutating func pass() {

@@ -76,7 +76,7 @@ struct CurlCommand: ParsableCommand {
         try checkHosts(for: server)
         var tokens = try CurlTokens(demand, for: arguments, from: agent.endpoint)
         let signals = try RelayedSignals()
-        let spool = try RequestSpool(isNeeded: arguments.readsStandardInput)
+        let spool = try RequestSpool(isNeeded: arguments.inputs.includeStandardInput)
         while true {
             var attempt = try CurlAttempt.prepared(arguments, server)
             let status = try attempt.run(tokens.current, input: spool.descriptor, signals)

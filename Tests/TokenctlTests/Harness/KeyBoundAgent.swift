@@ -56,12 +56,24 @@ struct KeyBoundAgent {
         input: String = "",
         environment: [String: String] = [:]
     ) async throws -> ProgramResult {
-        let base = ["TOKENAGENT_SOCK": agent.socket, "TOKENAGENT_AUTOSTART": "0", "PATH": path]
-        return try await Program.run(
+        try await Program.run(
             [BuiltPrograms.client, "curl", "work", "--"] + arguments,
-            environment: base.merging(environment) { $1 },
+            environment: variables(path).merging(environment) { $1 },
             input: input
         )
+    }
+
+    /// Runs a script of bash in which `curl` is `tokenctl curl work --`, in `directory`.
+    func shell(_ script: String, in directory: String? = nil) async throws -> ProgramResult {
+        try await Program.run(
+            ["/bin/bash", "-c", "curl() { '\(BuiltPrograms.client)' curl work -- \"$@\"; }; \(script)"],
+            environment: variables(TestEnvironment.searchPath),
+            directory: directory
+        )
+    }
+
+    private func variables(_ path: String) -> [String: String] {
+        ["TOKENAGENT_SOCK": agent.socket, "TOKENAGENT_AUTOSTART": "0", "PATH": path]
     }
 
     private final class Counter: Sendable {
