@@ -74,7 +74,7 @@ struct CurlArguments: Equatable {
     var makesSeveralRequests: Bool { target.namesSeveral && !mayAskWithoutToken }
 
     /// Whether another run of curl would send the same.
-    var isRepeatable: Bool { !inputs.includePipes }
+    var isRepeatable: Bool { !inputs.includePipes && !(inputs.includeEarlierOutput && savesBodies) }
 
     /// The command line with our options in the file `config` and the headers sent to `headers`.
     ///

@@ -78,4 +78,33 @@ import Testing
         #expect(result.all == (0, "hello", ""))
         #expect(issuer.requests(to: "/api").count == 2)
     }
+
+    /// Options with which curl looks at the file `output`, which it has written the refusal to.
+    @Test(arguments: [
+        "-C - -o output", "--continue-at - -o output", "-z output -o output", "--time-cond output -o output",
+        "--no-clobber -o output", "-OJ", "--etag-save etag -o output",
+        "--etag-compare etag --etag-save etag -o output",
+    ])
+    func `a refusal is no beginning of a download`(options: String) async throws {
+        let (issuer, url) = try await server()
+        let agent = try KeyBoundAgent(type: "Bearer")
+        let directory = try TemporaryDirectory()
+        let result = try await agent.shell("curl -s \(url) \(options)", in: directory.path)
+        #expect(result.standardOutput.isEmpty && result.standardError.isEmpty, "\(result)")
+        #expect(result.status == 0 && issuer.requests(to: "/api").count == 1)
+        #expect(File.text(directory.path(options == "-OJ" ? "api" : "output")) == "no")
+        #expect(agent.reports.count == 1)
+    }
+
+    @Test(arguments: ["-C 0 -o output", "-O", "-o output", "-z 2001-01-01 -o -"])
+    func `a refusal gives way to a download`(options: String) async throws {
+        let (issuer, url) = try await server()
+        let agent = try KeyBoundAgent(type: "Bearer")
+        let directory = try TemporaryDirectory()
+        let result = try await agent.shell("curl -s \(url) \(options)", in: directory.path)
+        #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
+        let file = File.text(directory.path(options == "-O" ? "api" : "output"))
+        #expect((file ?? result.standardOutput) == "hello")
+        #expect(issuer.requests(to: "/api").count == 2)
+    }
 }
