@@ -10,6 +10,8 @@ struct CurlAttempt: ~Copyable {
     private static let longestRefusal = 1 << 20
     /// Most bytes of a refusal's body that the agent is told: 8 KiB.
     private static let longestReport = 8192
+    /// What curl ends with when it cannot write its output.
+    private static let writeFailure: Int32 = 23
 
     private let arguments: CurlArguments
     let server: ServerAddress
@@ -51,12 +53,12 @@ struct CurlAttempt: ~Copyable {
         return CurlAttempt(arguments, server, heads, output, errors)
     }
 
-    /// Runs curl with `token` and answers its exit status; afterwards ``isHeld`` tells whether the output is still held.
+    /// Runs curl with `token`; afterwards ``isHeld`` tells whether the output is still held.
     mutating func run(
         _ token: TokenAnswer,
         input: Int32,
         _ signals: borrowing RelayedSignals
-    ) throws(AgentError) -> Int32 {
+    ) throws(AgentError) {
         let options = try CurlOptions(
             token,
             headers: heads.pipe.writing,
@@ -80,7 +82,25 @@ struct CurlAttempt: ~Copyable {
         while watch(child, signals) {}
         status = child.wait()
         if !isHeld { pass() }
-        return status
+    }
+
+    /// Lets through what is still held, and answers the exit status: curl's, or where curl saw no failure and output was
+    /// lost here, what curl would have ended with.
+    mutating func end() -> Int32 {
+        pass()
+        guard let loss else { return status }
+        // curl has seen a closed pipe at most. A reader that has gone had enough, and needs no line about it.
+        if loss.error != EPIPE {
+            StandardError.write("tokenctl: \(loss.target): \(systemMessage(loss.error))\n")
+        }
+        return status == 0 ? CurlAttempt.writeFailure : status
+    }
+
+    /// Where output was lost, and why.
+    private var loss: (target: String, error: Int32)? {
+        if output.passingError != 0 { return ("standard output", output.passingError) }
+        guard heads.passingError != 0, let file = arguments.headerFile else { return nil }
+        return (file == "-" ? "standard output" : file, heads.passingError)
     }
 
     /// The server's refusal of the token, however its body ended; `nil`: there is none, or a signal ended curl.

@@ -79,11 +79,8 @@ struct CurlCommand: ParsableCommand {
         let spool = try RequestSpool(isNeeded: arguments.inputs.includeStandardInput)
         while true {
             var attempt = try CurlAttempt.prepared(arguments, server)
-            let status = try attempt.run(tokens.current, input: spool.descriptor, signals)
-            guard try tokens.advance(after: &attempt) else {
-                attempt.pass()
-                return status
-            }
+            try attempt.run(tokens.current, input: spool.descriptor, signals)
+            guard try tokens.advance(after: &attempt) else { return attempt.end() }
             spool.rewind()
         }
     }

@@ -11,6 +11,8 @@ struct HeldStream: ~Copyable {
     private(set) var pipe: Pipe
     private(set) var held: [UInt8] = []
     private(set) var hasEnded = false
+    /// Why something could not be let through; 0: everything was.
+    private(set) var passingError: Int32 = 0
 
     init() throws(AgentError) {
         pipe = try Pipe()
@@ -36,7 +38,9 @@ struct HeldStream: ~Copyable {
     mutating func pass(_ bytes: [UInt8] = [], to target: Int32) {
         let all = held + bytes
         held = []
-        guard unsafe all.withUnsafeBytes({ unsafe writeAll($0, to: target) }) != 0 else { return }
+        let error = unsafe all.withUnsafeBytes { unsafe writeAll($0, to: target) }
+        guard error != 0 else { return }
+        passingError = error
         pipe.closeReading()
         hasEnded = true
     }
