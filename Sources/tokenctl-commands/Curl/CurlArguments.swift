@@ -55,16 +55,16 @@ struct CurlArguments: Equatable {
                 target.read(url: argument)
             } else if argument == "--" {
                 hasOptionsEnded = true
-                endRequest(argument)
+                try endRequest(argument)
             } else if argument == "--next" || argument == "-:" {
-                endRequest(argument)
+                try endRequest(argument)
             } else if argument.hasPrefix("--") {
                 try readLong(argument, &rest)
             } else {
                 try readShort(argument, &rest)
             }
         }
-        if !hasOptionsEnded { endRequest() }
+        if !hasOptionsEnded { try endRequest() }
     }
 
     /// Whether headers and bodies both go to standard output, where only curl itself can keep them in order.
@@ -121,8 +121,20 @@ struct CurlArguments: Equatable {
     }
 
     /// Ends the options for one request, with the argument that does so.
-    private mutating func endRequest(_ argument: String? = nil) {
-        if headerFileOfRequest == "-" { words.append(.headersOnOutput) }
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if its headers go elsewhere than those of another one.
+    private mutating func endRequest(_ argument: String? = nil) throws(AgentError) {
+        if let file = headerFileOfRequest {
+            if let headerFile, headerFile != file {
+                throw AgentError(
+                    .badRequest,
+                    "the headers of all requests go to one file, and curl's option -D names \(headerFile) and \(file)",
+                    remedy: "run tokenctl curl for each"
+                )
+            }
+            headerFile = file
+            if file == "-" { words.append(.headersOnOutput) }
+        }
         headerFileOfRequest = nil
         words.append(.ownOptions)
         if let argument { words.append(.given(argument)) }
@@ -186,7 +198,6 @@ struct CurlArguments: Equatable {
         inputs.read(value, of: name)
         switch name {
         case "D", "dump-header":
-            headerFile = value
             headerFileOfRequest = value
             return words.append(.headerFile(prefix: prefix))
         case "o", "output":

@@ -77,4 +77,24 @@ import Testing
         #expect(result.standardOutput.hasSuffix("\r\n\r\nno"), "\(result)")
         #expect(result.standardOutput.split(separator: "HTTP/").count == 1, "\(result)")
     }
+
+    /// The options of two requests, and the files that the complaint names; `nil`: there is none.
+    @Test(arguments: [
+        (["-D", "a"], ["-D", "b"], "a and b"), (["-Da"], ["--dump-header", "-"], "a and -"),
+        (["-D", "/dev/full", "-D", "/dev/null"], [], nil), (["-D", "/dev/null"], ["-D/dev/null"], nil),
+    ])
+    func `those of several requests go to one file`(
+        row: (first: [String], second: [String], files: String?)
+    ) async throws {
+        let agent = try KeyBoundAgent(type: "Bearer")
+        let telltale = try SubstituteCurl("echo ran")
+        let result = try await agent.curl(
+            row.first + ["https://h/1", "--next"] + row.second + ["https://h/2"],
+            path: telltale.path
+        )
+        guard let files = row.files else { return #expect(result.status == 0, "\(result)") }
+        #expect(result.status == 2 && result.standardOutput.isEmpty)
+        #expect(result.standardError.contains("curl's option -D names \(files); run"), "\(result)")
+        #expect(agent.requests.isEmpty)
+    }
 }
