@@ -36,10 +36,11 @@ import Testing
 
     @Test(arguments: ["@-", "@/dev/stdin"])
     func `what curl shall print is read again`(format: String) async throws {
-        let (_, url) = try await server()
+        let (issuer, url) = try await server()
         let agent = try KeyBoundAgent(type: "Bearer")
         let result = try await agent.shell("echo ' %{http_code}' | curl -s -w \(format) \(url)")
         #expect(result.all == (0, "hello 200", ""))
+        #expect(issuer.requests(to: "/api").count == 2)
     }
 
     /// Options in which `FIFO` stands for a named pipe.

@@ -36,10 +36,11 @@ import Testing
     }
 
     @Test func `a reader that has gone is a failure without a line`() async throws {
-        let (_, url) = try await server()
+        let (issuer, url) = try await server()
         let agent = try KeyBoundAgent(type: "Bearer")
         let result = try await agent.shell("exec 3> >(exit); wait $!; curl -s \(url) >&3")
         #expect(result.all == (23, "", ""))
+        #expect(issuer.requests(to: "/api").count == 1)
     }
 
     @Test func `the status of another failure of curl stays`() async throws {
