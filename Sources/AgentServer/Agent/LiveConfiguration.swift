@@ -84,7 +84,7 @@ final class LiveConfiguration {
     ///
     /// - Throws: ``RequestFailure`` if etcd cannot be given it now.
     private func admitLeavers(in agent: isolated SessionAgent) async throws(RequestFailure) {
-        guard agent.fleet.hasDebts else { return }
+        guard agent.sessions.keys.contains(where: { agent.fleet.debt(of: $0) != nil }) else { return }
         let coming: AgentConfiguration
         do throws(RequestFailure) {
             coming = try await fromDisk { source throws(RequestFailure) in try source.preview() }

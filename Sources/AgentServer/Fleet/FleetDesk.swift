@@ -153,6 +153,14 @@ final class FleetDesk {
         return store.trouble == nil && session.trouble == nil
     }
 
+    /// Whether a login or logout of a session is on its way to etcd, so that the next one has to come after it.
+    func isTelling(_ name: SessionName) -> Bool { sessions[name]?.isTelling == true }
+
+    /// Waits until etcd has it, or is known to be away.
+    func untilTold(_ name: SessionName, isolation: isolated (any Actor)? = #isolation) async {
+        await leavers.wait(while: { isTelling(name) })
+    }
+
     /// What this host has of a session, and the others cannot go on without; `nil`: nothing.
     func debt(of name: SessionName) -> RequestFailure? {
         sessions[name]?.debt == .login ? nil : unshared(of: name)
@@ -163,9 +171,6 @@ final class FleetDesk {
         guard let session = sessions[name], let debt = session.debt else { return nil }
         return RequestFailure(debt, session.trouble ?? store.trouble, of: name)
     }
-
-    /// Whether any session has something that etcd lacks.
-    var hasDebts: Bool { sessions.values.contains { $0.debt != nil } }
 
     /// Whether this host shares any session.
     var takesPart: Bool { !sessions.isEmpty || !joining.isEmpty }
@@ -243,7 +248,7 @@ final class FleetDesk {
     func changed(_ session: SharedSession) {
         guard sessions[session.name] === session else { return }
         alarm.plan(session.name, at: session.member.wakeTime)
-        if !isPaying(session.name) { leavers.look() }
+        leavers.look()
     }
 
     /// Wakes the members that are due.
@@ -398,7 +403,7 @@ extension FleetDesk {
         _ outcome: RefreshOutcome,
         of name: SessionName,
         in agent: isolated SessionAgent
-    ) -> SharedSession.Addressee {
+    ) -> SharedAttempt.Addressee {
         guard let session = sessions[name], session.attempt?.number == number else { return .session }
         return session.answered(outcome, in: agent)
     }

@@ -26,15 +26,18 @@ final class FleetLeavers {
         while isNeeded: (SessionName) -> Bool,
         isolation: isolated (any Actor)? = #isolation
     ) async {
-        let end = NIODeadline.now() + FleetLeavers.longestWait
         for name in names { self.names[name, default: 0] += 1 }
-        while NIODeadline.now() < end, names.contains(where: isNeeded) {
-            await waiters.wait(atMost: end - .now())
-        }
+        await wait { names.contains(where: isNeeded) }
         for name in names {
             let others = (self.names[name] ?? 1) - 1
             self.names[name] = others == 0 ? nil : others
         }
+    }
+
+    /// Waits as long as `isNeeded`, which ``look()`` has asked again; meanwhile everything goes on.
+    func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
+        let end = NIODeadline.now() + FleetLeavers.longestWait
+        while NIODeadline.now() < end, isNeeded() { await waiters.wait(atMost: end - .now()) }
     }
 
     /// Something has changed that somebody may wait for.

@@ -57,7 +57,12 @@ final class SharedRecord {
     func await(answer: Pending) { self.answer = answer }
 
     /// Notes a login or a logout that is to become the session's.
-    func await(news: Pending) { self.news = news }
+    ///
+    /// - Returns: what it takes the place of, and what nobody will finish.
+    func await(news: Pending) -> Pending? {
+        defer { self.news = news }
+        return self.news
+    }
 
     /// The answer is the session's now, or of no use.
     func settleAnswer() -> Pending? {
@@ -65,10 +70,13 @@ final class SharedRecord {
         return answer
     }
 
-    /// The login or logout is the session's now, or of no use.
-    func settleNews() -> Pending? {
-        defer { news = nil }
-        return news
+    /// The login or logout that `header` tells of is the session's now, or of no use; `nil`: it has been settled before.
+    func settleNews(_ header: FleetHeader) -> Pending? {
+        guard let found = news, found.attempt == (header.status == .out ? nil : header.attempt) else {
+            return nil
+        }
+        news = nil
+        return found
     }
 
     /// The tokens of `attempt`, if they are on their way into the record.
@@ -188,11 +196,12 @@ final class SharedRecord {
             leaving[own] = try? sharing.keep(present, of: own, name, as: binding)
         }
         let found = next(attempt, in: agent)
-        var snapshot = found.snapshot
+        var snapshot = found?.snapshot ?? SessionSnapshot(loggedOutAt: agent.moment)
         let isComing = attempt != own && attempt.flatMap(pending) == nil
         if isComing { coming = snapshot }
         if let attempt, opened?.attempt == attempt { opened = nil }
-        own = attempt
+        // What is not here is nothing of the session's, or it would pass for whatever that has.
+        own = found == nil ? nil : attempt
         self.others = others
         snapshot.standing = memory.standing ?? snapshot.standing
         if coming != nil { coming?.standing = snapshot.standing }
@@ -201,7 +210,7 @@ final class SharedRecord {
         agent.storeThread.run { [snapshot] in
             $0.commit(name, snapshot)
         } then: {
-            if found.isLent, !isComing { agent.erasure.erase(found.snapshot.secrets) }
+            if let found, found.isLent, !isComing { agent.erasure.erase(found.snapshot.secrets) }
             then($0)
         }
     }
@@ -213,12 +222,11 @@ final class SharedRecord {
         agent.storeThread.run { [name, snapshot] in _ = $0.commit(name, snapshot) }
     }
 
-    /// What the session is once it has the tokens of `attempt`.
-    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> Found {
-        if let attempt {
-            // A record that does not open was not taken for one: see look(_:in:).
-            if let found = try? find(attempt, in: agent) { return found }
-        } else if let news, news.attempt == nil {
+    /// What the session is once it has the tokens of `attempt`; `nil`: they are not here.
+    private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> Found? {
+        // A record that does not open was not taken for one: see look(_:in:).
+        if let attempt { return try? find(attempt, in: agent) }
+        if let news, news.attempt == nil {
             return Found(snapshot: news.snapshot, isLent: false)
         } else if let present = agent.sessions[name]?.session.snapshot(at: agent.moment), present.isLoggedOut
         {
@@ -245,7 +253,8 @@ final class SharedRecord {
     /// What the session takes over now: other tokens, or its own with what has become of them.
     func take(_ header: FleetHeader, in agent: isolated SessionAgent) -> SessionSnapshot {
         defer { coming = nil }
-        var snapshot = coming ?? next(header.status == .out ? nil : own, in: agent).snapshot
+        let found = coming ?? next(header.status == .out ? nil : own, in: agent)?.snapshot
+        var snapshot = found ?? SessionSnapshot(loggedOutAt: agent.moment)
         snapshot.standing = header.standing
         snapshot.fleet = nil
         return snapshot

@@ -7,23 +7,10 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class SharedSession {
-    /// An attempt of the session, from its wish on.
-    struct Attempt {
-        /// That of an attempt of an earlier process, if its answer is looked for.
-        var id: AttemptID
-        let number: AttemptNumber
-        /// When its request may be under way; `nil`: not yet.
-        var fence: ExchangeFence?
-        /// The answer of the server refuses the refresh token.
-        var refusal: RefreshFailure?
-        /// The session is making a record of the answer's tokens.
-        var hasTokens = false
-    }
-
     let name: SessionName
     private(set) var member: FleetMember
     private let record: SharedRecord
-    private(set) var attempt: Attempt?
+    private(set) var attempt: SharedAttempt?
     /// Writes of the session itself that wait for one of the fleet's.
     private var waiting: [CommitNumber] = []
     private(set) var isKeeping = false
@@ -65,6 +52,9 @@ final class SharedSession {
     /// A login or logout of this host that etcd does not have yet.
     var hasNews: Bool { member.memory.isNews || record.news != nil }
 
+    /// A login or logout of this host is on its way, and whoever brought it waits to hear that etcd has it.
+    var isTelling: Bool { record.news != nil || member.memory.isNews && trouble == nil }
+
     /// What this host alone has, and the others cannot do without; `nil`: nothing.
     var debt: FleetDebt? {
         if member.memory.isNews, member.memory.record?.status == .out { return .logout }
@@ -94,7 +84,7 @@ final class SharedSession {
     /// The session wants to send its refresh token.
     func reserve(_ number: AttemptNumber, in agent: isolated SessionAgent) {
         let id = freshAttempt
-        attempt = Attempt(id: id, number: number)
+        attempt = SharedAttempt(id: id, number: number)
         let expiry = expiry(in: agent)
         apply(in: agent) { member, now in member.refreshWanted(as: id, expiry: expiry, at: now) }
     }
@@ -115,17 +105,8 @@ final class SharedSession {
         apply(in: agent) { member, now in member.answered(.untouched, jitter: agent.ports.chance(), at: now) }
     }
 
-    /// Whom the outcome of an exchange is for.
-    enum Addressee {
-        case session
-        /// The fleet's record says what becomes of the session.
-        case fleet
-        /// Nothing was sent, and the session asks the fleet again.
-        case nobody
-    }
-
     /// The server has answered, or has not.
-    func answered(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) -> Addressee {
+    func answered(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) -> SharedAttempt.Addressee {
         guard let attempt, let fence = attempt.fence else { return .session }
         guard case .failed(let failure) = outcome else {
             self.attempt?.hasTokens = true
@@ -187,7 +168,11 @@ final class SharedSession {
         switch snapshot.standing {
         case .ended(.loggedOut, _):
             guard let known = member.memory.record, known.status != .out else { return false }
-            record.await(news: .init(attempt: nil, commit: commit, snapshot: snapshot))
+            finish(
+                record.await(news: .init(attempt: nil, commit: commit, snapshot: snapshot)),
+                nil,
+                in: agent
+            )
             apply(in: agent) { member, now in member.loggedOut(at: now) }
             return true
         // What this host has found by itself is true for it alone.
@@ -203,7 +188,7 @@ final class SharedSession {
         in agent: isolated SessionAgent
     ) {
         let id = freshAttempt
-        record.await(news: .init(attempt: id, commit: commit, snapshot: snapshot))
+        finish(record.await(news: .init(attempt: id, commit: commit, snapshot: snapshot)), nil, in: agent)
         let mark = record.mark(of: snapshot)
         apply(in: agent) { member, now in
             member.loggedIn(.random(in: 1 ... .max), as: id, tokenMark: mark, time: time, at: now)
@@ -241,7 +226,9 @@ final class SharedSession {
         case .ask(let generation): wishes.tell(generation, of: self, in: agent)
         case .asked: wishes.follow(in: self, in: agent)
         case .revoke(let attempt): revoke(attempt, in: agent)
-        case .finishNews(let result): finishNews(result, in: agent)
+        case .finishNews(let news, let result):
+            finish(record.settleNews(news), result.outcome, in: agent)
+            followHeldBack(in: agent)
         }
     }
 
@@ -262,7 +249,11 @@ final class SharedSession {
     private func see(_ sight: FleetSight, in agent: isolated SessionAgent) throws(FleetTrouble) {
         try record.look(sight, in: agent)
         trouble = nil
-        if attempt?.fence != nil, sight.view.isOver(member.memory.record) { noteLogout(in: agent) }
+        // Nobody is given the session's tokens any more, and those that are under way are to end at the server; the member
+        // adopts the logout after them.
+        if attempt?.fence != nil, sight.view.isOver(member.memory.record) {
+            agent.apply(name) { session, moment in session.loggedOutElsewhere(at: moment) }
+        }
         // Whatever took the record away may have taken this host out of the list too.
         if sight.view.record == nil, member.memory.record != nil {
             agent.fleet.announcements.announce(in: agent)
@@ -289,17 +280,11 @@ final class SharedSession {
 
     /// etcd does not have this host's login or logout yet: it is as safe as it can be here, and the others hear of it later.
     private func waitNoLonger(in agent: isolated SessionAgent) {
-        guard member.memory.isNews else { return }
-        finish(record.settleNews(), .durable, in: agent)
+        guard member.memory.isNews, let news = member.memory.record else { return }
+        finish(record.settleNews(news), .durable, in: agent)
+        agent.fleet.changed(self)
         guard !heldBack.isEmpty, let trouble else { return }
         agent.requests.logouts.answerDelayed(trouble, of: name)
-    }
-
-    /// Somebody has logged out while a request is under way: nobody is given the session's tokens any more.
-    ///
-    /// The server is to end those that come, and the member adopts the logout after them.
-    private func noteLogout(in agent: isolated SessionAgent) {
-        agent.apply(name) { session, moment in session.loggedOutElsewhere(at: moment) }
     }
 
     /// Takes over tokens that this host could not open before, and has a record written again that others cannot open.
@@ -402,14 +387,17 @@ final class SharedSession {
         if !isKeeping { record.writeBlank(member.memory, in: agent) }
     }
 
-    /// Tells the session that what it wanted is as safe as it can be made.
+    /// Tells the session that what it wanted is as safe as it can be made; `nil`: another login or logout takes its place.
     private func finish(
         _ pending: SharedRecord.Pending?,
-        _ outcome: CommitOutcome,
+        _ outcome: CommitOutcome?,
         in agent: isolated SessionAgent
     ) {
         guard let commit = pending?.commit else { return }
-        agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
+        agent.apply(name) { session, moment in
+            guard let outcome else { return session.loginSuperseded(commit) }
+            return session.commitFinished(commit, outcome, at: moment)
+        }
     }
 
     /// A write of the session that concerns this host alone, while a record of the fleet is being written.
@@ -460,14 +448,10 @@ final class SharedSession {
         agent.requests.logouts.late.begin(RevocationRequest(ending: found.snapshot), for: name, in: agent)
     }
 
-    private func finishNews(_ result: FleetNewsResult, in agent: isolated SessionAgent) {
-        switch result {
-        case .done: finish(record.settleNews(), .durable, in: agent)
-        case .superseded:
-            if let commit = record.settleNews()?.commit {
-                agent.apply(name) { session, _ in session.loginSuperseded(commit) }
-            }
-        }
+    /// Lets the revocations go that were held back.
+    private func followHeldBack(in agent: isolated SessionAgent) {
+        // They follow from something later too.
+        guard !hasNews else { return }
         let effects = heldBack
         heldBack = []
         agent.follow(effects, of: name, at: agent.moment)
@@ -480,5 +464,12 @@ extension Effect {
         case .revoke, .discard: true
         default: false
         }
+    }
+}
+
+extension FleetNewsResult {
+    /// `nil`: another login or logout has taken its place.
+    fileprivate var outcome: CommitOutcome? {
+        if case .done = self { .durable } else { nil }
     }
 }

@@ -86,6 +86,20 @@ final class Logins {
         if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
+        guard agent.fleet.isTelling(name) else { return start(number, request, name, in: agent) }
+        logins[number]?.task = Task {
+            await agent.fleet.untilTold(name)
+            // The person may have left meanwhile.
+            if logins[number] != nil { start(number, request, name, in: agent) }
+        }
+    }
+
+    private func start(
+        _ number: LoginNumber,
+        _ request: LoginRequest,
+        _ name: SessionName,
+        in agent: isolated SessionAgent
+    ) {
         agent.apply(name) { session, moment in session.loginStarted(number, at: moment) }
         logins[number]?.task = Task {
             let conversation = SocketConversation(agent: agent, number: number)

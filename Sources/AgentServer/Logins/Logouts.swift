@@ -43,15 +43,19 @@ final class Logouts {
         let unregisters = try body.value(\.unregister) ?? false
         connection.awaited = .logout(name)
         connections[name, default: []].append(connection)
-        guard local, agent.fleet.unshared(of: name) != nil else {
+        guard agent.fleet.isTelling(name) || local && agent.fleet.unshared(of: name) != nil else {
             return begin(kept, local: local, unregisters: unregisters, by: connection, in: agent)
         }
         Task {
-            await agent.fleet.untilPaid([name], in: agent)
+            if local {
+                await agent.fleet.untilPaid([name], in: agent)
+            } else {
+                await agent.fleet.untilTold(name)
+            }
             // Whoever waited has been told that it is locked.
             guard agent.isServing else { return }
             guard let kept = agent.sessions[name] else { return refuseAll(.unknown(name), of: name) }
-            if let debt = agent.fleet.debt(of: name) {
+            if local, let debt = agent.fleet.debt(of: name) {
                 refuseAll(debt, of: name)
                 return agent.fleet.stay(name, in: agent)
             }

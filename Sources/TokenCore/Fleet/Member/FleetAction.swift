@@ -30,8 +30,8 @@ package enum FleetAction: Equatable, Sendable {
     case asked
     /// Have the server end the tokens of this attempt.
     case revoke(AttemptID)
-    /// Tell who logged in or out, or a session that ended by itself, what became of it.
-    case finishNews(FleetNewsResult)
+    /// Tell who logged in or out, or a session that ended by itself, what became of that: of this record, and no later one.
+    case finishNews(FleetHeader, FleetNewsResult)
 
     /// It gives the session another record, which answers what it wanted of the former one.
     var isAdoption: Bool {

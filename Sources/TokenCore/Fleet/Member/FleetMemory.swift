@@ -30,17 +30,18 @@ package struct FleetMemory: Hashable, Sendable {
         if record.lineage != self.record?.lineage { next.isRestored = false }
         next.record = record
         next.isNews = false
-        return (next, isNews ? [.finishNews(result)] : [])
+        guard isNews, let news = self.record else { return (next, []) }
+        return (next, [.finishNews(news, result)])
     }
 
     /// With what a person has done at this host meanwhile, or what has ended, unless a later login or record makes it void.
     func taking(_ news: FleetHeader) -> (FleetMemory, [FleetAction]) {
         if let record, record.lineage.number > news.lineage.number {
-            return (self, [.finishNews(.superseded(by: record))])
+            return (self, [.finishNews(news, .superseded(by: record))])
         }
         if case .dead = news.status, let record, !news.ends(record) {
             let result = record.isLive ? FleetNewsResult.superseded(by: record) : .done(record)
-            return (self, [.adopt(record), .finishNews(result)])
+            return (self, [.adopt(record), .finishNews(news, result)])
         }
         var next = self
         // What etcd may have lost belongs to the login before.

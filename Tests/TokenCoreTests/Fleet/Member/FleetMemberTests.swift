@@ -238,11 +238,11 @@ import Testing
         #expect(transaction.conditions == [.record(nil)])
         #expect(transaction.changes.contains(.deleteLates))
         _ = member.transacted(true, place, at: now)
-        guard case .finishNews(.done(let header)) = member.kept(at: now).first else {
+        guard case .finishNews(let news, .done(let header)) = member.kept(at: now).first else {
             Issue.record("the person is told nothing")
             return
         }
-        #expect(header.lineage == Lineage(number: 1, id: 7))
+        #expect(news.attempt == .number(70) && header.lineage == Lineage(number: 1, id: 7))
     }
 
     @Test func `a reused revision is taken for what it is`() {

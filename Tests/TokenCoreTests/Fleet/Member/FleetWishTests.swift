@@ -52,7 +52,9 @@ import Testing
         _ = member.transacted(true, FleetPlace(cluster: 1, revision: 101), at: now)
         let header = try #require(memory.record)
         #expect(
-            member.kept(at: now) == [.finishNews(.done(header)), .refuse(.number(61), outdated), .look]
+            member.kept(at: now) == [
+                .finishNews(header, .done(header)), .refuse(.number(61), outdated), .look,
+            ]
         )
     }
 

@@ -198,7 +198,7 @@ struct FleetWorld {
         case .adopt(let header):
             hosts[index].isAsking = false
             hosts[index].tokens = header.attempt
-        case .finishNews(.done(let header)): hosts[index].tokens = header.attempt
+        case .finishNews(_, .done(let header)): hosts[index].tokens = header.attempt
         case .look, .grantLease, .transact, .keep, .hold, .ask, .asked, .revoke, .finishNews: break
         }
     }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Logins and logouts at one host that come before the one before has its end.
+    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetRivalTests {
+        @Test func `a login right after a logout is that of all hosts`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                for round in 1...8 {
+                    try await scene.logIn(at: other)
+                    let former = try #require(try await scene.commonToken())
+                    async let out = other.tokenctl("logout", "work")
+                    async let login = scene.tryLogIn(at: other)
+                    let (left, entered) = try await (out, login)
+                    // Whichever came first, each has an end, and what was said is so.
+                    #expect(left.status == 0, "\(round): \(left)")
+                    #expect([0, 8].contains(entered.status), "\(round): \(entered)")
+                    guard try await other.tokenctl("get", "work").status == 0 else {
+                        let isOut = try await Polling.until {
+                            try await one.tokenctl("get", "work").status == 4
+                        }
+                        #expect(isOut, "\(round): \(other.log)")
+                        continue
+                    }
+                    #expect(try await scene.commonToken(besides: former) != nil, "\(round): \(other.log)")
+                    #expect(try await one.tokenctl("refresh", "work").status == 0, "\(round): \(other.log)")
+                }
+            }
+        }
+
+        @Test func `of two logins at once at one host all hosts have the same`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                for round in 1...8 {
+                    async let first = scene.tryLogIn(at: other)
+                    async let second = scene.tryLogIn(at: other)
+                    let statuses = try await [first.status, second.status].sorted()
+                    #expect([[0, 0], [0, 8]].contains(statuses), "\(round): \(statuses)")
+                    #expect(try await scene.commonToken() != nil, "\(round): \(other.log)")
+                    #expect(try await one.tokenctl("refresh", "work").status == 0, "\(round): \(other.log)")
+                    #expect(try await other.tokenctl("refresh", "work").status == 0, "\(round): \(other.log)")
+                }
+            }
+        }
+
+        @Test func `a logout after a login on its way to etcd is one at all hosts`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                _ = try #require(try await scene.commonToken())
+                #expect(try await other.tokenctl("logout", "work").status == 0)
+                try await scene.etcd("pause", "n1")
+                async let login = scene.tryLogIn(at: other)
+                #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(60)))
+                async let out = other.tokenctl("logout", "work")
+                try await Task.sleep(for: .milliseconds(300))
+                try await scene.etcd("resume", "n1")
+                let (left, entered) = try await (out, login)
+                #expect([0, 5].contains(left.status), "\(left)")
+                #expect([0, 8].contains(entered.status), "\(entered)")
+                for host in [one, other] {
+                    let isOut = try await Polling.until(within: .seconds(60)) {
+                        try await host.tokenctl("get", "work").status == 4
+                    }
+                    #expect(isOut, "\(host.log)")
+                }
+            }
+        }
+
+        @Test func `a login that fails leaves the one alone that is on its way to etcd`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let former = try #require(try await scene.commonToken())
+                try await scene.etcd("pause", "n1")
+                async let login = scene.tryLogIn(at: other)
+                #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(60)))
+                async let failing = other.tokenctl(
+                    ["login", "work", "--flow", "password", "--username", "alice", "--password-stdin"],
+                    input: "not-the-password\n"
+                )
+                try await Task.sleep(for: .milliseconds(300))
+                try await scene.etcd("resume", "n1")
+                let (entered, failed) = try await (login, failing)
+                #expect(entered.status == 0, "\(entered)")
+                #expect(failed.status == 4, "\(failed)")
+                #expect(try await scene.commonToken(besides: former) != nil, "\(other.log)")
+                #expect(try await other.tokenctl("refresh", "work").status == 0, "\(other.log)")
+                #expect(try await one.tokenctl("refresh", "work").status == 0, "\(one.log)")
+            }
+        }
+    }
+}
