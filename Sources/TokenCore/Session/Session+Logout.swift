@@ -71,9 +71,14 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        guard case .loggedOut(var ended) = state,
-            case .revoking(let login, let request, _, let failures, let givenUpAt) = ended.afterlife
-        else { return [] }
+        guard case .loggedOut(var ended) = state else {
+            // Somebody has logged in since, and whoever logged out waits all the same.
+            guard case .failed(let failure) = outcome else { return [.finishLogout(result(of: outcome))] }
+            return [.finishLogout(.refused(message: failure.message))]
+        }
+        guard case .revoking(let login, let request, _, let failures, let givenUpAt) = ended.afterlife else {
+            return []
+        }
         guard case .failed(let failure) = outcome, moment.now < givenUpAt else {
             let result = result(of: outcome)
             ended.afterlife = .none

@@ -107,6 +107,26 @@ import Testing
         #expect(done.contains(.erase(SessionScript.refreshToken)))
     }
 
+    @Test(arguments: [
+        (RevocationOutcome.revoked, LogoutResult.revoked),
+        (.failed(RefreshFailure(kind: .busy, message: "503")), .refused(message: "503")),
+    ])
+    func `a login before the server has heard of a logout keeps nobody waiting`(
+        outcome: RevocationOutcome,
+        result: LogoutResult
+    ) {
+        var script = SessionScript.ready()
+        _ = script.session.logoutRequested(local: false, at: script.moment)
+        let number = LoginNumber(rawValue: 2)
+        _ = script.session.loginStarted(number, at: script.moment)
+        let grant = LoginOutcome.granted(script.loginGrant())
+        let granted = script.session.loginFinished(number, grant, jitter: 0, at: script.moment)
+        _ = script.commitAll(granted)
+        let told = script.session.revocationFinished(outcome, jitter: 0, at: script.moment)
+        #expect(told == [.finishLogout(result)])
+        #expect(script.session.status.state == .ready)
+    }
+
     /// What the server said, what those who asked hear, and whether tokens may be left over.
     @Test(arguments: [
         (RevocationOutcome.revoked, LogoutResult.revoked, false), (.nothing, .nothingToRevoke, false),
