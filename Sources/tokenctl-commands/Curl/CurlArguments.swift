@@ -32,6 +32,10 @@ struct CurlArguments: Equatable {
     private(set) var headerFile: String?
     /// Where the headers of the request that is being read go.
     private var headerFileOfRequest: String?
+    /// Whether the request that is being read has its heads before its body.
+    private var showsHeads = false
+    /// Whether the heads of a request stand on standard output twice, as said of each.
+    private var repetitions: Set<Bool> = []
     /// The first file that a body goes to.
     private(set) var outputFile: String?
     /// Whether a body goes anywhere but to standard output.
@@ -65,10 +69,19 @@ struct CurlArguments: Equatable {
             }
         }
         if !hasOptionsEnded { try endRequest() }
+        guard includesHeaders, repetitions.count > 1 else { return }
+        throw AgentError(
+            .badRequest,
+            "curl's options -i and -D - together would be for some of the requests only",
+            remedy: "run tokenctl curl for each"
+        )
     }
 
     /// Whether headers and bodies both go to standard output, where only curl itself can keep them in order.
     var includesHeaders: Bool { headerFile == "-" && !savesBodies }
+
+    /// Whether curl writes each line of its heads there twice: -i wants them there as well.
+    var repeatsHeaders: Bool { includesHeaders && repetitions.contains(true) }
 
     /// Whether each answer is to another request with the token.
     var makesSeveralRequests: Bool { target.namesSeveral && !mayAskWithoutToken }
@@ -135,7 +148,9 @@ struct CurlArguments: Equatable {
             headerFile = file
             if file == "-" { words.append(.headersOnOutput) }
         }
+        repetitions.insert(headerFileOfRequest == "-" && showsHeads)
         headerFileOfRequest = nil
+        showsHeads = false
         words.append(.ownOptions)
         if let argument { words.append(.given(argument)) }
     }
@@ -189,6 +204,11 @@ struct CurlArguments: Equatable {
     }
 
     private mutating func read(flag: String) {
+        switch flag {
+        case "i", "include", "show-headers", "I", "head": showsHeads = true
+        case "no-include", "no-show-headers", "no-head": showsHeads = false
+        default: break
+        }
         target.read(flag: flag)
         inputs.read(flag: flag)
     }

@@ -26,6 +26,8 @@ struct CurlAttempt: ~Copyable {
     private var errors: HeldStream
     /// Where curl's headers go in the end.
     private var headerTarget: Int32 = -1
+    /// Where they stand on the output twice.
+    private var doubledHeads: DoubledHeads?
 
     private init(
         _ arguments: CurlArguments,
@@ -37,6 +39,7 @@ struct CurlAttempt: ~Copyable {
         self.arguments = arguments
         self.server = server
         answer = CurlAnswer(of: server, isOfSeveral: arguments.makesSeveralRequests)
+        doubledHeads = arguments.repeatsHeaders ? DoubledHeads() : nil
         self.heads = heads
         self.output = output
         self.errors = errors
@@ -88,6 +91,7 @@ struct CurlAttempt: ~Copyable {
     /// lost here, what curl would have ended with.
     mutating func end() -> Int32 {
         pass()
+        if let rest = doubledHeads?.rest() { output.pass(rest, to: STDOUT_FILENO) }
         guard let loss else { return status }
         // curl has seen a closed pipe at most. A reader that has gone had enough, and needs no line about it.
         if loss.error != EPIPE {
@@ -123,10 +127,11 @@ struct CurlAttempt: ~Copyable {
         if !isPassing {
             isPassing = true
             passedBody = heldBody()
+            doubledHeads?.expect(heads.held)
             openHeaderTarget()
         }
         if headerTarget >= 0 { heads.pass(to: headerTarget) }
-        output.pass(to: STDOUT_FILENO)
+        passOutput([])
         errors.pass(to: STDERR_FILENO)
     }
 
@@ -176,6 +181,7 @@ struct CurlAttempt: ~Copyable {
         guard !bytes.isEmpty else { return }
         answer.append(bytes)
         if isPassing {
+            doubledHeads?.expect(bytes)
             if headerTarget >= 0 { heads.pass(bytes, to: headerTarget) }
             return
         }
@@ -188,11 +194,19 @@ struct CurlAttempt: ~Copyable {
 
     private mutating func readOutput() {
         let bytes = output.read()
-        if isPassing { return output.pass(bytes, to: STDOUT_FILENO) }
+        if isPassing { return passOutput(bytes) }
         output.hold(bytes)
         // Output without a head is not HTTP, unless it is the head itself; output beyond the limit is not held.
         let isForeign = !bytes.isEmpty && heads.held.isEmpty && !output.held.starts(with: "HTTP/".utf8)
         if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
+    }
+
+    private mutating func passOutput(_ bytes: [UInt8]) {
+        guard doubledHeads != nil else { return output.pass(bytes, to: STDOUT_FILENO) }
+        let all = output.take() + bytes
+        // A head in it may have come after heads were last looked for.
+        if heads.descriptor >= 0 { readHeads() }
+        output.pass(doubledHeads?.taken(all) ?? [], to: STDOUT_FILENO)
     }
 
     private mutating func readErrors() {

@@ -34,6 +34,12 @@ struct HeldStream: ~Copyable {
         held += bytes
     }
 
+    /// What is held, and no more from now on.
+    mutating func take() -> [UInt8] {
+        defer { held = [] }
+        return held
+    }
+
     /// Writes what is held and `bytes` to `target`; when the reader has gone, curl learns it at its next write.
     mutating func pass(_ bytes: [UInt8] = [], to target: Int32) {
         let all = held + bytes

@@ -60,6 +60,44 @@ import Testing
         #expect(server.requests.count == 27)
     }
 
+    /// Options with which curl writes each line for the one and for the other, and whether a redirect comes first.
+    @Test(
+        arguments: [
+            ["-i", "-D", "-"], ["-siD-"], ["-D", "-", "--include", "-N"], ["-I", "-D", "-"],
+            ["-iLD", "-", "-o", "-"], ["-i", "--no-include", "-D", "-"],
+        ],
+        [1, 3]
+    )
+    func `those that two options want there stand there twice, line by line`(
+        options: [String],
+        count: Int
+    ) async throws {
+        let server = try StreamingServer { request, peer in
+            guard request.token == "UNPROVEN" else {
+                return request.target.hasPrefix("/there")
+                    ? peer.answer(200, "body of \(request.target)\n")
+                    : peer.answer(302, "elsewhere\n", fields: ["Location: /there\(request.target)"])
+            }
+            peer.answer(401)
+        }
+        let arguments = ["-s"] + options + (1...count).map { "http://127.0.0.1:\(server.port)/\($0)" }
+        let plain = try await Program.run(
+            ["/usr/bin/env", "curl"] + arguments,
+            environment: ["PATH": TestEnvironment.searchPath]
+        )
+        let result = try await KeyBoundAgent(type: "Bearer").curl(arguments)
+        #expect(result.all == (0, plain.standardOutput, plain.standardError))
+    }
+
+    @Test func `twice for some of several requests is refused`() async throws {
+        let agent = try KeyBoundAgent(type: "Bearer")
+        let result = try await agent.curl([
+            "-i", "-D", "-", "https://h/1", "--next", "-D", "-", "https://h/2",
+        ])
+        #expect(result.status == 2 && result.standardError.contains("-i and -D -"), "\(result)")
+        #expect(agent.requests.isEmpty)
+    }
+
     @Test func `those of one request stand on standard output, and not those of the next one`() async throws {
         let (issuer, url, output) = try await server()
         let result = try await KeyBoundAgent(type: "Bearer").curl(
