@@ -96,18 +96,26 @@ struct Exchange: Sendable {
         }
     }
 
-    /// The rest of a stream whose events have identifiers; `nil`: the server has none.
+    /// The rest of a stream whose events have identifiers; `nil`: it is not to be had, and nothing is to be said of that.
+    ///
+    /// - Throws: ``RPCFailure`` as soon as another try would not help: there is no token, or the server has no more.
     private func resumed(_ place: inout StreamPlace) async throws(RPCFailure) -> ResourceReply? {
+        var latest: RPCFailure?
         while place.failures < Exchange.mostFailures, !Task.isCancelled {
             try? await Task.sleep(for: place.pause)
             place.hasFailed()
             let request = bridge.listeningRequest(in: await bridge.conversation.session, place)
-            guard let reply = try? await bridge.requests.send(request), reply.status < 500 else { continue }
-            guard reply.status == 200, reply.mediaType == "text/event-stream" else {
-                throw await RPCFailure(status: reply)
+            do throws(RPCFailure) {
+                let reply = try await bridge.requests.send(request)
+                if reply.status == 200, reply.mediaType == "text/event-stream" { return reply }
+                latest = await RPCFailure(status: reply)
+                guard reply.status >= 500 else { break }
+            } catch {
+                latest = error
+                guard error.mayPass else { break }
             }
-            return reply
         }
+        if let latest, !Task.isCancelled { throw latest }
         return nil
     }
 

@@ -18,9 +18,12 @@ package struct RPCFailure: Error, Equatable, Sendable {
 
     /// The object of the member `error`, as JSON on one line.
     package let error: [UInt8]
+    /// Whether the same may succeed a little later, without anybody doing something.
+    let mayPass: Bool
 
     /// Describes a failure; `message` is one sentence without a full stop.
-    package init(_ code: Code, _ message: String, data: JSONObject? = nil) {
+    package init(_ code: Code, _ message: String, data: JSONObject? = nil, mayPass: Bool = false) {
+        self.mayPass = mayPass
         var object: JSONObject = ["code": .integer(code.rawValue), "message": .string(message)]
         object["data"] = data.map(JSONValue.object)
         error = JSONValue.object(object).serialized
@@ -31,12 +34,15 @@ package struct RPCFailure: Error, Equatable, Sendable {
         self.init(
             .failed,
             FailureReport.line(for: error),
-            data: FailureReport.message(for: error).json.object
+            data: FailureReport.message(for: error).json.object,
+            // An agent that is being started anew comes back.
+            mayPass: [.temporarilyUnavailable, .noAgent, .internal].contains(error.code)
         )
     }
 
     /// A failure in the server's own words, which are a JSON object.
     init(verbatim error: [UInt8]) {
+        mayPass = false
         self.error = error
     }
 

@@ -6,6 +6,9 @@ import Text
 
 /// Requests with a token, and once more where the agent has a better one.
 struct AuthorizedRequests: Sendable {
+    /// Reports about one request: another token, then more of the login; or more of the login, with two tokens.
+    private static let mostReports = 2
+
     private let transport: ResourceTransport
     private let tokens: ResourceTokens
     private let place: HostName
@@ -20,7 +23,8 @@ struct AuthorizedRequests: Sendable {
 
     /// Sends `request` and returns when the head of its answer has come, whatever its status.
     ///
-    /// On 401 and 403 the agent is told, once, and the request is sent once more if that may help.
+    /// On 401 and 403 the agent is told, and the request is sent once more if that may help. Once for a refused token; what
+    /// the server wants beside another token is told too, as the remedy depends on it.
     ///
     /// - Throws: ``RPCFailure`` with the agent's remedy if there is no token, or the server wants more of the login.
     func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceReply {
@@ -39,7 +43,7 @@ struct AuthorizedRequests: Sendable {
     private func sendWithToken(
         _ request: ResourceRequest
     ) async throws(AgentError) -> Result<ResourceReply, RPCFailure> {
-        var hasReported = false
+        var reported: [RefusalSubject] = []
         var hasTakenNonce = false
         while true {
             let token = try await tokens.token(for: request.method.rawValue)
@@ -55,8 +59,13 @@ struct AuthorizedRequests: Sendable {
                 continue
             }
             let body = await reply.beginning(upTo: 8192)
-            guard !hasReported else { return .failure(RPCFailure(refusal: reply, body)) }
-            hasReported = true
+            let subject = RefusalSubject(reply)
+            guard reported.count < AuthorizedRequests.mostReports,
+                subject == .login || !reported.contains(.token)
+            else {
+                return .failure(RPCFailure(refusal: reply, body))
+            }
+            reported.append(subject)
             let report = RefusalReport(
                 status: reply.status,
                 challenge: reply.list("www-authenticate"),
@@ -96,6 +105,24 @@ struct AuthorizedRequests: Sendable {
         let challenges = Challenges(reply.list("www-authenticate"))
         return reply.status == 401
             && challenges.value(of: "error", scheme: "DPoP")?.bytewise == "use_dpop_nonce"
+    }
+}
+
+/// What a server has something against.
+private enum RefusalSubject {
+    /// The token, which may be too old.
+    case token
+    /// What the login is good for (RFC 6750 §3.1, RFC 9470 §3).
+    case login
+
+    private static let wantsOfLogin: [ByteText] = ["insufficient_scope", "insufficient_user_authentication"]
+
+    init(_ reply: ResourceReply) {
+        let challenges = Challenges(reply.list("www-authenticate"))
+        let error =
+            challenges.value(of: "error", scheme: "Bearer") ?? challenges.value(of: "error", scheme: "DPoP")
+        let isOfLogin = RefusalSubject.wantsOfLogin.contains { $0 == error?.bytewise }
+        self = reply.status == 403 || isOfLogin ? .login : .token
     }
 }
 

@@ -11,13 +11,29 @@ import Text
 /// agent's events tell of a change would save that, but use it until the event has arrived, and could not be done at a
 /// `[[socket]]`, which tells none.
 actor ResourceTokens {
+    /// What the agent's answer to a report depends on.
+    private struct Refusal: Hashable {
+        var token: ByteText
+        var status: Int
+        var challenge: ByteText
+        var body: [UInt8]
+
+        init(_ token: TokenAnswer, _ report: RefusalReport) {
+            self.token = token.value.bytewise
+            status = report.status
+            challenge = report.challenge.bytewise
+            // Without the identifier of the request.
+            body = RPCFailure(statedIn: report.body)?.error ?? report.body
+        }
+    }
+
     private let source: SessionSource
     private let work = BlockingWork(threads: 4)
     /// The session that the last token was of.
     private var session: String?
     /// Whether its tokens are bound to a key, so that each request needs a proof of its own.
     private var needsProof = false
-    private var replacing: (refused: ByteText, task: Task<Result<Bool, AgentError>, Never>)?
+    private var replacing: [Refusal: Task<Result<Bool, AgentError>, Never>] = [:]
     /// What the server wants in the next proof of possession (RFC 9449 §8).
     private var nonce: String?
 
@@ -47,18 +63,14 @@ actor ResourceTokens {
 
     /// Tells the agent that a server refused `token`; whether another one is worth a try.
     ///
-    /// All requests that were refused with one token share one report.
+    /// Requests that were refused alike with one token share one report. Another refusal of it has its own: a tool may want
+    /// another scope than the next one.
     func replace(_ token: TokenAnswer, _ report: RefusalReport) async throws(AgentError) -> Bool {
-        let refused = token.value.bytewise
-        let task: Task<Result<Bool, AgentError>, Never>
-        if let replacing, replacing.refused == refused {
-            task = replacing.task
-        } else {
-            task = Task { await self.replaced(token, report) }
-            replacing = (refused, task)
-        }
+        let refusal = Refusal(token, report)
+        let task = replacing[refusal] ?? Task { await self.replaced(token, report) }
+        replacing[refusal] = task
         let result = await task.value
-        if replacing?.task == task { replacing = nil }
+        if replacing[refusal] == task { replacing[refusal] = nil }
         return try result.get()
     }
 

@@ -126,7 +126,7 @@ extension RPCFailure {
             case is CancellationError: "the request was cancelled"
             default: "the connection ended before the answer was complete"
             }
-        self.init(.failed, "no answer of the server: \(message)")
+        self.init(.failed, "no answer of the server: \(message)", mayPass: true)
     }
 
     private static func insecure(_ error: any Error) -> String {

@@ -15,6 +15,8 @@ final class TokenAgent: Sendable {
     /// What it says to a report: `nil` gives the next token.
     struct Script: Sendable {
         var report: ScriptedAgent.Step?
+        /// What it says to one that is not all the same; `nil`: as to all.
+        var reportAnswer: @Sendable (_ request: String) -> ScriptedAgent.Step? = { _ in nil }
         var token: ScriptedAgent.Step?
         var lifetime = 600
         /// Whether its tokens are bound to a key.
@@ -54,7 +56,7 @@ final class TokenAgent: Sendable {
         let line = request.split(separator: "\r\n").first ?? ""
         return state.withLock { state in
             if line.contains("/report") {
-                if let step = state.script.report { return step }
+                if let step = state.script.reportAnswer(request) ?? state.script.report { return step }
                 state.number += 1
                 return .answer(
                     #"{"action":"retry","access_token":"at-\#(state.number)","token_type":"Bearer"}"#

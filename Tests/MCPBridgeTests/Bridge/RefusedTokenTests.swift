@@ -94,6 +94,87 @@ struct RefusedTokenTests {
         #expect(try await run.finish())
     }
 
+    @Test func `tools that want different scopes are each answered with the login that brings theirs`()
+        async throws
+    {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        for scope in ["read", "write"] {
+            server.add(scope) { _, peer in
+                peer.answer(
+                    403,
+                    fields: [#"WWW-Authenticate: Bearer error="insufficient_scope", scope="\#(scope)""#]
+                )
+            }
+        }
+        run.agent.change {
+            $0.reportAnswer = { request in
+                let scope = request.contains(#"scope=\"read\""#) ? "read" : "write"
+                return .answer(#"{"action":"step_up","scope":"\#(scope)"}"#)
+            }
+        }
+        try await run.begin()
+        for id in 1...40 { run.call(Int64(id), id.isMultiple(of: 2) ? "read" : "write") }
+        for id in 1...40 {
+            let scope = id.isMultiple(of: 2) ? "read" : "write"
+            let complaint = try await run.complaint(Int64(id))
+            #expect(complaint.hasSuffix("run: tokenctl login work --scope '\(scope)'"), "\(id): \(complaint)")
+        }
+        #expect(try await run.finish())
+    }
+
+    @Test func `a scope that is missed by the token after the refused one is told too`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        server.add("write") { _, peer in
+            peer.answer(
+                403,
+                fields: [#"WWW-Authenticate: Bearer error="insufficient_scope", scope="write""#]
+            )
+        }
+        run.agent.change {
+            $0.reportAnswer = { request in
+                request.contains(#""status":403"#)
+                    ? .answer(#"{"action":"step_up","scope":"write"}"#) : nil
+            }
+        }
+        try await run.begin()
+        #expect(try await Polling.until { server.listeners == 1 })
+        server.refuse("at-1")
+        run.call(1, "write")
+        let complaint = try await run.complaint(1)
+        #expect(complaint.hasSuffix("run: tokenctl login work --scope 'write'"), "\(complaint)")
+        #expect(server.requests("tools/call").map(\.token) == ["at-1", "at-2"])
+        #expect(run.agent.requests("/report").count == 2)
+        #expect(try await run.finish())
+    }
+
+    @Test func `a stream that cannot be gone on with for want of a token ends with the remedy, at once`()
+        async throws
+    {
+        let server = try MCPDouble()
+        let calls = AsyncStream.makeStream(of: StreamingServer.Peer.self)
+        server.add("long") { _, peer in
+            peer.beginStream()
+            peer.event("", id: "e-0", retry: 100)
+            peer.event(#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"n":1}}"#, id: "e-1")
+            calls.continuation.yield(peer)
+        }
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        run.call(1, "long")
+        _ = try await run.message { $0["method"]?.string == "notifications/progress" }
+        run.agent.change {
+            let over = #"{"error":{"code":"login_required","message":"it is over","session":"work"}}"#
+            $0.token = .answer(over, status: 401)
+        }
+        let asked = run.agent.requests("/token").count
+        for await peer in calls.stream.prefix(1) { peer.leave() }
+        #expect(try await run.complaint(1) == "work: it is over; run: tokenctl login work")
+        #expect(run.agent.requests("/token").count == asked + 1)
+        #expect(try await run.finish())
+    }
+
     @Test(arguments: [
         ("login_required", 401, "run: tokenctl login work"), ("locked", 423, "run: tokenctl unlock"),
         ("temporarily_unavailable", 503, "try again"), ("denied", 403, "no"),
