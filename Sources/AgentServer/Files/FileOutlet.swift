@@ -49,7 +49,8 @@ struct TokenFileContent: Sendable {
     init(_ token: AccessToken, for outlet: FileOutlet, at moment: Moment) {
         guard let form = outlet.form else {
             let member = outlet.wantsIDToken ? "id_token" : "access_token"
-            let end = token.expiresAt.map { moment.wallTime(at: $0).secondsSince1970 }
+            let life = token.life(isID: outlet.wantsIDToken)
+            let end = life.expiresAt.map { moment.wallTime(at: $0).secondsSince1970 }
             let type = JSONValue.string(token.tokenType).text
             let scope = JSONValue.string(token.scope.joined(separator: " ")).text
             before = Array("{\"session\":\"\(outlet.session)\",\"\(member)\":\"".utf8)

@@ -170,17 +170,18 @@ final class TokenFiles {
     private func settle(_ file: KeptFile, in agent: isolated SessionAgent) {
         let moment = agent.moment
         let token = token(for: file.outlet, at: moment.now, in: agent)
-        let secret = token.flatMap { file.outlet.wantsIDToken ? $0.idToken : $0.secret }
+        let secret = token.flatMap { file.outlet.wantsIDToken ? $0.idToken?.secret : $0.secret }
         if secret != file.wanted || file.retryAt.map({ $0 <= moment.now }) ?? false {
             if secret != file.wanted { file.nextAsk = moment.now }
             let content = token.map { TokenFileContent($0, for: file.outlet, at: moment) }
             // It is not served in its last second.
-            file.wantedEnd = token?.expiresAt.map { $0 - Duration.milliseconds(999) }
+            let end = token?.life(isID: file.outlet.wantsIDToken).expiresAt
+            file.wantedEnd = end.map { $0 - Duration.milliseconds(999) }
             put(secret, in: content, into: file, in: agent)
         }
         if file.retryAt != nil, let end = file.heldEnd, end <= moment.now { removeEnded(file) }
-        if token == nil, lacksIDToken(file.outlet, at: moment.now, in: agent) {
-            complain(of: file, .failed("the authorization server gave no ID token"))
+        if token == nil, let lack = lackOfIDToken(file.outlet, at: moment.now, in: agent) {
+            complain(of: file, .failed(lack))
             return alarm.plan(file.key, at: file.retryAt)
         }
         let due = dueTime(of: token, for: file.outlet, at: moment.now, in: agent)
@@ -220,15 +221,19 @@ final class TokenFiles {
         return token(for: need, of: outlet.session, at: now, in: agent)
     }
 
-    /// Whether there is a token, but no ID token with it: asking again would not bring one.
-    private func lacksIDToken(
+    /// Why there is no ID token, where asking again would not bring one.
+    private func lackOfIDToken(
         _ outlet: FileOutlet,
         at now: Instant,
         in agent: isolated SessionAgent
-    ) -> Bool {
-        guard outlet.wantsIDToken else { return false }
+    ) -> String? {
+        guard outlet.wantsIDToken else { return nil }
         let need = TokenNeed(variant: outlet.variant, deadline: now, wantsLiveLogin: true)
-        return token(for: need, of: outlet.session, at: now, in: agent) != nil
+        guard let token = token(for: need, of: outlet.session, at: now, in: agent) else { return nil }
+        guard token.idToken != nil else { return "the authorization server gave no ID token" }
+        let session = agent.sessions[outlet.session]?.session
+        guard session?.hasOutlivedIDToken(of: outlet.variant, at: now) == true else { return nil }
+        return "the ID token has ended, and a refresh brought no other one: tokenctl login \(outlet.session)"
     }
 
     private func token(
@@ -255,7 +260,8 @@ final class TokenFiles {
             session.isReady, session.canRefresh
         else { return nil }
         guard let token else { return (now, nil) }
-        guard let end = token.expiresAt, let lifetime = token.lifetime,
+        let tokenLife = token.life(isID: outlet.wantsIDToken)
+        guard let end = tokenLife.expiresAt, let lifetime = tokenLife.lifetime,
             lifetime >= RefreshSchedule.shortestAutomaticLifetime
         else { return nil }
         let lead = min(Self.longestLead, lifetime / 3) + min(Self.longestMargin, lifetime / 10)

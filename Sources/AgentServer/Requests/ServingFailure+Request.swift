@@ -43,6 +43,14 @@ extension RequestFailure {
             )
         case .noIDToken:
             self.init(code: .misconfigured, message: "The issuer gave no ID token.", session: session)
+        case .idTokenNotRenewed(let remedy):
+            self.init(
+                code: .loginRequired,
+                message:
+                    "The ID token ends too soon, and the issuer gave no other one with the last refresh.",
+                session: session,
+                remedy: remedy ?? "tokenctl login \(session)"
+            )
         }
     }
 

@@ -112,7 +112,7 @@ final class SourceTokenRequests {
         guard let source else { return nil }
         guard let session = agent.sessions[source.session]?.session else { throw .absent(source.session) }
         let token = session.token(for: TokenNeed(of: source, deadline: agent.now), at: agent.now)
-        guard let secret = source.usesIDToken ? token?.idToken : token?.secret else {
+        guard let secret = source.usesIDToken ? token?.idToken?.secret : token?.secret else {
             let message = "the session \(source.session) has no token at this moment"
             throw RefreshFailure(kind: .sourceUnavailable, message: message)
         }
@@ -306,6 +306,12 @@ extension RefreshFailure {
                 kind: .misconfigured,
                 message: "\(whose), has no ID token",
                 remedy: "add openid to the scopes of \(source) and log in to it, or use its access token"
+            )
+        case .idTokenNotRenewed(let remedy):
+            self.init(
+                kind: .sourceEnded,
+                message: "\(whose), has an ID token that has ended, and a refresh brought no other one",
+                remedy: remedy ?? "tokenctl login \(source)"
             )
         }
     }

@@ -59,7 +59,7 @@ final class TokenLayout: Sendable {
             before: "{\(action)\"session\":\"\(session)\",\"\(member)\":\"",
             after: "\",\"token_type\":\(type)",
             end: ",\"scope\":\(scope)\(proof)}\n",
-            token.expiresAt,
+            token.life(isID: isID).expiresAt,
             isJSON: true
         )
     }

@@ -279,7 +279,7 @@ extension TokenRequests {
         {
             return answer(.unnamedRole(of: call.session), to: call, in: agent)
         }
-        guard let secret = call.wantsIDToken ? token.idToken : token.secret else {
+        guard let secret = call.wantsIDToken ? token.idToken?.secret : token.secret else {
             return answer(.noIDToken, to: call, in: agent)
         }
         let proof: String?
@@ -382,7 +382,7 @@ extension TokenRequests {
 
     /// Answers a peer that rules apply to, once it is clear that it is still the same program.
     private func answerKnownPeer(_ token: AccessToken, to call: TokenCall, in agent: isolated SessionAgent) {
-        let secrets = Set([token.secret, token.idToken].compactMap(\.self))
+        let secrets = Set([token.secret, token.idToken?.secret].compactMap(\.self))
         agent.erasure.lend(secrets)
         lookAgain(at: call, in: agent) { [self] call in
             var call = call

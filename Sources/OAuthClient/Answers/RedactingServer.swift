@@ -82,7 +82,7 @@ struct RedactingServer: AuthorizationServer {
 
     private func redacted(_ tokens: GrantedTokens, _ secrets: ExchangeSecrets) -> GrantedTokens {
         var tokens = tokens
-        for token in [tokens.accessToken, tokens.idToken, tokens.refreshToken] {
+        for token in [tokens.accessToken, tokens.idToken?.secret, tokens.refreshToken] {
             secrets.remember(token, in: memory)
         }
         tokens.tokenType = secrets.redacted(tokens.tokenType)

@@ -36,7 +36,13 @@ extension ServerTools {
             remarks: remarks
         )
         granted.fingerprint = memory.fingerprint(of: granted.accessToken)
-        if let idToken = answer.idToken { granted.idToken = try memory.sealing(idToken, as: .idToken) }
+        if let idToken = answer.idToken {
+            let lifetime = TokenLifetime.ofIDToken(idToken, in: answer, at: timekeeper.wallTime)
+            granted.idToken = IDToken(
+                secret: try memory.sealing(idToken, as: .idToken),
+                life: TokenLife(obtainedAt: requestedAt, expiresAt: lifetime.map { requestedAt + $0 })
+            )
+        }
         if let refreshToken = answer.refreshToken, !isUnchanged {
             granted.refreshToken = try memory.sealing(refreshToken, as: .refreshToken)
         }

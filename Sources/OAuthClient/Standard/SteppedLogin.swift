@@ -53,7 +53,9 @@ extension StandardServer {
                 server: grant.server
             )
         )
-        for secret in [refreshToken, grant.tokens.accessToken, grant.tokens.idToken].compactMap(\.self) {
+        for secret in [refreshToken, grant.tokens.accessToken, grant.tokens.idToken?.secret].compactMap(
+            \.self
+        ) {
             tools.memory.erase(secret)
         }
         let message = "the login is \(whose); the present one stays"

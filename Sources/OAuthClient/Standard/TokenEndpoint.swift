@@ -194,9 +194,23 @@ enum TokenLifetime {
         guard let claims = JWTParts(answer.accessToken)?.claims, let expiry = claims.seconds("exp") else {
             return answer.expiresIn
         }
-        // The token was issued just now, so its whole life corrects a clock that is off.
-        let whole = wholeLife(claims)
-        if let expiresIn = answer.expiresIn { return whole.map { min($0, expiresIn) } ?? expiresIn }
+        guard let expiresIn = answer.expiresIn else { return ofNewToken(claims, until: expiry, at: now) }
+        return claims.wholeLife.map { min(.seconds($0), expiresIn) } ?? expiresIn
+    }
+
+    /// What the claims of an ID token say; `nil`: they name no end.
+    ///
+    /// It may have been issued a while ago, so where the answer shows the server's clock, that tells what is left.
+    static func ofIDToken(_ token: String, in answer: TokenResponse, at now: WallTime) -> Duration? {
+        guard let claims = JWTParts(token)?.claims, let expiry = claims.seconds("exp") else { return nil }
+        guard let serverTime = answer.serverTime else { return ofNewToken(claims, until: expiry, at: now) }
+        let left = max(.zero, WallTime(secondsSince1970: expiry) - serverTime)
+        return min(left, claims.wholeLife.map(Duration.seconds) ?? left, LifetimeMember.longest)
+    }
+
+    /// A token that was issued just now, so that its whole life corrects a clock that is off.
+    private static func ofNewToken(_ claims: JSONObject, until expiry: Int64, at now: WallTime) -> Duration {
+        let whole = claims.wholeLife.map(Duration.seconds)
         let left = WallTime(secondsSince1970: expiry) - now
         guard left > .zero else { return min(whole ?? .zero, LifetimeMember.longest) }
         return min(left, whole ?? left, LifetimeMember.longest)
@@ -206,16 +220,8 @@ enum TokenLifetime {
     static func ofRefreshToken(_ answer: TokenResponse) -> RefreshLifetime? {
         if let told = answer.refreshExpiresIn { return RefreshLifetime(told) }
         guard let token = answer.refreshToken, let claims = JWTParts(token)?.claims,
-            let whole = wholeLife(claims)
+            let whole = claims.wholeLife.map(Duration.seconds)
         else { return nil }
         return RefreshLifetime(min(whole, LifetimeMember.longest), source: .presumed)
-    }
-
-    /// `exp` − `iat`, where both are there and make sense.
-    private static func wholeLife(_ claims: JSONObject) -> Duration? {
-        guard let expiry = claims.seconds("exp"), let issued = claims.seconds("iat"), expiry > issued else {
-            return nil
-        }
-        return .seconds(expiry - issued)
     }
 }

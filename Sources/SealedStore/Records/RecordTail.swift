@@ -28,6 +28,9 @@ enum RecordField: UInt8 {
     case fleet = 9
     /// ``FleetBinding``: its four texts, each after its 4-byte length.
     case fleetBinding = 10
+    /// For each access token, in the order in which they are written, when its ID token came and when that ends; the
+    /// farthest instant where there is none, or no end.
+    case idTokens = 11
 }
 
 /// What else there is to say about an access token.
@@ -78,6 +81,15 @@ struct RecordTailWriter {
         if let noticed = snapshot.noticedEnd { add(.noticedEnd) { $0.append(integer: noticed.nanoseconds) } }
         let marks = tokens.map { TokenMark($0).rawValue }
         if marks.contains(where: { $0 != 0 }) { add(.tokenMarks) { $0 += marks } }
+        let lives = tokens.map { $0.idToken?.life }
+        if lives.contains(where: { $0 != nil }) {
+            add(.idTokens) { bytes in
+                for life in lives {
+                    bytes.append(integer: life?.obtainedAt.nanoseconds ?? .max)
+                    bytes.append(integer: life?.expiresAt?.nanoseconds ?? .max)
+                }
+            }
+        }
         if !snapshot.refused.fingerprints.isEmpty {
             add(.refused) { bytes in
                 for fingerprint in snapshot.refused.fingerprints { bytes += fingerprint.bytes }
@@ -120,6 +132,8 @@ struct RecordTail {
     var end: LoginEnd?
     var noticedEnd: Instant?
     var tokenMarks: [TokenMark] = []
+    /// One for each access token; `nil` where nothing is known of its ID token, or the clocks contradict each other.
+    private var idTokenLives: [TokenLife?] = []
     var refused = RefusedTokens()
     var coexistence = TokenCoexistence.unknown
     var server: FoundServer?
@@ -154,6 +168,16 @@ struct RecordTail {
             mark.apply(to: &token)
             tokens[variant] = token
         }
+        for (variant, life) in zip(variants, idTokenLives) {
+            if let life { tokens[variant]?.idToken?.life = life }
+        }
+    }
+
+    /// Those of `variants`, the ones of the tokens in the order in which they were read, of whose ID token nothing is known.
+    func undated(_ variants: [TokenVariant]) -> [TokenVariant] {
+        variants.enumerated().compactMap { number, variant in
+            idTokenLives.indices.contains(number) && idTokenLives[number] != nil ? nil : variant
+        }
     }
 
     private mutating func read(
@@ -166,6 +190,7 @@ struct RecordTail {
         case .end: end = try RecordTail.end(&reader, translate)
         case .noticedEnd: noticedEnd = translate(Instant(nanoseconds: try reader.integer()))
         case .tokenMarks: tokenMarks = try reader.bytes(reader.remaining).map { TokenMark(rawValue: $0) }
+        case .idTokens: idTokenLives = try RecordTail.idTokenLives(&reader, translate)
         case .refused:
             var fingerprints: [TokenFingerprint] = []
             while reader.remaining > 0 {
@@ -183,6 +208,27 @@ struct RecordTail {
         case .fleet: fleet = try reader.fleetKeeping()
         case .fleetBinding: fleetBinding = try RecordTail.binding(&reader)
         }
+    }
+
+    private static func idTokenLives(
+        _ reader: inout ByteReader,
+        _ translate: (Instant) -> Instant?
+    ) throws(FormatFault) -> [TokenLife?] {
+        var lives: [TokenLife?] = []
+        while reader.remaining > 0 {
+            let obtainedAt = Instant(nanoseconds: try reader.integer())
+            let expiresAt = Instant(nanoseconds: try reader.integer())
+            let isEndless = expiresAt.nanoseconds == .max
+            let end = isEndless ? nil : translate(expiresAt)
+            guard obtainedAt.nanoseconds != .max, let obtained = translate(obtainedAt),
+                isEndless || end != nil
+            else {
+                lives.append(nil)
+                continue
+            }
+            lives.append(TokenLife(obtainedAt: obtained, expiresAt: end))
+        }
+        return lives
     }
 
     private static func server(_ reader: inout ByteReader) throws(FormatFault) -> FoundServer {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CSodium
+import Text
 import TokenCore
 
 /// Reads what ``SnapshotEncoder`` wrote, putting the secrets into sealed memory.
@@ -51,7 +52,7 @@ struct SnapshotDecoder {
         for _ in 0..<(try reader.integer(UInt16.self)) {
             secrets.append(try secret(memory, sealing))
         }
-        let snapshot = try snapshot()
+        let snapshot = try snapshot(memory)
         guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
         return (session, snapshot)
     }
@@ -79,7 +80,7 @@ struct SnapshotDecoder {
 }
 
 extension SnapshotDecoder {
-    private mutating func snapshot() throws(FormatFault) -> SessionSnapshot {
+    private mutating func snapshot(_ memory: SealedMemory) throws(FormatFault) -> SessionSnapshot {
         let standing = try standing()
         let renewal = try renewal()
         let uses = Int(try reader.integer(UInt8.self))
@@ -93,17 +94,14 @@ extension SnapshotDecoder {
             let name = try text()
             kept[name] = try text()
         }
-        var tokens: [TokenVariant: AccessToken] = [:]
-        var order: [TokenVariant] = []
-        for _ in 0..<(try reader.integer(UInt16.self)) {
-            let variant = TokenVariant(scopes: try texts(), audience: try optionalText())
-            order.append(variant)
-            tokens[variant] = try accessToken()
-        }
+        var (tokens, order) = try accessTokens()
         let account = reader.remaining > 0 ? try optionalText() : nil
         let proofKey = reader.remaining > 0 ? try optionalSecret() : nil
         let tail = try tail()
         tail.mark(&tokens, in: order)
+        for variant in tail.undated(order) {
+            if let token = tokens[variant] { tokens[variant]?.idToken = dated(token.idToken, memory) }
+        }
         return SessionSnapshot(
             standing: standing,
             renewal: renewal,
@@ -155,6 +153,19 @@ extension SnapshotDecoder {
         }
     }
 
+    /// The access tokens, and for what each is in the order in which they are written.
+    private mutating func accessTokens() throws(FormatFault) -> ([TokenVariant: AccessToken], [TokenVariant])
+    {
+        var tokens: [TokenVariant: AccessToken] = [:]
+        var order: [TokenVariant] = []
+        for _ in 0..<(try reader.integer(UInt16.self)) {
+            let variant = TokenVariant(scopes: try texts(), audience: try optionalText())
+            order.append(variant)
+            tokens[variant] = try accessToken()
+        }
+        return (tokens, order)
+    }
+
     private mutating func accessToken() throws(FormatFault) -> AccessToken {
         let secret = try numberedSecret()
         let idToken = try flag() ? try numberedSecret() : nil
@@ -166,7 +177,9 @@ extension SnapshotDecoder {
         let times = times(obtainedAt, expiresAt)
         return AccessToken(
             secret: secret,
-            idToken: idToken,
+            idToken: idToken.map {
+                IDToken(secret: $0, life: TokenLife(obtainedAt: times.obtainedAt, expiresAt: nil))
+            },
             tokenType: type,
             scope: scope,
             obtainedAt: times.obtainedAt,
@@ -185,6 +198,21 @@ extension SnapshotDecoder {
             obtained <= clock.now, obtained <= expires
         else { return (clock.now, clock.now) }
         return (obtained, expires)
+    }
+
+    /// An ID token of an older record, which says nothing of it but that it came with the access token or before: its
+    /// claims tell when it ends.
+    private func dated(_ idToken: IDToken?, _ memory: SealedMemory) -> IDToken? {
+        guard var idToken else { return nil }
+        let claims = try? unsafe memory.open(idToken.secret) { bytes in
+            unsafe JWTParts(String(decoding: bytes, as: UTF8.self))?.claims
+        }
+        guard let claims = claims ?? nil, let expiry = claims.seconds("exp") else { return idToken }
+        let left = WallTime(secondsSince1970: expiry) - written.wallTime
+        let obtainedAt = idToken.life.obtainedAt
+        let end = clock.translate(written.now + left, from: written) ?? obtainedAt
+        idToken.life.expiresAt = claims.wholeLife.map { min(end, obtainedAt + .seconds($0)) } ?? end
+        return idToken
     }
 
     private mutating func tail() throws(FormatFault) -> RecordTail {

@@ -156,7 +156,7 @@ extension SnapshotEncoder {
     private mutating func append(_ token: AccessToken) throws(StorageFailure) {
         append(token.secret)
         bytes.append(integer: UInt8(token.idToken == nil ? 0 : 1))
-        if let idToken = token.idToken { append(idToken) }
+        if let idToken = token.idToken { append(idToken.secret) }
         bytes.append(token.tokenType)
         try append(token.scope)
         bytes.append(integer: token.obtainedAt.nanoseconds)

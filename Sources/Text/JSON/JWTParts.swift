@@ -43,6 +43,12 @@ extension JSONObject {
         return Int64(value)
     }
 
+    /// `exp` − `iat` in seconds, where both are there and make sense.
+    package var wholeLife: Int64? {
+        guard let expiry = seconds("exp"), let issued = seconds("iat"), expiry > issued else { return nil }
+        return expiry - issued
+    }
+
     /// `aud` is one string or an array of them.
     package var audiences: [ByteText]? {
         switch self["aud"] {

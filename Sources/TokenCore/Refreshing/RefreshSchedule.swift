@@ -52,15 +52,15 @@ package enum RefreshSchedule {
         return start + (lifetime - lead(forLifetime: lifetime, policy: policy) - window)
     }
 
-    /// The least remaining lifetime with which `token` is handed out to a requester who asked for `minimum`.
+    /// The least remaining lifetime with which a token is handed out to a requester who asked for `minimum`.
     ///
     /// An explicit minimum counts as it is; the policy's default is capped at half of the lifetime, so that
     /// short tokens work at all.
     package static func requiredValidity(
-        of token: AccessToken,
+        of life: TokenLife,
         minimum: Duration?,
         policy: SessionPolicy
     ) -> Duration {
-        minimum ?? min(policy.minimumValidity, token.lifetime.map { $0 / 2 } ?? policy.minimumValidity)
+        minimum ?? min(policy.minimumValidity, life.lifetime.map { $0 / 2 } ?? policy.minimumValidity)
     }
 }

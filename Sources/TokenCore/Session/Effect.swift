@@ -51,6 +51,9 @@ package enum ServingFailure: Error, Equatable, Sendable {
     case validityUnattainable(lifetime: Duration)
     /// The server gave no ID token with this session's access token.
     case noIDToken
+    /// The session's ID token ends too soon, and a refresh brought no other one; only a new login helps, with a
+    /// `remedy` one elsewhere.
+    case idTokenNotRenewed(remedy: String?)
 }
 
 package enum LoginResult: Equatable, Sendable {

@@ -74,7 +74,7 @@ struct Login: Equatable, Sendable {
         if let proofKey { all.insert(proofKey) }
         for token in tokens.values {
             all.insert(token.secret)
-            if let idToken = token.idToken { all.insert(idToken) }
+            if let idToken = token.idToken { all.insert(idToken.secret) }
         }
         return all
     }

@@ -117,7 +117,7 @@ extension Session {
             refreshToken: refreshToken,
             accessToken: login.primary?.secret,
             // Without a login of a person there is none to end.
-            idToken: login.renewal == .anew ? nil : login.primary?.idToken,
+            idToken: login.renewal == .anew ? nil : login.primary?.idToken?.secret,
             tokenEndpoint: login.tokenEndpoint.isEmpty ? nil : login.tokenEndpoint,
             server: login.server
         )

@@ -294,7 +294,7 @@ extension Session {
                     attempt: attempt.number,
                     renewal: attempt.usesRefreshToken ? login.renewal : .anew,
                     variant: attempt.variant,
-                    idToken: login.primary?.idToken,
+                    idToken: login.primary?.idToken?.secret,
                     accessToken: login.primary?.secret,
                     // The configuration says where to ask anew; only what a login brought goes back to its endpoint.
                     tokenEndpoint: login.renewal == .anew ? nil : login.tokenEndpoint,

@@ -33,7 +33,9 @@ extension Session {
         guard let token = adequateToken(for: TokenNeed(deadline: now), at: now) else { return nil }
         var ends: [Instant] = []
         if let expiresAt = token.expiresAt {
-            ends.append(expiresAt - leastLife(of: token, for: TokenNeed(deadline: now)) + .nanoseconds(1))
+            ends.append(
+                expiresAt - leastLife(of: token.life, for: TokenNeed(deadline: now)) + .nanoseconds(1)
+            )
         }
         if case .ready(let login) = state, let due = dueTime(of: login) { ends.append(due) }
         let until = ends.min() ?? Instant(nanoseconds: .max)
@@ -172,14 +174,61 @@ extension Session {
         {
             return failure
         }
+        guard currentAttempt == nil else { return nil }
+        return ungiven(need, login, at: now)
+    }
+
+    /// What the server just could not give: asking again would be a request storm.
+    ///
+    /// For an ID token that none has come after, that is so until the access token beside it is due.
+    private func ungiven(_ need: TokenNeed, _ login: Login, at now: Instant) -> ServingFailure? {
         guard let token = usableToken(need.variant) else { return nil }
-        // Asking again for what the server just could not give would be a request storm.
-        guard now - token.obtainedAt < .seconds(10), currentAttempt == nil else { return nil }
-        if need.wantsIDToken, token.idToken == nil { return .noIDToken }
-        if let minimum = need.minimumValidity, let lifetime = token.lifetime, minimum > lifetime {
+        let isNew = now - token.obtainedAt < .seconds(10)
+        let life = token.life(isID: need.wantsIDToken)
+        if need.wantsIDToken {
+            guard token.idToken != nil else {
+                return isNew || token.obtainedAt > login.loggedInAt ? .noIDToken : nil
+            }
+            if token.hasEarlierIDToken {
+                let wasEnough = life.lasts(leastLife(of: life, for: need), from: token.obtainedAt)
+                let isGood = meets(TokenNeed(variant: need.variant, deadline: now), at: now)
+                return wasEnough || !isGood ? nil : notRenewed(life, for: need)
+            }
+        }
+        let least = need.minimumValidity ?? (need.wantsIDToken ? .nanoseconds(1) : .zero)
+        guard isNew, let lifetime = life.lifetime, least > lifetime else { return nil }
+        return .validityUnattainable(lifetime: lifetime)
+    }
+
+    /// Why `token`, which has just come, is not given to whom it is not enough; `nil`: it is given all the same.
+    private func shortfall(of token: AccessToken, for need: TokenNeed, at now: Instant) -> ServingFailure? {
+        let life = token.life(isID: need.wantsIDToken)
+        if need.wantsIDToken {
+            guard token.idToken != nil else { return .noIDToken }
+            if token.hasEarlierIDToken {
+                let isLeft = need.minimumValidity == nil && life.lasts(.seconds(1), from: now)
+                return isLeft ? nil : notRenewed(life, for: need)
+            }
+        }
+        let isEnded = need.wantsIDToken && !life.lasts(.nanoseconds(1), from: now)
+        guard need.minimumValidity != nil || isEnded else { return nil }
+        return life.lifetime.map { .validityUnattainable(lifetime: $0) }
+    }
+
+    /// What those are told whom an ID token with this life is not enough, where a refresh has brought no other one.
+    private func notRenewed(_ life: TokenLife, for need: TokenNeed) -> ServingFailure {
+        if let minimum = need.minimumValidity, let lifetime = life.lifetime, minimum > lifetime {
             return .validityUnattainable(lifetime: lifetime)
         }
-        return nil
+        return .idTokenNotRenewed(remedy: loginElsewhere)
+    }
+
+    /// Whether the ID token of `variant` has ended, and the server brought no other one when it was asked.
+    package func hasOutlivedIDToken(of variant: TokenVariant, at now: Instant) -> Bool {
+        let need = TokenNeed(variant: variant, wantsIDToken: true, deadline: now)
+        guard let login, token(for: need, at: now) == nil else { return false }
+        if case .idTokenNotRenewed = ungiven(need, login, at: now) { return true }
+        return false
     }
 
     /// Why a login that cannot be refreshed does not meet `need`.
@@ -202,13 +251,14 @@ extension Session {
         guard !need.wantsLiveLogin || login != nil, let token = usableToken(need.variant),
             !need.wantsIDToken || token.idToken != nil, isServed(token, to: need)
         else { return nil }
-        return token.lasts(leastLife(of: token, for: need), from: now) ? token : nil
+        let life = token.life(isID: need.wantsIDToken)
+        return life.lasts(leastLife(of: life, for: need), from: now) ? token : nil
     }
 
-    /// How much life `token` must have left to meet `need`; something, even if nobody asks for any.
-    private func leastLife(of token: AccessToken, for need: TokenNeed) -> Duration {
+    /// How much must be left of `life` to meet `need`; something, even if nobody asks for any.
+    private func leastLife(of life: TokenLife, for need: TokenNeed) -> Duration {
         let least = RefreshSchedule.requiredValidity(
-            of: token,
+            of: life,
             minimum: need.minimumValidity,
             policy: policy.of(need.variant)
         )
@@ -233,7 +283,7 @@ extension Session {
             !need.wantsLiveLogin || login != nil,
             let token = usableToken(need.variant), !need.wantsIDToken || token.idToken != nil
         else { return nil }
-        return token.lasts(.seconds(1), from: now) ? token : nil
+        return token.life(isID: need.wantsIDToken).lasts(.seconds(1), from: now) ? token : nil
     }
 
     /// Answers the requests that do not wait, or for which waiting makes no sense.
@@ -275,11 +325,7 @@ extension Session {
             if let adequate = session.adequateToken(for: waiter.need, at: now) { return .token(adequate) }
             guard waiter.need.variant == fresh else { return nil }
             if token.isRefused { return session.heldBack(waiter.need.variant, at: now).map(Reply.failure) }
-            if waiter.need.wantsIDToken, token.idToken == nil { return .failure(.noIDToken) }
-            guard waiter.need.minimumValidity != nil, let lifetime = token.lifetime else {
-                return .token(token)
-            }
-            return .failure(.validityUnattainable(lifetime: lifetime))
+            return session.shortfall(of: token, for: waiter.need, at: now).map(Reply.failure) ?? .token(token)
         }
     }
 

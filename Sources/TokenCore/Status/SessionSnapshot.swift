@@ -108,7 +108,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         if let proofKey { all.insert(proofKey) }
         for token in tokens.values {
             all.insert(token.secret)
-            if let idToken = token.idToken { all.insert(idToken) }
+            if let idToken = token.idToken { all.insert(idToken.secret) }
         }
         return all
     }

@@ -27,7 +27,7 @@ package struct AccessToken: Equatable, Sendable {
 
     package var secret: SecretID
     /// The ID token of the same answer, or of the latest answer that had one.
-    package var idToken: SecretID?
+    package var idToken: IDToken?
     /// As the server wrote it, for example `Bearer` (RFC 6749 §7.1).
     package var tokenType: String
     /// Granted scopes in the server's order (RFC 6749 §5.1).
@@ -44,7 +44,7 @@ package struct AccessToken: Equatable, Sendable {
 
     package init(
         secret: SecretID,
-        idToken: SecretID?,
+        idToken: IDToken?,
         tokenType: String,
         scope: [String],
         obtainedAt: Instant,
@@ -64,16 +64,22 @@ package struct AccessToken: Equatable, Sendable {
         self.refusedBefore = refusedBefore
     }
 
+    package var life: TokenLife { TokenLife(obtainedAt: obtainedAt, expiresAt: expiresAt) }
+
     /// `nil`: without end, as far as known.
-    package var lifetime: Duration? { expiresAt.map { $0 - obtainedAt } }
+    package var lifetime: Duration? { life.lifetime }
+
+    /// The life of what is handed out: of the ID token where that is wanted, unless it names no end.
+    package func life(isID: Bool) -> TokenLife {
+        guard isID, let idToken, idToken.life.expiresAt != nil else { return life }
+        return idToken.life
+    }
+
+    /// Whether the answer that brought it brought no ID token, so that the one beside it is of an earlier answer.
+    var hasEarlierIDToken: Bool { idToken.map { $0.life.obtainedAt < obtainedAt } ?? false }
 
     package var isRefused: Bool {
         if case .refused = standing { true } else { false }
-    }
-
-    /// Whether it has at least `life` left.
-    package func lasts(_ life: Duration, from now: Instant) -> Bool {
-        expiresAt.map { $0 - now >= life } ?? true
     }
 
     /// The earliest moment to replace it after a refusal: a server that refuses every token must not make the

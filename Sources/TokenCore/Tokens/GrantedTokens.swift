@@ -3,7 +3,7 @@
 /// What a successful token answer brought, its secrets already sealed in the vault.
 package struct GrantedTokens: Equatable, Sendable {
     package var accessToken: SecretID
-    package var idToken: SecretID?
+    package var idToken: IDToken?
     /// `nil`: the answer had none (or an empty one), so the old one stays in use (RFC 6749 §6).
     package var refreshToken: SecretID?
     /// The answer carried a refresh token equal to the one sent.
@@ -31,7 +31,7 @@ package struct GrantedTokens: Equatable, Sendable {
 
     package init(
         accessToken: SecretID,
-        idToken: SecretID? = nil,
+        idToken: IDToken? = nil,
         refreshToken: SecretID? = nil,
         refreshTokenUnchanged: Bool = false,
         tokenType: String = "Bearer",

@@ -128,13 +128,14 @@ final class AgentHarness: Sendable {
         lifetime: Duration? = .seconds(3600),
         isRenewable: Bool = true,
         account: String? = nil,
-        isBound: Bool = false
+        isBound: Bool = false,
+        idToken: (text: String, lifetime: Duration)? = nil
     ) async throws {
         let peer = try peer()
         try peer.send(SocketPeer.request("POST", "/v1/sessions/\(name)/login", body: "{}"))
         let call = await serving.nextLogIn()
         let grant = LoginGrant(
-            tokens: try granted(token, lifetime: lifetime),
+            tokens: try granted(token, lifetime: lifetime, idToken: idToken),
             renewal: isRenewable
                 ? .refreshToken(try seal("refresh-\(token)", as: .refreshToken)) : .impossible,
             tokenEndpoint: "https://id.example/token",
@@ -145,27 +146,6 @@ final class AgentHarness: Sendable {
         _ = try await peer.streamHead()
         let last = try await peer.chunk()
         guard last.contains("\"done\"") else { throw SystemFailure("login: \(last)", code: 0) }
-    }
-
-    /// Tokens as a server would give them.
-    func granted(_ token: String, lifetime: Duration? = .seconds(3600)) throws -> GrantedTokens {
-        let secret = try seal(token, as: .accessToken)
-        return GrantedTokens(
-            accessToken: secret,
-            refreshToken: nil,
-            scope: ["read", "write"],
-            lifetime: lifetime,
-            requestedAt: time.now,
-            fingerprint: memory.fingerprint(of: secret)
-        )
-    }
-
-    func seal(_ text: String, as kind: SecretKind) throws -> SecretID {
-        try Array(text.utf8).withUnsafeBytes { try memory.seal($0, as: kind) }
-    }
-
-    func text(_ id: SecretID) throws -> String {
-        try memory.open(id) { String(decoding: $0, as: UTF8.self) }
     }
 
     func stop() async {

@@ -65,6 +65,51 @@ struct TokenAnswerTests {
         #expect(outcome.granted?.lifetime == .seconds(seconds))
     }
 
+    /// Claims of an ID token, the server's clock if its answer shows it, and what is left at 1,800,000,000.
+    @Test(arguments: [
+        (#"{"exp":1800000600,"iat":1800000000}"#, Int64?.none, Duration?.some(.seconds(600))),
+        // Our clock is off, and the answer shows no other one: it was issued just now.
+        (#"{"exp":1799999700,"iat":1799999400}"#, nil, .seconds(300)),
+        (#"{"exp":1863072300,"iat":1863072000}"#, nil, .seconds(300)), (#"{"exp":1700000000}"#, nil, .zero),
+        // By the server's clock it was issued a while ago, or has ended.
+        (#"{"exp":1863072300,"iat":1863072000}"#, 1_863_072_100, .seconds(200)),
+        (#"{"exp":1799999700,"iat":1799999400}"#, 1_799_999_699, .seconds(1)),
+        (#"{"exp":1800000600,"iat":1800000000}"#, 1_800_000_600, .zero),
+        (#"{"exp":1800000600,"iat":1800000000}"#, 1_799_990_000, .seconds(600)),
+        (#"{"exp":1800000600.5}"#, 1_800_000_000, .seconds(600)),
+        (#"{"exp":900000000000000}"#, 1_800_000_000, LifetimeMember.longest),
+        (#"{"exp":1e300,"iat":1800000000}"#, nil, nil), (#"{"exp":"soon"}"#, 1_800_000_000, nil),
+        (#"{}"#, nil, nil),
+    ])
+    func `an ID token lives as long as its own claims say`(
+        claims: String,
+        serverTime: Int64?,
+        lifetime: Duration?
+    ) throws {
+        var answer = try TokenResponse(
+            try #require(JSONValue(parsing: #"{"access_token":"at"}"#.utf8).object)
+        )
+        answer.serverTime = serverTime.map { WallTime(secondsSince1970: $0) }
+        let now = WallTime(secondsSince1970: 1_800_000_000)
+        #expect(TokenLifetime.ofIDToken(Self.jwt(claims), in: answer, at: now) == lifetime)
+    }
+
+    @Test func `the end of an ID token is kept beside that of the access token`() async throws {
+        let issuer = try await TestIssuer()
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.always(TestIssuer.discoveryURL, .json(TestIssuer.metadata()))
+        bench.exchange.always(TestIssuer.keySetURL, .json(issuer.keySet))
+        let idToken = try issuer.idToken()
+        bench.exchange.expect(
+            TestIssuer.tokenEndpoint,
+            #"{"access_token":"at","expires_in":3600,"id_token":"\#(idToken)"}"#
+        )
+        let outcome = try await bench.refresh(idToken: idToken, tokenEndpoint: TestIssuer.tokenEndpoint)
+        let granted = try #require(outcome.granted)
+        #expect(granted.lifetime == .seconds(3_600))
+        #expect(granted.idToken?.life.lifetime == .seconds(300))
+    }
+
     /// Members of an answer, and how long its refresh token lives.
     @Test(arguments: [
         (#""refresh_expires_in":1800,"refresh_token":"rt-2""#, RefreshLifetime?.some(.init(.seconds(1_800)))),

@@ -9,7 +9,7 @@ extension LoginGrant {
             attempt: AttemptNumber(rawValue: 1),
             renewal: renewal ?? self.renewal,
             variant: .primary,
-            idToken: tokens.idToken,
+            idToken: tokens.idToken?.secret,
             accessToken: tokens.accessToken,
             tokenEndpoint: tokenEndpoint
         )

@@ -38,7 +38,7 @@ struct LiveServerTests {
             RevocationRequest(
                 refreshToken: token,
                 accessToken: fresh.accessToken,
-                idToken: grant.tokens.idToken,
+                idToken: grant.tokens.idToken?.secret,
                 tokenEndpoint: grant.tokenEndpoint
             )
         )
@@ -172,7 +172,7 @@ struct LiveServer {
                 attempt: AttemptNumber(rawValue: 1),
                 renewal: .refreshToken(token),
                 variant: .primary,
-                idToken: grant.tokens.idToken,
+                idToken: grant.tokens.idToken?.secret,
                 tokenEndpoint: grant.tokenEndpoint
             )
         )

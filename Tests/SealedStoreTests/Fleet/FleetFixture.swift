@@ -58,7 +58,10 @@ struct FleetHost {
     func content(refreshToken: String = "RT-1", accessToken: String = "AT-1") throws -> FleetContent {
         let token = AccessToken(
             secret: try secret(accessToken, .accessToken),
-            idToken: try secret("ID-1", .idToken),
+            idToken: IDToken(
+                secret: try secret("ID-1", .idToken),
+                life: TokenLife(obtainedAt: clock.now - .seconds(900), expiresAt: clock.now + .seconds(60))
+            ),
             tokenType: "Bearer",
             scope: ["openid", "offline_access"],
             obtainedAt: clock.now - .seconds(600),
@@ -102,7 +105,9 @@ struct FleetHost {
         content.snapshot.proofKey = try content.snapshot.proofKey.map(comparable)
         for (variant, token) in content.snapshot.tokens {
             content.snapshot.tokens[variant]?.secret = try comparable(token.secret)
-            content.snapshot.tokens[variant]?.idToken = try token.idToken.map(comparable)
+            if let idToken = token.idToken?.secret {
+                content.snapshot.tokens[variant]?.idToken?.secret = try comparable(idToken)
+            }
         }
         return content
     }

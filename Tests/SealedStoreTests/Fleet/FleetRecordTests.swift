@@ -39,7 +39,7 @@ struct FleetRecordTests {
         #expect(found.snapshot.keptMembers == ["userId": "42"] && found.snapshot.account == "alice")
         let token = try #require(found.snapshot.tokens[.primary])
         #expect(try reader.text(token.secret) == "AT-1")
-        #expect(try token.idToken.map(reader.text) == "ID-1")
+        #expect(try token.idToken.map { try reader.text($0.secret) } == "ID-1")
         #expect(token.scope == ["openid", "offline_access"])
         #expect(Set(reader.kinds) == [.accessToken, .idToken])
     }

@@ -75,12 +75,19 @@ extension FleetHost {
         snapshot.madeOf = generator.bool ? generator.text : nil
     }
 
+    private func idToken(_ number: Int, _ generator: inout SeededGenerator) throws -> IDToken {
+        let obtained = generator.instant(before: clock.now)
+        let end = generator.bool ? obtained + .seconds(Int64.random(in: 0...100_000, using: &generator)) : nil
+        let life = TokenLife(obtainedAt: obtained, expiresAt: end)
+        return IDToken(secret: try secret("ID-\(number)", .idToken), life: life)
+    }
+
     private func token(_ number: Int, _ generator: inout SeededGenerator) throws -> AccessToken {
         let obtained = generator.instant(before: clock.now)
         let life = Duration.seconds(Int64.random(in: 0...100_000, using: &generator))
         var token = AccessToken(
             secret: try secret("AT-\(number)-\(generator.text)", .accessToken),
-            idToken: generator.bool ? try secret("ID-\(number)", .idToken) : nil,
+            idToken: generator.bool ? try idToken(number, &generator) : nil,
             tokenType: generator.text,
             scope: generator.bool ? [generator.text, "openid"] : [],
             obtainedAt: obtained,
@@ -123,6 +130,11 @@ extension FleetContent {
         for (variant, token) in snapshot.tokens {
             content.snapshot.tokens[variant]?.obtainedAt = token.obtainedAt + duration
             content.snapshot.tokens[variant]?.expiresAt = token.expiresAt.map { $0 + duration }
+            guard let life = token.idToken?.life else { continue }
+            content.snapshot.tokens[variant]?.idToken?.life = TokenLife(
+                obtainedAt: life.obtainedAt + duration,
+                expiresAt: life.expiresAt.map { $0 + duration }
+            )
         }
         content.snapshot.loginBegan = snapshot.loginBegan.map { $0 + duration }
         content.snapshot.noticedEnd = snapshot.noticedEnd.map { $0 + duration }

@@ -88,7 +88,12 @@ struct OpenStore {
     ) throws -> SessionSnapshot {
         let token = AccessToken(
             secret: try secret(accessToken, .accessToken),
-            idToken: try idToken.map { try secret($0, .idToken) },
+            idToken: try idToken.map { text in
+                IDToken(
+                    secret: try secret(text, .idToken),
+                    life: TokenLife(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
+                )
+            },
             tokenType: "Bearer",
             scope: ["openid", "offline_access"],
             obtainedAt: .seconds(9_000),

@@ -23,7 +23,7 @@ struct RoundTripTests {
         #expect(try second.refreshToken(of: session.snapshot) == "RT-1")
         let token = try #require(session.snapshot.tokens[.primary])
         #expect(try second.text(token.secret) == "AT-1")
-        #expect(try token.idToken.map(second.text) == "ID-1")
+        #expect(try token.idToken.map { try second.text($0.secret) } == "ID-1")
         #expect(token.expiresAt == .seconds(12_600))
         #expect(token.scope == ["openid", "offline_access"])
     }

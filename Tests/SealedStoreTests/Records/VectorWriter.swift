@@ -249,7 +249,10 @@ private struct OpenVault {
         }
         let token = AccessToken(
             secret: try secret(accessToken, .accessToken),
-            idToken: try secret(idToken, .idToken),
+            idToken: IDToken(
+                secret: try secret(idToken, .idToken),
+                life: TokenLife(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
+            ),
             tokenType: "Bearer",
             scope: ["openid"],
             obtainedAt: .seconds(9_000),

@@ -71,7 +71,9 @@ import Testing
     ) {
         let policy = SessionPolicy()
         let token = token(lifetime: lifetime, jitter: 0)
-        #expect(RefreshSchedule.requiredValidity(of: token, minimum: minimum, policy: policy) == required)
+        #expect(
+            RefreshSchedule.requiredValidity(of: token.life, minimum: minimum, policy: policy) == required
+        )
     }
 
     @Test(arguments: [(1, 2), (2, 4), (3, 8), (4, 16), (5, 32), (6, 60), (7, 60), (1000, 60)])

@@ -175,7 +175,7 @@ import Testing
             for minimum in [0, 1, 10, 59, 60, 61, 119] {
                 let (waiter, effects) = script.get(minimum: .seconds(minimum), wait: .zero)
                 guard case .token(let token)? = effects.reply(to: waiter) else { continue }
-                #expect(token.lasts(.seconds(minimum), from: script.moment.now), "after \(step) s")
+                #expect(token.life.lasts(.seconds(minimum), from: script.moment.now), "after \(step) s")
             }
             script.advance(by: .seconds(1))
         }

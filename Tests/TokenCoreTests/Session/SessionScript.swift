@@ -20,12 +20,13 @@ struct SessionScript {
         renewal: Renewal = .refreshToken(refreshToken),
         refreshLifetime: Duration? = nil,
         idToken: SecretID? = nil,
+        idTokenLifetime: Duration? = nil,
         name: String = "work"
     ) -> SessionScript {
         var script = SessionScript(policy: policy, name: name)
         let tokens = GrantedTokens(
             accessToken: accessToken,
-            idToken: idToken,
+            idToken: idToken.map { script.idToken($0, lifetime: idTokenLifetime) },
             refreshToken: SessionScript.refreshToken,
             lifetime: lifetime,
             refreshLifetime: refreshLifetime.map { RefreshLifetime($0) },
@@ -104,19 +105,25 @@ struct SessionScript {
         return tick(jitter: jitter)
     }
 
+    private func idToken(_ secret: SecretID, lifetime: Duration?) -> IDToken {
+        let end = lifetime.map { moment.now + $0 }
+        return IDToken(secret: secret, life: TokenLife(obtainedAt: moment.now, expiresAt: end))
+    }
+
     func granted(
         lifetime: Duration? = .seconds(600),
         refreshToken: SecretID? = nil,
         refreshLifetime: RefreshLifetime? = nil,
         secret: UInt64 = 500,
         idToken: SecretID? = nil,
+        idTokenLifetime: Duration? = nil,
         fingerprint: TokenFingerprint? = nil,
         origin: TokenOrigin? = nil
     ) -> RefreshOutcome {
         .granted(
             GrantedTokens(
                 accessToken: SecretID(rawValue: secret),
-                idToken: idToken,
+                idToken: idToken.map { self.idToken($0, lifetime: idTokenLifetime) },
                 refreshToken: refreshToken,
                 lifetime: lifetime,
                 refreshLifetime: refreshLifetime,

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+
+/// An ID token, kept beside the access token that it came with or that came after it.
+package struct IDToken: Equatable, Sendable {
+    package var secret: SecretID
+    /// Its own, which is not that of the access token beside it.
+    package var life: TokenLife
+
+    package init(secret: SecretID, life: TokenLife) {
+        self.secret = secret
+        self.life = life
+    }
+}
+
+/// From when on a token is there, and when it ends.
+package struct TokenLife: Equatable, Sendable {
+    /// Taken before the request was sent, so that the token never looks younger than it is.
+    package var obtainedAt: Instant
+    /// `nil`: without end, as far as known.
+    package var expiresAt: Instant?
+
+    package init(obtainedAt: Instant, expiresAt: Instant?) {
+        self.obtainedAt = obtainedAt
+        self.expiresAt = expiresAt
+    }
+
+    /// `nil`: without end, as far as known.
+    package var lifetime: Duration? { expiresAt.map { $0 - obtainedAt } }
+
+    /// Whether there is at least `life` left.
+    package func lasts(_ life: Duration, from now: Instant) -> Bool {
+        expiresAt.map { $0 - now >= life } ?? true
+    }
+}
