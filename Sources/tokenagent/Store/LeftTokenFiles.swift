@@ -7,11 +7,15 @@ import AgentServer
 enum LeftTokenFiles {
     /// Does nothing while an agent uses the store: that one looks after its files.
     ///
-    /// - Throws: ``StartFailure`` with a line about each file that is still there.
+    /// - Throws: ``StartFailure`` with a line about each file that is still there, or about an agent that does not end.
     static func remove(_ places: Places) throws(StartFailure) {
         let directory = places.stateDirectory
-        guard !StoreHolder.exists(directory), (try? PrivateDirectory.check(directory)) != nil else { return }
+        guard (try? PrivateDirectory.check(directory)) != nil, let claim = try StoreClaim(directory) else {
+            return
+        }
         let complaints = TokenFileLedger(stateDirectory: directory).removeFiles()
+        // No agent has begun to write others meanwhile.
+        _ = consume claim
         guard !complaints.isEmpty else { return }
         var failure = StartFailure(.internal, "")
         failure.lines = complaints

@@ -6,7 +6,8 @@ import SealedStore
 /// Finds out who uses a store, without disturbing it.
 enum StoreHolder {
     static func exists(_ stateDirectory: String) -> Bool {
-        guard let file = lock(of: stateDirectory) else { return false }
+        let file = lock(of: stateDirectory)
+        guard file >= 0 else { return false }
         defer { close(file) }
         // A shared lock fails as long as an agent holds its exclusive one, and is given back at once.
         return flock(file, LOCK_SH | LOCK_NB) != 0
@@ -16,19 +17,22 @@ enum StoreHolder {
     ///
     /// A note that is missing, old or forged leads to nobody, or to an agent that says something else.
     static func agent(of stateDirectory: String) -> RunningAgent? {
-        guard let file = lock(of: stateDirectory) else { return nil }
+        let file = lock(of: stateDirectory)
+        guard file >= 0 else { return nil }
         defer { close(file) }
-        guard let socket = LockNote(contents(of: file))?.socket,
+        guard let socket = note(in: file)?.socket,
             let agent = try? RunningAgent.find(socket: socket), agent.uses(stateDirectory)
         else { return nil }
         return agent
     }
 
-    private static func lock(of stateDirectory: String) -> Int32? {
-        let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-        let file = unsafe open(stateDirectory + "/lock", flags)
-        return file < 0 ? nil : file
+    /// Opens the lock file; less than 0: there is none.
+    static func lock(of stateDirectory: String) -> Int32 {
+        unsafe open(stateDirectory + "/lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     }
+
+    /// What the agent that holds the lock `file`, or held it last, says of itself.
+    static func note(in file: Int32) -> LockNote? { LockNote(contents(of: file)) }
 
     /// The content of `file` if it is our regular file and closed to others; otherwise nothing.
     private static func contents(of file: Int32) -> [UInt8] {

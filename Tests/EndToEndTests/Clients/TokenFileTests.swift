@@ -81,6 +81,33 @@ extension EndToEnd {
             #expect(tokens.names().isEmpty)
         }
 
+        @Test func `an agent that was killed and has not ended yet is waited for`() async throws {
+            let tokens = try TemporaryDirectory()
+            let scene = try await Scene.loggedIn(more: Self.table(tokens.path("work")))
+            try await scene.agent.kill()
+            // What the kernel does as long as one of its threads waits for a disk.
+            let lock = "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX)"
+            let rest = try Program(
+                [
+                    "python3", "-c", lock + "; print('held', flush=True); time.sleep(600)",
+                    scene.agent.statePath + "/lock",
+                ],
+                environment: ["PATH": TestEnvironment.searchPath]
+            )
+            _ = try await rest.outputLine(containing: "held")
+            let removal = try Program(
+                [BuiltPrograms.agent, "--remove-token-files"],
+                environment: scene.agent.environment
+            )
+            let opened = "ls -l /proc/\(removal.pid)/fd | grep -q '/lock$'"
+            #expect(try await Polling.until { removal.exitStatus != nil || Program.succeeds(opened) })
+            #expect(tokens.names() == ["work"])
+            rest.signal(.kill)
+            try await rest.finish()
+            let removed = try await removal.finish()
+            #expect(removed.status == 0 && tokens.names().isEmpty, "\(removed)")
+        }
+
         @Test func `a new directory needs a restart, and a reload says so`() async throws {
             let tokens = try TemporaryDirectory()
             let (old, new) = (tokens.path("old/work"), tokens.path("new/work"))
