@@ -25,6 +25,8 @@ package struct ListenerMembers: WireMembers {
     package let kind = WireMember<ListenerKind>("kind")
     /// An absolute path, or `ADDRESS:PORT` with a literal loopback address.
     package let listen = WireMember<String>("listen")
+    /// Where it listens this time, in place of that.
+    package let place = WireMember<String>("place", isOptional: true)
     package let session = WireMember<String>("session")
     package let upstream = WireMember<String>("upstream", isOptional: true)
     package let scopes = WireMember<[String]>("scopes", isOptional: true)

@@ -25,7 +25,7 @@ struct ListenerTable: Equatable, Sendable {
     /// - Throws: ``AgentError`` with the code `misconfigured`: whoever hands over tables has checked them.
     init(_ message: ListenerMessage) throws(AgentError) {
         guard let name = message.name, let kind = message.kind, let session = message.session,
-            let address = message.listen.flatMap(ListenAddress.init)
+            let address = (message.place ?? message.listen).flatMap(ListenAddress.init)
         else { throw AgentError(.misconfigured, "a listener without name, kind, session or address") }
         self.name = name
         self.address = address

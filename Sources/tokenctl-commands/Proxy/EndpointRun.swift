@@ -19,7 +19,7 @@ struct EndpointRun {
     func run(_ name: String, _ command: [String]) throws(AgentError) -> Int32 {
         _ = try endpoint.connect()
         let tables = try ListenerTables(endpoint: endpoint, name: name).read()
-        guard var table = tables.listeners?.first, let kind = table.kind, kind != .proxy else {
+        guard let table = tables.listeners?.first, let kind = table.kind, kind != .proxy else {
             throw AgentError(.notFound, "\(name) is a [[proxy]]", remedy: "tokenctl proxy \(name) -- COMMAND")
         }
         let socket = try endpoint.socketPath
@@ -27,35 +27,53 @@ struct EndpointRun {
             set(kind, table, standing)
             return try ProxiedRun.accompany(command)
         }
-        // Who has the port may end before this program does; the variables name any other one as well.
-        if let listen = table.listen, ListeningPort(listen)?.owner != nil {
-            table.listen = ListeningPort.any(at: listen)
+        guard kind.hasSecret else {
+            return try serve(tables, table, kind, StandingEndpoint(url: ""), command)
         }
-        var served = StandingEndpoint(url: "")
-        guard kind.hasSecret else { return try serve(table, of: tables, kind, served, command) }
         // Of this run alone: another one of the same endpoint has its own. It goes when this function is left.
         let file = try TokenFile(besideSocket: socket)
-        let secret = try EndpointSecrets.random()
-        try file.write(secret)
-        (served.secret, served.secretFile) = (secret, file.path)
-        table.secret = secret
-        return try serve(table, of: tables, kind, served, command)
+        var served = StandingEndpoint(url: "")
+        served.secret = try EndpointSecrets.random()
+        try file.write(served.secret ?? "")
+        served.secretFile = file.path
+        return try serve(tables, table, kind, served, command)
     }
 
-    /// Serves one table for as long as `command` runs, which is told `secrets` and the address.
+    /// Serves `table` alone for as long as `command` runs, which is told `secrets` and the address.
     private func serve(
+        _ tables: ListenersMessage,
         _ table: ListenerMessage,
-        of tables: ListenersMessage,
         _ kind: ListenerKind,
         _ secrets: StandingEndpoint,
         _ command: [String]
     ) throws(AgentError) -> Int32 {
-        var (tables, served) = (tables, secrets)
+        var (tables, table, served) = (tables, table, secrets)
+        table.secret = served.secret
         tables.listeners = [table]
         let proxy = try ProxyProcess()
-        served.url = try proxy.serve(tables).first?.url ?? ""
+        served.url = try EndpointRun.address(of: tables, table, by: proxy)
         set(kind, table, served)
         return try proxy.serve(around: command)
+    }
+
+    /// Has `proxy` serve the table where it says, or at any free port if that one is taken: the variables name any
+    /// other one as well.
+    ///
+    /// Nothing but listening there tells: another run of the same endpoint may begin or end at any moment.
+    private static func address(
+        of tables: ListenersMessage,
+        _ table: ListenerMessage,
+        by proxy: borrowing ProxyProcess
+    ) throws(AgentError) -> String {
+        do throws(AgentError) {
+            return try proxy.serve(tables).first?.url ?? ""
+        } catch {
+            guard error.code == .misconfigured, let listen = table.listen else { throw error }
+            var (tables, table) = (tables, table)
+            table.place = ListeningPort.any(at: listen)
+            tables.listeners = [table]
+            return try proxy.serve(tables).first?.url ?? ""
+        }
     }
 
     /// Sets the variables that the libraries of the cloud look at.

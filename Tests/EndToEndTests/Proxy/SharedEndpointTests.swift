@@ -14,8 +14,8 @@ extension EndToEnd {
             """
 
         /// With the endpoint at a free port, or at one that a server has.
-        private static func scene(isTaken: Bool = false) async throws -> Scene {
-            let scene = try await Scene(session: "audience = \"\(audience)\"")
+        private static func scene(isTaken: Bool = false, session: String = "") async throws -> Scene {
+            let scene = try await Scene(session: "audience = \"\(audience)\"\n" + session)
             let port = isTaken ? scene.issuer.issuer.split(separator: ":").last.map(String.init) ?? "" : "0"
             let table = """
 
@@ -44,6 +44,27 @@ extension EndToEnd {
             let script = try scene.agent.home.write(Self.ask + "ask\n", to: "ask.sh")
             let result = try await Self.run(scene, "ask; tokenctl exec --endpoint cloud -- sh \(script); ask")
             #expect(result.standardOutput == "200\n200\n200\n", "\(result)")
+        }
+
+        @Test func `programs that begin at once all have it, whichever gets its port`() async throws {
+            let scene = try await Self.scene()
+            let port = Int.random(in: 20_000..<60_000)
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text.replacing("127.0.0.1:0\"", with: "127.0.0.1:\(port)\""))
+            let results = try await withThrowingTaskGroup(of: ProgramResult.self) { group in
+                for _ in 0..<6 { group.addTask { try await Self.run(scene, "ask") } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            for result in results { #expect(result.standardOutput == "200\n", "\(result)") }
+        }
+
+        @Test func `an endpoint at another port is still the one that a session's rules name`()
+            async throws
+        {
+            let rules = "allow = [{ proxy = \"cloud\" }, { exe = \"\(BuiltPrograms.client)\" }]"
+            let scene = try await Self.scene(isTaken: true, session: rules)
+            let result = try await Self.run(scene, "ask")
+            #expect(result.standardOutput == "200\n", "\(result)")
         }
 
         @Test func `what a proxy serves is used, and is left alone`() async throws {
