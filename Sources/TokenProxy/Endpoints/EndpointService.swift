@@ -91,6 +91,11 @@ struct EndpointCall {
         return values.count == 1 ? values[0].value : nil
     }
 
+    /// Whether a parameter comes more than once, so that nobody can say which one counts.
+    func repeats(_ name: String) -> Bool {
+        query.count { $0.name.bytewise == name.bytewise } > 1
+    }
+
     /// Whether the only field `name` holds exactly the listener's secret.
     func showsSecret(in name: StaticString) -> Bool {
         guard let value = request.only(name), !rules.secret.isEmpty, value.count == rules.secret.count else {

@@ -28,9 +28,11 @@ struct GCEMetadata {
             return reply(GCEMetadata.nothing)
         }
         let rest = call.path.dropFirst(GCEMetadata.root.count)
-        let parts = rest.bytewise.split(on: "/")
-        guard let account = parts.first else {
-            return reply(GCEMetadata.text("default/\n"))
+        // The account, and what is asked of it: nothing lies below that.
+        let parts = rest.bytewise.split(on: "/", omittingEmpty: false)
+        guard parts.count <= 2 else { return reply(GCEMetadata.nothing) }
+        guard let account = parts.first, !account.isEmpty else {
+            return reply(parts.count > 1 ? GCEMetadata.nothing : GCEMetadata.text("default/\n"))
         }
         service.ask(AgentRequest(.get, "sessions", service.session)) { result in
             switch result {
@@ -80,7 +82,7 @@ struct GCEMetadata {
             $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: " ")
         }
         .map { String(Substring($0)) }
-        guard let wish = call.rules.wish(scopes: wanted) else {
+        guard !call.repeats("scopes"), let wish = call.rules.wish(scopes: wanted) else {
             return reply(
                 GCEMetadata.text(
                     "The scopes are not ones that this endpoint gives out tokens for.\n",

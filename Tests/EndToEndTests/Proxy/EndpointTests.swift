@@ -109,6 +109,11 @@ extension EndToEnd {
                 get -H 'Metadata-Flavor: Google' "$a/token"
                 get -H 'Metadata-Flavor: Google' "$a/token?scopes=api,openid"
                 get -H 'Metadata-Flavor: Google' "$a/token?scopes=admin"
+                get -H 'Metadata-Flavor: Google' "$a/token?scopes=api&scopes=admin"
+                for path in /token/x /token/ //token /x /email/x; do
+                    curl -s -o /dev/null -w ' %{http_code}' -H 'Metadata-Flavor: Google' "$a$path"
+                done
+                echo
                 get "$a/token"
                 get -H 'Metadata-Flavor: Google' "$a/?recursive=true"
                 get -H 'Metadata-Flavor: Google' "$a/identity?audience=https://other"
@@ -118,10 +123,11 @@ extension EndToEnd {
             let result = try await Self.run(scene.agent, script)
             let lines = result.standardOutput.split(separator: "\n").map(String.init)
             #expect(lines.first == "Metadata-Flavor: Google", "\(result)")
+            #expect(lines.contains(" 404 404 404 404 404"), "\(result)")
             let answers = lines.dropFirst().filter { $0.hasSuffix("00") || $0.hasSuffix("03") }
             #expect(
                 answers.map { String($0.suffix(3)) } == [
-                    "200", "200", "400", "403", "200", "400", "400", "200",
+                    "200", "200", "400", "400", "403", "200", "400", "400", "200",
                 ],
                 "\(result)"
             )
