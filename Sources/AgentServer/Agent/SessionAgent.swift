@@ -398,6 +398,7 @@ extension SessionAgent {
         fleet.start(in: self)
         for name in sessions.keys { planWake(name) }
         configuration.files.followAll(in: self)
+        requests.tokens.preparations.goOn(in: self)
         timeReached()
     }
 

@@ -411,6 +411,8 @@ extension RequestHandler {
     func refuseAll(_ failure: RequestFailure, in agent: isolated SessionAgent) {
         refuseThoseInQueues(failure, in: agent)
         logins.cancelAll(in: agent)
+        // Who waits for a bare token can be told nothing, and goes on waiting for a while.
+        tokens.preparations.withdrawAll(in: agent)
         tokens.refuseWaiting(failure, in: agent)
         logouts.refuseAll(failure)
         logouts.late.end()
@@ -419,6 +421,7 @@ extension RequestHandler {
     /// Answers everybody who waits for a session that goes.
     func refuseAll(_ failure: RequestFailure, about name: SessionName, in agent: isolated SessionAgent) {
         logins.cancelAll(to: name, in: agent)
+        tokens.preparations.refuse(failure, for: name, in: agent)
         tokens.refuseWaiting(failure, for: name, in: agent)
         logouts.refuseAll(failure, of: name)
     }
@@ -444,6 +447,7 @@ extension RequestHandler {
 
     /// Ends what is left, once nothing is in flight any more.
     func finishStopping(in agent: isolated SessionAgent) async {
+        tokens.preparations.refuse(agent.stopping, in: agent)
         tokens.refuseWaiting(agent.stopping, in: agent)
         events.end()
         await audit.end()

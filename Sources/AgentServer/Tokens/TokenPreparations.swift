@@ -5,6 +5,8 @@ import TokenCore
 
 /// Those who wait until a session has a token that can be given without waiting.
 ///
+/// While the agent is locked they wait for it to be unlocked: then their session is asked.
+///
 /// Confined to the agent's event loop.
 final class TokenPreparations {
     /// Gets `nil` when there is a token, or why there is none.
@@ -14,6 +16,8 @@ final class TokenPreparations {
         var session: SessionName
         var done: Completion
         var limit: Scheduled<Void>
+        /// Whether the session has been asked and will answer.
+        var isAsked = false
     }
 
     /// Longest wait: a program that reads a token, such as systemd before it starts a unit, waits for it alone.
@@ -39,22 +43,22 @@ final class TokenPreparations {
             agent.assumeIsolated { $0.requests.tokens.preparations.giveUp(waiter, in: $0) }
         }
         waiting[waiter] = Waiting(session: session, done: done, limit: limit)
-        goOn(waiter, in: agent)
+        if agent.isServing || agent.phase == .stopping { ask(for: waiter, in: agent) }
     }
 
-    /// Asks the session, as soon as it is known whether the store opens without a person.
-    private func goOn(_ waiter: WaiterID, in agent: isolated SessionAgent) {
-        guard let name = waiting[waiter]?.session else { return }
-        guard agent.phase != .opening else {
-            Task {
-                // It may be known by the time that this runs, and nobody is told twice.
-                if agent.phase == .opening { await agent.requests.arrivals.untilOpened() }
-                goOn(waiter, in: agent)
-            }
-            return
-        }
+    /// How many wait.
+    var count: Int { waiting.count }
+
+    /// Asks the sessions of those who wait, now that the agent serves.
+    func goOn(in agent: isolated SessionAgent) {
+        for waiter in waiting.keys.sorted(by: { $0.rawValue < $1.rawValue }) { ask(for: waiter, in: agent) }
+    }
+
+    private func ask(for waiter: WaiterID, in agent: isolated SessionAgent) {
+        guard let name = waiting[waiter]?.session, waiting[waiter]?.isAsked == false else { return }
         guard agent.isServing else { return finish(waiter, agent.stopping) }
         guard agent.sessions[name] != nil else { return finish(waiter, .unknown(name)) }
+        waiting[waiter]?.isAsked = true
         agent.apply(name) { session, moment in
             session.tokenRequested(by: waiter, TokenNeed(deadline: moment.now + Self.patience), at: moment)
         }
@@ -75,12 +79,18 @@ final class TokenPreparations {
     /// Tells everybody who waits, or only those who wait for one session, that there will be no token.
     func refuse(
         _ failure: RequestFailure,
-        for session: SessionName?,
+        for session: SessionName? = nil,
         in agent: isolated SessionAgent
     ) {
         for (waiter, entry) in waiting where session == nil || entry.session == session {
-            withdraw(waiter, failure, in: agent)
+            withdraw(waiter, in: agent)
+            finish(waiter, failure)
         }
+    }
+
+    /// Takes back what the sessions were asked for: the agent locks, and who waits here goes on waiting.
+    func withdrawAll(in agent: isolated SessionAgent) {
+        for waiter in waiting.keys { withdraw(waiter, in: agent) }
     }
 
     private func giveUp(_ waiter: WaiterID, in agent: isolated SessionAgent) {
@@ -88,13 +98,14 @@ final class TokenPreparations {
             code: .temporarilyUnavailable,
             message: "There was no token within \(Self.patience.wholeSeconds) s."
         )
-        withdraw(waiter, failure, in: agent)
+        withdraw(waiter, in: agent)
+        finish(waiter, agent.isServing ? failure : agent.stopping)
     }
 
-    private func withdraw(_ waiter: WaiterID, _ failure: RequestFailure, in agent: isolated SessionAgent) {
-        guard let session = waiting[waiter]?.session else { return }
+    private func withdraw(_ waiter: WaiterID, in agent: isolated SessionAgent) {
+        guard let session = waiting[waiter]?.session, waiting[waiter]?.isAsked == true else { return }
+        waiting[waiter]?.isAsked = false
         agent.apply(session) { session, _ in session.requestWithdrawn(by: waiter) }
-        finish(waiter, failure)
     }
 
     private func finish(_ waiter: WaiterID, _ failure: RequestFailure?) {

@@ -166,7 +166,6 @@ final class TokenRequests {
         for session: SessionName? = nil,
         in agent: isolated SessionAgent
     ) {
-        preparations.refuse(failure, for: session, in: agent)
         firstSights.refuse(failure, for: session, in: agent)
         for (waiter, call) in calls where session == nil || call.session == session {
             withdraw(waiter, of: call.session, in: agent)

@@ -157,6 +157,7 @@ final class AgentHarness: Sendable {
 extension SessionAgent {
     var storeJobs: Int { storeThread.jobs }
     var waitingCalls: Int { requests.tokens.waitingCount }
+    var waitingPreparations: Int { requests.tokens.preparations.count }
     var waitingArrivals: Int { requests.arrivals.count }
     var subscriberCount: Int { requests.events.count }
     var heldAttempts: Int { refreshes.count(at: .held) }

@@ -32,6 +32,9 @@ struct BareTokenTests {
 
     private func path(_ agent: AgentHarness) -> String { agent.directory.path("shared/token.sock") }
 
+    /// What unlocks the agent.
+    private let right = #"{"passphrase":"open sesame"}"#
+
     /// What a program that connects and says nothing reads, as systemd does; `nil` if its read fails.
     private func read(_ agent: AgentHarness, saying: String = "") async throws -> String? {
         let peer = try SocketPeer(path(agent))
@@ -81,11 +84,38 @@ struct BareTokenTests {
         await agent.stop()
     }
 
-    @Test func `a locked agent lets reading fail`() async throws {
+    @Test func `a locked agent lets reading fail if nobody unlocks it for a while`() async throws {
         let agent = try await agent()
         try await agent.logIn()
         #expect(try await agent.peer().exchange("POST", "/v1/lock").status == 200)
         #expect(try await read(agent) == nil)
+        #expect(agent.log.lines.contains { $0.contains("locked") && $0.contains("there is no token") })
+        await agent.stop()
+    }
+
+    @Test func `an agent that is unlocked in time gives those who wait the token`() async throws {
+        let agent = try await agent()
+        try await agent.logIn()
+        #expect(try await agent.peer().exchange("POST", "/v1/lock").status == 200)
+        let peer = try SocketPeer(path(agent))
+        #expect(try await Polling.until { await agent.runtime.agent.waitingPreparations == 1 })
+        #expect(try await agent.peer().exchange("POST", "/v1/unlock", body: right).status == 200)
+        #expect(try await peer.wholeRest() == "token-1")
+        await agent.stop()
+    }
+
+    @Test func `who waits for a refresh waits on while the agent is locked`() async throws {
+        let agent = try await agent()
+        try await agent.logIn(lifetime: .seconds(100))
+        await agent.advance(by: .seconds(99))
+        let peer = try SocketPeer(path(agent))
+        let refresh = await agent.serving.nextRefresh()
+        async let locked = agent.peer().exchange("POST", "/v1/lock").status
+        #expect(try await Polling.until { await agent.runtime.agent.isLocked })
+        refresh.answer(.granted(try agent.granted("token-2")))
+        #expect(try await locked == 200)
+        #expect(try await agent.peer().exchange("POST", "/v1/unlock", body: right).status == 200)
+        #expect(try await peer.wholeRest() == "token-2")
         await agent.stop()
     }
 
