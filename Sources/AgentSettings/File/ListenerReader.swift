@@ -18,6 +18,20 @@ struct ListenerReader {
     /// A proxy, or `nil` with the reasons in the problem list.
     mutating func readProxy() -> ListenerSettings? {
         let session = session()
+        return finished(proxy(of: session), session)
+    }
+
+    /// A proxy of a session that need not be in this configuration, or `nil` with the reasons in the problem list.
+    mutating func readProxyAlone() -> ListenerSettings? {
+        let session = table.required("session", "whose tokens are added").flatMap { SessionName($0) }
+        var message = proxy(of: nil)
+        guard table.problems.isEmpty, let session else { return nil }
+        message.session = session.description
+        return ListenerSettings(session: session, message: message)
+    }
+
+    /// The keys of a proxy of `session`, if that is known.
+    private mutating func proxy(of session: ConfiguredSession?) -> ListenerMessage {
         var message = ListenerMessage { $0.kind = .proxy }
         message.name = name()
         message.listen = listen(allowsPaths: true)
@@ -29,7 +43,7 @@ struct ListenerReader {
         message.authorityFile = table.path("ca_file", home: places.home)
         message.pins = pins()
         table.refuseUnknownKeys()
-        return finished(message, session)
+        return message
     }
 
     /// An endpoint, or `nil` with the reasons in the problem list.

@@ -53,40 +53,28 @@ package struct SettingsReader {
         return settings
     }
 
-    /// Checks and reads one `[[proxy]]` that stands in no file.
+    /// Checks and reads one `[[proxy]]` that stands in no file, by its keys alone: its session is the agent's to know,
+    /// which may have another configuration.
     ///
-    /// - Parameters:
-    ///   - text: the keys of its table.
-    ///   - settings: have the session that it names.
+    /// - Parameter text: the keys of its table.
     /// - Returns: the listener.
     /// - Throws: every problem there is, by the keys alone.
-    package func proxy(
-        _ text: String,
-        beside settings: Settings
-    ) throws(ConfigurationProblems) -> ListenerSettings {
+    package func proxy(_ text: String) throws(ConfigurationProblems) -> ListenerSettings {
         let problems = ProblemList()
-        let start = TOMLPosition(line: 1, column: 1)
-        var known = KnownSessions(
-            unread: Set(settings.mistakes.compactMap(\.session)),
-            areAllKnown: !settings.lacksFiles
-        )
-        known.names = settings.places.keys.map(\.description).sorted()
         do {
             var reader = ListenerReader(
                 table: TableReader(
                     try TOMLTable(parsing: Array(text.utf8)),
                     path: "",
-                    at: start,
+                    at: TOMLPosition(line: 1, column: 1),
                     problems: problems
                 ),
                 places: places,
-                known: known,
-                // Whether it is shown the session is for the agent to say, which knows no such listener.
-                sessions: Dictionary(settings.sessions.map { ($0.name, $0.withoutRules) }) { first, _ in first
-                },
+                known: KnownSessions(unread: [], areAllKnown: false),
+                sessions: [:],
                 remarks: problems
             )
-            if let listener = reader.readProxy() { return listener }
+            if let listener = reader.readProxyAlone() { return listener }
         } catch {
             problems.add("", at: nil, error.message)
         }
@@ -322,14 +310,6 @@ package struct SettingsReader {
         session.table.problems = ProblemList()
         defer { reader.problems.add(session.table.problems) }
         return session.read()
-    }
-}
-
-extension ConfiguredSession {
-    fileprivate var withoutRules: ConfiguredSession {
-        var session = self
-        session.rules = []
-        return session
     }
 }
 

@@ -29,11 +29,10 @@ struct ListenerList {
     private func listeners() throws(StartFailure) -> [ListenerMessage] {
         let settings: Settings
         do throws(ConfigurationProblems) {
-            settings = try places.configuration.settings(home: places.home)
             if let text = options.listener {
-                let listener = try SettingsReader(home: places.home).proxy(text, beside: settings)
-                return [try fill(listener)]
+                return [try fill(try SettingsReader(home: places.home).proxy(text))]
             }
+            settings = try places.configuration.settings(home: places.home)
         } catch {
             // What stands on a command line has no place in a file.
             let lines = error.file.isEmpty ? error.problems.map { "\($0.key): \($0.message)" } : error.lines

@@ -10,8 +10,8 @@ struct ListenerTables {
     let endpoint: AgentEndpoint
     /// Nil: the file of this user.
     var file: String?
-    /// The keys of a `[[proxy]]` in place of those of the configuration, and its session.
-    var proxy: (keys: String, session: String)?
+    /// What is served in place of the tables of the configuration, which may have none, nor the session.
+    var proxy: ProxyWish?
     /// Only the table with this name.
     var name: String?
 
@@ -19,14 +19,16 @@ struct ListenerTables {
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` for mistakes, `notFound` if there is no table.
     func read() throws(AgentError) -> ListenersMessage {
+        // The agent knows the session, which may be one of another host.
+        let session = try proxy.map { proxy throws(AgentError) in try proxy.session(at: endpoint) }
         let run = try AgentProgramRun(
             ["--list-listeners"] + (file.map { ["--config", $0] } ?? [])
                 + (proxy.map { ["--listener", $0.keys] } ?? [])
         )
         guard var message = run.answer.flatMap({ ListenersMessage($0) }), run.status == 0 else {
-            if let proxy { try checkSession(proxy.session) }
             throw run.failure
         }
+        if let proxy, let session { try proxy.check(session) }
         message.socket = try endpoint.socketPath
         if let name {
             let named = (message.listeners ?? []).filter { $0.name?.bytewise == name.bytewise }
@@ -47,14 +49,5 @@ struct ListenerTables {
             )
         }
         return message
-    }
-
-    /// Throws the agent's answer if it knows no such session, which is another failure than a mistake in a table.
-    private func checkSession(_ name: String) throws(AgentError) {
-        do throws(AgentError) {
-            try endpoint.send(AgentRequest(.get, "sessions", name))
-        } catch {
-            if error.code == .notFound { throw error.about(name) }
-        }
     }
 }

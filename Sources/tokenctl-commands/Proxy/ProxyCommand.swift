@@ -85,6 +85,9 @@ struct ProxyCommand: ParsableCommand {
     func validate() throws {
         guard config?.isEmpty != true else { throw ValidationError("--config needs a path") }
         guard upstream == nil || name != nil else { throw ValidationError("--upstream goes with a session") }
+        guard upstream == nil || config == nil else {
+            throw ValidationError("--config goes without --upstream, which needs no table")
+        }
         let hasKeys = listen != nil || !paths.isEmpty || !methods.isEmpty || authorityFile != nil
         guard upstream != nil || !hasKeys && variant.scopes.isEmpty && variant.audience == nil else {
             throw ValidationError(
@@ -107,10 +110,10 @@ struct ProxyCommand: ParsableCommand {
         // A proxy without an agent would answer nothing.
         _ = try agent.endpoint.connect()
         var tables = ListenerTables(endpoint: agent.endpoint, file: config)
-        if upstream == nil {
-            tables.name = name?.name
+        if let upstream {
+            tables.proxy = ProxyWish(keys: table, session: name?.name ?? "", upstream: upstream)
         } else {
-            tables.proxy = (keys: table, session: name?.name ?? "")
+            tables.name = name?.name
         }
         let run = ProxiedRun(tables: tables, logsAccess: logsAccess, metrics: metrics)
         let status =

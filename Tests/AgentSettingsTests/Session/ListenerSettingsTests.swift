@@ -156,14 +156,13 @@ struct ListenerSettingsTests {
         )
     }
 
-    @Test func `a proxy of a command line is checked alike`() throws {
-        let settings = try read(Self.session)
+    @Test func `the keys of a command line's proxy are checked alike, its session is the agent's`() throws {
         let reader = SettingsReader(home: nil)
         let keys = "name = \"work\"\nsession = \"work\"\nlisten = \"127.0.0.1:0\"\n"
-        let made = try reader.proxy(keys + "upstream = \"https://a.example\"\n", beside: settings)
+        let made = try reader.proxy(keys + "upstream = \"https://a.example\"\n")
         #expect(made.message.upstream == "https://a.example")
         #expect(throws: ConfigurationProblems.self) {
-            try reader.proxy(keys + "upstream = \"ftp://a\"\n", beside: settings)
+            try reader.proxy(keys + "upstream = \"ftp://a\"\n")
         }
     }
 

@@ -62,6 +62,35 @@ extension EndToEnd {
             #expect(mistaken.status == 2 && mistaken.standardError.contains("upstream: "), "\(mistaken)")
         }
 
+        @Test func `where no configuration is, a proxy of a session that the socket gives needs none`()
+            async throws
+        {
+            let upstream = try await RawUpstream.start { _ in .bytes(ProxyScene.ok()) }
+            let scene = try await Scene()
+            let path = scene.agent.home.path("run/tokenagent/work.sock")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            let socket = "\n[[socket]]\npath = \"\(path)\"\nsessions = [\"work\"]\n"
+            try scene.agent.configure(text + socket)
+            try await scene.agent.start()
+            try await scene.logIn()
+            let there =
+                "TOKENAGENT_CONFIG= HOME=\"$HOME/none\" TOKENAGENT_AUTOSTART=0 TOKENAGENT_SOCK='\(path)'"
+            let ask = "sh -c 'curl -s -w \"%{http_code}\" $TOKENAGENT_PROXY_URL'"
+            func serve(_ session: String, _ url: String) async throws -> ProgramResult {
+                try await scene.agent.shell("\(there) tokenctl proxy \(session) --upstream \(url) -- \(ask)")
+            }
+            let result = try await serve("work", upstream.url)
+            #expect(result.standardOutput == "fine200", "\(result)")
+            let token = try await scene.token()
+            #expect(upstream.requests.contains { $0.contains("Bearer \(token)") })
+            #expect(try await serve("mail", upstream.url).status == 7)
+            let hosts = "[session.work]\nhosts = [\"api.example.com\"]"
+            try scene.agent.configure(text.replacing("[session.work]", with: hosts) + socket)
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            let foreign = try await serve("work", upstream.url)
+            #expect(foreign.status == 2 && foreign.standardError.contains("to its hosts"), "\(foreign)")
+        }
+
         @Test func `a listener for a server that the tokens are not for is a mistake`() async throws {
             let scene = try await Scene()
             let text = File.text(scene.agent.configurationPath) ?? ""

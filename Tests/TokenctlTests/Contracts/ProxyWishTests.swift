@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Testing
+
+@testable import tokenctl_commands
+
+/// Which servers `tokenctl proxy NAME --upstream URL` brings a session's tokens to, as the agent tells it.
+struct ProxyWishTests {
+    struct Row: Sendable {
+        var hosts: [String]?
+        var resource: String?
+        var upstream: String
+        var isServed: Bool
+    }
+
+    static let rows = [
+        Row(upstream: "https://any.example/x", isServed: true),
+        Row(hosts: ["a.example"], upstream: "https://a.example/x", isServed: true),
+        Row(hosts: ["*.a.example"], upstream: "https://b.a.example", isServed: true),
+        Row(hosts: ["a.example"], upstream: "https://b.example", isServed: false),
+        Row(hosts: ["a.example:8443"], upstream: "https://a.example", isServed: false),
+        // What the agent tells of a session at a resource without hosts of its own.
+        Row(
+            hosts: ["a.example"],
+            resource: "https://a.example/v1",
+            upstream: "https://a.example/v1/x",
+            isServed: true
+        ),
+        Row(
+            hosts: ["a.example"],
+            resource: "https://a.example/v1",
+            upstream: "https://a.example/v10",
+            isServed: false
+        ),
+        Row(
+            hosts: ["a.example"],
+            resource: "https://a.example/v1",
+            upstream: "https://a.example",
+            isServed: false
+        ),
+        Row(
+            hosts: ["b.example"],
+            resource: "https://a.example/v1",
+            upstream: "https://b.example",
+            isServed: true
+        ),
+        Row(resource: "https://a.example/v1", upstream: "https://b.example", isServed: false),
+    ]
+
+    @Test(arguments: rows)
+    func `tokens go to the servers that they are for`(row: Row) {
+        let wish = ProxyWish(keys: "", session: "work", upstream: row.upstream)
+        let session = SessionMessage {
+            $0.session = "work"
+            $0.hosts = row.hosts
+            $0.resource = row.resource
+        }
+        var code: FailureCode?
+        do throws(AgentError) {
+            try wish.check(session)
+        } catch {
+            code = error.code
+        }
+        #expect(code == (row.isServed ? nil : .misconfigured))
+    }
+
+    @Test(arguments: ["aws_role", "aws_sso"])
+    func `a session with a role's credentials has no token to add`(kind: String) {
+        let wish = ProxyWish(keys: "", session: "role", upstream: "https://a.example")
+        let error = #expect(throws: AgentError.self) { try wish.check(SessionMessage { $0.kind = kind }) }
+        #expect(error?.remedy?.contains("aws-container") == true)
+    }
+}
