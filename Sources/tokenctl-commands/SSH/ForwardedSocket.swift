@@ -18,7 +18,7 @@ struct ForwardedSocket: ~Copyable {
     private static let controlSuffix = ".XXXXXXXXXXXXXXXX"
 
     private let directory: LockedDirectory
-    private let listener: Int32
+    private var listener: Int32
     private let endpoint: AgentEndpoint
     private let sessions: [String]
     private let host: String
@@ -60,9 +60,11 @@ struct ForwardedSocket: ~Copyable {
         self.host = host
     }
 
-    deinit { close(listener) }
+    deinit { if listener >= 0 { close(listener) } }
 
     /// Serves the other host until `child` ends, passing signals on to it; answers its exit status.
+    ///
+    /// Then every connection is ended, also one that a program there still holds: ssh would wait for it.
     mutating func serve(until child: ChildProcess, _ signals: borrowing RelayedSignals) -> Int32 {
         let ended = hardening_open_process(child.pid)
         defer { if ended >= 0 { close(ended) } }
@@ -81,10 +83,20 @@ struct ForwardedSocket: ~Copyable {
             wanted += connections.flatMap(\.wanted)
             _ = unsafe poll(&wanted, nfds_t(wanted.count), -1)
             signals.pass(to: child)
-            if wanted[0].revents != 0 { return child.wait() }
+            if wanted[0].revents != 0 {
+                end()
+                return child.wait()
+            }
             if wanted[2].revents != 0 { accept() }
             connections.removeAll { !$0.move() }
         }
+    }
+
+    /// Takes no more connections, and ends those there are.
+    private mutating func end() {
+        close(listener)
+        listener = -1
+        connections = []
     }
 
     /// Takes the next connection; without an agent it is closed again, so that its user sees none.

@@ -11,13 +11,18 @@ final class HeldConnection {
     /// Most bytes that login shells of the other host may print before the directory is there.
     private static let mostOutput = 65_536
     /// Milliseconds for the other host to remove what it has made, at the end.
-    private static let patience: Int32 = 5_000
+    private static let patience: Int64 = 5_000
+    /// Milliseconds for ssh to end after that: connections that it forwards may go on without end.
+    private static let courtesy: Int64 = 500
 
     private let arguments: SSHArguments
+    private let overruling: SSHOverruling
     private let control: String
     private let keeper: ChildProcess
     /// The keeper's input, at whose end it removes what it has made.
     private var input: Pipe
+    /// What the keeper prints.
+    private let output: Pipe
     /// Where the socket is on the other host.
     let socket: String
 
@@ -35,7 +40,10 @@ final class HeldConnection {
     ) throws {
         var input = try Pipe(isReadByChild: true)
         var output = try Pipe()
-        let own = ["-M", "-S", control, "-T", "-o", "ControlPersist=no", "-o", "RemoteCommand=none"]
+        let overruling = SSHOverruling(arguments)
+        let own =
+            ["-M", "-S", control, "-T", "-o", "ControlPersist=no", "-o", "RemoteCommand=none"]
+            + overruling.ofKeeper
         let options = arguments.options.filter { !"tTn".contains($0.letter) }.flatMap(\.words)
         let keeper = try ChildProcess(
             "ssh",
@@ -53,9 +61,11 @@ final class HeldConnection {
             throw AgentError(.internal, "\(arguments.host) made no directory for the socket")
         }
         self.arguments = arguments
+        self.overruling = overruling
         self.control = control
         self.keeper = keeper
         self.input = input
+        self.output = output
         socket = announced
     }
 
@@ -63,11 +73,42 @@ final class HeldConnection {
     func end() {
         input.closeWriting()
         let ended = hardening_open_process(keeper.pid)
-        var wanted = pollfd(fd: ended, events: Int16(POLLIN), revents: 0)
-        // Connections that ssh forwards for the person may go on; a signal ends them.
-        if unsafe poll(&wanted, 1, HeldConnection.patience) <= 0 { kill(keeper.pid, SIGTERM) }
-        if ended >= 0 { close(ended) }
+        defer { if ended >= 0 { close(ended) } }
+        // A program there that holds a connection keeps ssh from ending, as connections of the person's do.
+        if !isOver(ended, within: HeldConnection.patience, orOnce: RemoteShell.hasEnded),
+            !isOver(ended, within: HeldConnection.courtesy)
+        {
+            kill(keeper.pid, SIGTERM)
+        }
         _ = keeper.wait()
+    }
+
+    /// Waits for the end of ssh, which is open as `ended`, or until `isEnough` says so of what the keeper has printed.
+    ///
+    /// - Returns: whether ssh has ended.
+    private func isOver(
+        _ ended: Int32,
+        within milliseconds: Int64,
+        orOnce isEnough: (_ output: [UInt8]) -> Bool = { _ in false }
+    ) -> Bool {
+        let deadline = hardening_boot_clock() + milliseconds * 1_000_000
+        var text: [UInt8] = []
+        var isOpen = true
+        while isOpen || ended >= 0 {
+            let left = (deadline - hardening_boot_clock() + 999_999) / 1_000_000
+            guard left > 0 else { return false }
+            var wanted = [ended, isOpen ? output.reading : -1].map {
+                pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+            }
+            _ = unsafe poll(&wanted, nfds_t(wanted.count), Int32(left))
+            if wanted[0].revents != 0 { return true }
+            guard wanted[1].revents != 0 else { continue }
+            let more = output.available()
+            isOpen = !more.isEmpty
+            text = Array((text + more).suffix(HeldConnection.mostOutput))
+            if isEnough(text) { return false }
+        }
+        return false
     }
 
     /// Reads what comes until the keeper has said where the socket shall be; nil if it ends before that.
@@ -116,10 +157,12 @@ final class HeldConnection {
     /// Starts the command on the other host, or a shell.
     func startShell() throws(AgentError) -> ChildProcess {
         // Without the control socket ssh would connect by itself, and the person be asked again.
-        let own = [
-            "-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "RemoteCommand=none",
-            "-o", "ClearAllForwardings=yes",
-        ]
+        let own =
+            [
+                "-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o",
+                "RemoteCommand=none",
+                "-o", "ClearAllForwardings=yes",
+            ] + overruling.ofShell
         let options = arguments.options.filter { $0.letter != "J" }
         let isDecided = options.contains { "tT".contains($0.letter) }
         let terminal = arguments.command.isEmpty && !isDecided && isatty(STDIN_FILENO) == 1 ? ["-t"] : []

@@ -7,6 +7,8 @@ import Text
 enum RemoteShell {
     /// What stands before the path in the line that the keeper prints.
     private static let announcement = "tokenagent-ssh "
+    /// The line that the keeper prints when nothing of it is left.
+    private static let farewell = "tokenagent-ssh-end"
     /// Bytes of the longest path of a socket on any system that runs sshd (sockaddr_un of the BSDs).
     private static let longestSocket = 103
 
@@ -25,7 +27,8 @@ enum RemoteShell {
             [ -O "$left" ] && [ ! -L "$left" ] && ! kill -0 "${pid%%.*}" 2>/dev/null && \
             rm -f "$left/sock" && rmdir "$left" 2>/dev/null; done; \
             dir=$(mktemp -d "$base/tokenagent-ssh.$$.XXXXXXXXXX") || exit 1; \
-            end() { rm -f "$dir/sock"; rmdir "$dir" 2>/dev/null; }; trap end EXIT; trap "exit 0" HUP INT TERM; \
+            end() { rm -f "$dir/sock"; rmdir "$dir" 2>/dev/null; echo "\(farewell)" 2>/dev/null; }; \
+            trap end EXIT; trap "exit 0" HUP INT TERM; \
             echo "\(announcement)$dir/sock"; while read -r line; do :; done
             """
         )
@@ -48,6 +51,11 @@ enum RemoteShell {
             if isPlain(path) { return String(decoding: path, as: UTF8.self) }
         }
         return nil
+    }
+
+    /// Whether the keeper has printed that nothing of it is left.
+    static func hasEnded(in output: [UInt8]) -> Bool {
+        output.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual(farewell.utf8) }
     }
 
     /// Whether a path of another host can stand in a command and in a forwarding as it is.

@@ -91,6 +91,12 @@ final class SSHServer: Sendable {
         return server.exitStatus == nil
     }
 
+    /// Has ssh_config(5) say more of it.
+    func configure(_ line: String) throws {
+        let text = File.text(directory.path("ssh_config")) ?? ""
+        try directory.write(text + "  \(line)\n", to: "ssh_config")
+    }
+
     /// What a command of ours needs to find it.
     var configuration: [String] { ["-F", directory.path("ssh_config")] }
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What a person's ssh_config(5) and programs on the other host do to `tokenctl ssh`.
+    @Suite(.enabled(if: SSHServer.isInstalled, SSHServer.reason))
+    struct SSHSurroundingsTests {
+        /// Runs a command on the other host, with the tokens of `work` there.
+        private func far(
+            _ command: String,
+            _ scene: Scene,
+            _ server: SSHServer
+        ) async throws -> ProgramResult {
+            let arguments = ["ssh", "--session", "work"] + server.configuration
+            return try await scene.agent.tokenctl(arguments + ["far", command])
+        }
+
+        @Test(
+            arguments: [
+                "SessionType none", "SessionType subsystem", "StdinNull yes", "ForkAfterAuthentication yes",
+                "RemoteCommand false",
+            ]
+        )
+        func `what leaves no shell or command in ssh_config is overruled`(line: String) async throws {
+            let scene = try await Scene.loggedIn()
+            let server = try await SSHServer.start()
+            try server.configure(line)
+            let result = try await far("tokenctl list; exit 5", scene, server)
+            #expect(result.line == "work" && result.status == 5, "\(result)")
+            #expect(server.sockets.isEmpty)
+        }
+
+        @Test func `a program there that holds a connection does not hold up the end`() async throws {
+            let scene = try await Scene.loggedIn()
+            let server = try await SSHServer.start()
+            let holder = """
+                import os, socket, time
+                s = socket.socket(socket.AF_UNIX); s.connect(os.environ["TOKENAGENT_SOCK"])
+                print(os.getpid(), flush=True); time.sleep(600)
+                """
+            try server.directory.write(holder, to: "home/holder.py")
+            let script = """
+                cd; python3 holder.py </dev/null >held 2>&1 &
+                cd; until [ -s held ]; do sleep 0.01; done; cat held; date +%s
+                """
+            let result = try await far(script, scene, server)
+            let ended = time(nil)
+            let words = result.standardOutput.split { $0.isWhitespace }
+            try #require(result.status == 0 && words.count == 2, "\(result)")
+            #expect(Program.succeeds("kill \(words[0])"))
+            // ssh alone would wait for the program; five seconds are what the other host may need to tidy up.
+            #expect(try #require(time_t(words[1])) + 4 > ended)
+            #expect(server.sockets.isEmpty)
+        }
+    }
+}
