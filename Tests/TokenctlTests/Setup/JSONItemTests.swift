@@ -119,6 +119,53 @@ struct JSONItemTests {
         #expect(File.text(member().file) == text)
     }
 
+    @Test func `where comments are allowed, what a person wrote in the same words is theirs`() throws {
+        func items(_ name: String) -> [JSONItem] {
+            [
+                JSONItem(directory.path("file"), in: "env", name, "/a", isMarked: true),
+                JSONItem(
+                    directory.path("file"),
+                    in: "mounts",
+                    nil,
+                    "source=/a",
+                    isElement: true,
+                    isMarked: true
+                ),
+            ]
+        }
+        let theirs = "{\n  \"env\": {\"SOCK\": \"/a\"},\n  \"mounts\": [\"source=/a\"]\n}\n"
+        try directory.write(theirs, to: "file")
+        for item in items("SOCK") {
+            #expect(try item.isMade())
+            #expect(try item.remnant().isEmpty)
+            try item.undo()
+        }
+        #expect(File.text(directory.path("file")) == theirs)
+        let ours = "{\n  \"image\": \"x\"\n}\n"
+        try directory.write(ours, to: "file")
+        for item in items("SOCK") {
+            try item.make()
+            #expect(try item.isMade())
+        }
+        let made = try #require(File.text(directory.path("file")))
+        #expect(made.contains("{/* tokenctl setup */ \"SOCK\": \"/a\"}"), "\(made)")
+        try directory.write(
+            made.replacing("\"/a\"}", with: "\"/a\", \"X\": \"y\"}").replacing(
+                "*/ \"source",
+                with: "*/\n\"source"
+            ),
+            to: "file"
+        )
+        for item in items("SOCK").reversed() {
+            #expect(try item.remnant().count == 2)
+            try item.undo()
+        }
+        #expect(
+            File.text(directory.path("file"))
+                == "{\n  \"image\": \"x\",\n  \"env\": { \"X\": \"y\"},\n  \"mounts\": []\n}\n"
+        )
+    }
+
     @Test func `another program's members are not taken back`() throws {
         let text = #"{"credHelpers":{"a":"desktop","b":"tokenagent"}}"#
         try directory.write(text, to: "file")

@@ -35,7 +35,8 @@ struct SharedBlockTests {
             place: .top,
             lines: ["Host far", "    RemoteForward \(remote) /here", "Match all"],
             ours: ["RemoteForward /* /*"],
-            headers: ["Host *", "Match *"]
+            headers: ["Host *", "Match *"],
+            closing: "Match all"
         )
     }
 
@@ -119,6 +120,32 @@ struct SharedBlockTests {
         #expect(File.text(other.file)?.hasSuffix(left) == true)
         try other.undo()
         #expect(File.text(other.file) == left)
+    }
+
+    @Test(arguments: [">>>", "<<<"])
+    func `the end of a section without brackets goes with it, whichever comment is lost`(lost: String) throws
+    {
+        try directory.write("Compression yes\n", to: "file")
+        try sshBlock().make()
+        let lines = try #require(File.text(sshBlock().file)).split(separator: "\n")
+        try directory.write(lines.filter { !$0.contains(lost) }.joined(separator: "\n") + "\n", to: "file")
+        try sshBlock().undo()
+        #expect(File.text(sshBlock().file) == "Compression yes\n")
+    }
+
+    @Test func `what a person wrote for all does not come into a section of theirs above`() throws {
+        try directory.write("Compression yes\n", to: "file")
+        try sshBlock().make()
+        let made = try #require(File.text(sshBlock().file))
+        try directory.write("Host own\n    User bob\n" + made, to: "file")
+        try sshBlock().undo()
+        #expect(File.text(sshBlock().file) == "Host own\n    User bob\nMatch all\nCompression yes\n")
+        try directory.write(
+            "Host own\n    User bob\n" + made.replacing("Compression yes\n", with: ""),
+            to: "file"
+        )
+        try sshBlock().undo()
+        #expect(File.text(sshBlock().file) == "Host own\n    User bob\n")
     }
 
     @Test func `blank lines alone keep no header`() throws {

@@ -25,6 +25,8 @@ struct BlockSearch {
     let isHeader: (String) -> Bool
     /// Whether the header above the lines may be a person's, and a block has none then.
     let mayShareHeader: Bool
+    /// The line that ends the section of such a block, if one does.
+    var closing: LinePattern?
 
     /// All blocks, from the top.
     func blocks() -> [FoundBlock] {
@@ -115,7 +117,9 @@ struct BlockSearch {
             }
             end += 1
         }
-        return rest.isEmpty ? start..<end : none
+        guard rest.isEmpty else { return none }
+        if end < ceiling, closing?.matches(TextBlock.trimmed(lines[end])) == true { end += 1 }
+        return start..<end
     }
 
     /// Whether the line begins a section that is named as the block of `comment`.

@@ -13,6 +13,8 @@ struct JSONItem: SetupChange {
     let name: String?
     let value: JSONValue
     var isElement = false
+    /// Whether it is marked as ours by a comment, where the program that reads the file allows comments.
+    var isMarked = false
     /// Whether a value is one of ours, to be taken back.
     var isOurs: (JSONValue) -> Bool
 
@@ -22,6 +24,7 @@ struct JSONItem: SetupChange {
         _ name: String?,
         _ value: JSONValue,
         isElement: Bool = false,
+        isMarked: Bool = false,
         isOurs: ((JSONValue) -> Bool)? = nil
     ) {
         self.file = file
@@ -29,11 +32,13 @@ struct JSONItem: SetupChange {
         self.name = name
         self.value = value
         self.isElement = isElement
+        self.isMarked = isMarked
         self.isOurs = isOurs ?? { $0 == value }
     }
 
     private var item: String {
-        (name.map { JSONValue.string($0).text + ": " } ?? "") + value.text
+        (isMarked ? JSONLayout.mark + " " : "") + (name.map { JSONValue.string($0).text + ": " } ?? "")
+            + value.text
     }
 
     var shown: [String] {
@@ -69,7 +74,8 @@ struct JSONItem: SetupChange {
 
     /// Whether an item of the container is to be taken back.
     private func isOurs(_ item: JSONLayout.Container.Item, in layout: JSONLayout) -> Bool {
-        (name == nil || item.name == name) && layout.value(of: item).map(isOurs) == true
+        (name == nil || item.name == name) && (!isMarked || item.isMarked)
+            && layout.value(of: item).map(isOurs) == true
     }
 
     func undo() throws(AgentError) {

@@ -11,8 +11,9 @@ struct JSONLayout {
         struct Item {
             /// Nil in an array.
             var name: String?
-            /// From the name, or the value in an array, to the end of the value.
+            /// From the name, or the value in an array, to the end of the value; with ``JSONLayout/mark`` if that stands before it.
             var range: Range<Int>
+            var isMarked: Bool
             var value: Range<Int>
         }
 
@@ -22,6 +23,9 @@ struct JSONLayout {
         var close: Int
         var items: [Item]
     }
+
+    /// A comment that stands before an item which was put there by this program, where comments are allowed.
+    static let mark = "/* tokenctl setup */"
 
     /// More nesting than any configuration has.
     private static let deepest = 64
@@ -205,7 +209,21 @@ struct JSONLayout {
             }
             let value = place
             guard passValue(depth: depth) else { return nil }
-            return Container.Item(name: name, range: start..<place, value: value..<place)
+            let mark = mark(before: start)
+            return Container.Item(
+                name: name,
+                range: (mark ?? start)..<place,
+                isMarked: mark != nil,
+                value: value..<place
+            )
+        }
+
+        /// Where the mark before an item that begins at `start` is; nil if there is none.
+        private func mark(before start: Int) -> Int? {
+            let before = bytes[..<start]
+            let end = before.lastIndex { !$0.isJSONBlank }.map { $0 + 1 } ?? 0
+            let place = end - JSONLayout.mark.utf8.count
+            return place >= 0 && bytes[place..<end].elementsEqual(JSONLayout.mark.utf8) ? place : nil
         }
 
         private mutating func passValue(depth: Int) -> Bool {

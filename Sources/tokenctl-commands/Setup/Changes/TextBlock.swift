@@ -27,6 +27,8 @@ struct TextBlock: SetupChange {
     let ours: [LinePattern]
     /// What begins a section where brackets do not.
     var headers: [LinePattern] = []
+    /// The header in the last line of the block, with which its section ends and that of what follows begins.
+    var closing: LinePattern?
     /// What a line there must not begin with: keys that can be given once.
     var keys: [String] = []
     /// Other sections where such lines are in the way; none, and at the end of the file: anywhere.
@@ -178,7 +180,8 @@ struct TextBlock: SetupChange {
             lines: lines,
             ours: ours,
             isHeader: isHeader,
-            mayShareHeader: mayShareHeader
+            mayShareHeader: mayShareHeader,
+            closing: closing
         )
         return search.blocks().filter { block in
             mark.names(block.mark) || block.isComment && block.mark.client == mark.client
@@ -208,12 +211,22 @@ struct TextBlock: SetupChange {
     private func kept(of block: FoundBlock, in lines: [String]) -> [Int] {
         let ours = ours(in: lines, block.inside)
         let isShared = !theirs(in: lines, block.inside).isEmpty || isContinued(block, in: lines)
-        return isShared ? block.inside.filter { !ours.contains($0) } : []
+        guard !isShared else { return block.inside.filter { !ours.contains($0) } }
+        guard let last = block.inside.last, closing?.matches(TextBlock.trimmed(lines[last])) == true,
+            let above = lines[..<block.range.lowerBound].last(where: isHeader),
+            closing?.matches(TextBlock.trimmed(above)) == false, isFollowed(block, in: lines)
+        else { return [] }
+        // Without it, what follows would belong to a person's section above the block.
+        return [last]
     }
 
     /// Whether a person's lines below the block belong to its last section.
     private func isContinued(_ block: FoundBlock, in lines: [String]) -> Bool {
-        guard place != .top else { return false }
+        place != .top && isFollowed(block, in: lines)
+    }
+
+    /// Whether lines follow the block before another section begins.
+    private func isFollowed(_ block: FoundBlock, in lines: [String]) -> Bool {
         let next = lines[(block.range.upperBound + 1)...].lazy.map(TextBlock.trimmed)
             .first { !$0.isEmpty && !$0.hasPrefix("#") && !$0.hasPrefix(";") }
         return next.map { !isHeader($0) } ?? false

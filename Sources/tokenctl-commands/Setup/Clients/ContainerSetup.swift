@@ -121,10 +121,10 @@ enum ContainerSetup {
         let variable = JSONValue.string("\(SetupPlan.containerDirectory)/\(name)")
         return SetupPlan(
             changes: [
-                JSONItem(file, in: "mounts", nil, mount, isElement: true) { value in
+                JSONItem(file, in: "mounts", nil, mount, isElement: true, isMarked: true) { value in
                     value.string?.hasSuffix(mark) == true
                 },
-                JSONItem(file, in: "containerEnv", "TOKENAGENT_SOCK", variable) { value in
+                JSONItem(file, in: "containerEnv", "TOKENAGENT_SOCK", variable, isMarked: true) { value in
                     value.string?.hasPrefix(SetupPlan.containerDirectory + "/") == true
                 },
             ],

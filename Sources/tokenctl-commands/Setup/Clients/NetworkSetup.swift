@@ -78,7 +78,8 @@ enum NetworkSetup {
                 // What follows is for all hosts again.
                 lines: ["Host \(host ?? "")", "    RemoteForward \(forward)", "Match all"],
                 ours: ["RemoteForward /* /*"],
-                headers: ["Host *", "Match *"]
+                headers: ["Host *", "Match *"],
+                closing: "Match all"
             )
         }
         let checks = hosts.compactMap(\.self).map { host in
