@@ -70,6 +70,10 @@ struct TokenFileSettingsTests {
             "path = \"/t\"\nsession = \"work\"\n[[file]]\npath = \"/t\"\nsession = \"work\"",
             "9: file.path: is that of another [[file]] or [[socket]]"
         ),
+        (
+            "path = \"/t/a\"\nsession = \"work\"\n[[file]]\npath = \"//t//./a\"\nsession = \"work\"",
+            "9: file.path: is that of another [[file]] or [[socket]]"
+        ),
     ])
     func `a mistake is named with its key`(keys: String, message: String) {
         #expect(complaints(file(keys)) == ["config.toml:\(message)"])

@@ -187,7 +187,9 @@ package struct SettingsReader {
                 remarks: remarks
             )
             guard let socket = reader.read() else { return nil }
-            if !paths.insert(socket.path).inserted { table.report("path", "is that of another [[socket]]") }
+            if !paths.insert(OwnFiles.place(of: socket.path)).inserted {
+                table.report("path", "is that of another [[socket]]")
+            }
             return socket
         }
     }
@@ -198,17 +200,18 @@ package struct SettingsReader {
         _ known: KnownSessions,
         _ remarks: ProblemList
     ) -> [FileSettings] {
-        var paths = Set(settings.sockets.map(\.path.bytewise))
+        // One file may have several paths.
+        var places = Set(settings.sockets.map { OwnFiles.place(of: $0.path).bytewise })
         return root.tableArray("file", "[[file]]").compactMap { table in
             var reader = TokenFileReader(
                 table: table,
-                places: places,
+                places: self.places,
                 settings: settings,
                 known: known,
                 remarks: remarks
             )
             guard let file = reader.read() else { return nil }
-            guard paths.insert(file.path.bytewise).inserted else {
+            guard places.insert(OwnFiles.place(of: file.path).bytewise).inserted else {
                 table.report("path", "is that of another [[file]] or [[socket]]")
                 return nil
             }

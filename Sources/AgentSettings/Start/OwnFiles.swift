@@ -45,8 +45,8 @@ package struct OwnFiles: Equatable, Sendable {
     }
 
     /// `path` with the links of its directory resolved; the last name stays, which is replaced even if it is a link.
-    private static func place(of path: String) -> String {
-        let names = path.utf8.split(separator: UInt8(ascii: "/"))
+    static func place(of path: String) -> String {
+        let names = path.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
         guard let name = names.last else { return "/" }
         let directory = resolved("/" + names.dropLast().map { String(Substring($0)) }.joined(separator: "/"))
         return (directory == "/" ? "" : directory) + "/" + String(Substring(name))
