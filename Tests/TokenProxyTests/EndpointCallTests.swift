@@ -13,7 +13,7 @@ import Text
             ListenerMessage {
                 $0.secret = "AC"
                 $0.scopes = ["write", "https://vault.example/.default"]
-                $0.audiences = ["https://extra.example"]
+                $0.audiences = ["https://extra.example", "https://slash.example/"]
                 $0.sessionScopes = ["openid", "read"]
                 $0.sessionAudiences = ["https://api.example"]
                 $0.sessionClient = "cli"
@@ -50,6 +50,8 @@ import Text
             ("https://api.example", EndpointWish()), ("https://api.example/", EndpointWish()),
             ("https://extra.example", EndpointWish(audience: "https://extra.example")),
             ("https://vault.example", EndpointWish(scopes: ["https://vault.example/.default"])),
+            ("https://slash.example", EndpointWish(audience: "https://slash.example/")),
+            ("https://slash.example/", EndpointWish(audience: "https://slash.example/")),
             ("https://other.example", nil), ("https://api.example/x", nil), ("HTTPS://api.example", nil),
         ] as [(String, EndpointWish?)]
     )

@@ -135,9 +135,12 @@ extension EndpointRules {
     }
 
     /// What a resource amounts to: an audience, or what Entra ID calls its default scope; nil if it may not be asked for.
+    ///
+    /// One slash at its end counts for nothing: libraries leave it out, and some audiences are written with it.
     func wish(resource wanted: String) -> EndpointWish? {
         let bare = wanted.hasSuffix("/") ? String(wanted.dropLast()) : wanted
-        return wish(audience: wanted) ?? wish(audience: bare) ?? wish(scopes: ["\(bare)/.default"])
-            ?? wish(scopes: ["\(wanted)/.default"])
+        let names = [wanted, bare, bare + "/"]
+        return names.lazy.compactMap { wish(audience: $0) }.first
+            ?? names.lazy.compactMap { wish(scopes: ["\($0)/.default"]) }.first
     }
 }
