@@ -97,7 +97,7 @@ extension EndToEnd {
                 found.refresh(request)
                 print(type(found).__module__, found.token)
                 identity = compute_engine.IDTokenCredentials(
-                    request, "https://api.example", use_metadata_identity_endpoint=True)
+                    request, "demo-public", use_metadata_identity_endpoint=True)
                 identity.refresh(request)
                 print(identity.token)
                 other = compute_engine.IDTokenCredentials(
