@@ -84,6 +84,11 @@ final class SharedRecord {
         [answer, news].lazy.compactMap(\.self).first { $0.attempt == attempt }?.snapshot
     }
 
+    /// Whether the session itself brings what it is to have, and so has nothing to take over.
+    private func brings(_ attempt: AttemptID?) -> Bool {
+        if let attempt { pending(attempt) != nil } else { news.map { $0.attempt == nil } ?? false }
+    }
+
     // MARK: Looks
 
     /// Takes over a look, whose record this host must be able to open.
@@ -197,7 +202,7 @@ final class SharedRecord {
         }
         let found = next(attempt, in: agent)
         var snapshot = found?.snapshot ?? SessionSnapshot(loggedOutAt: agent.moment)
-        let isComing = attempt != own && attempt.flatMap(pending) == nil
+        let isComing = attempt != own && !brings(attempt)
         if isComing { coming = snapshot }
         if let attempt, opened?.attempt == attempt { opened = nil }
         // What is not here is nothing of the session's, or it would pass for whatever that has.

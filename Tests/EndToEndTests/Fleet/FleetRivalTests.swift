@@ -31,6 +31,22 @@ extension EndToEnd {
             }
         }
 
+        @Test func `the first refresh after a logout and a login at one host reaches all hosts`() async throws
+        {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: other)
+                _ = try #require(try await scene.commonToken())
+                #expect(try await other.tokenctl("logout", "work").status == 0)
+                try await scene.logIn(at: other)
+                let token = try #require(try await scene.commonToken())
+                #expect(try await other.tokenctl("refresh", "work").status == 0)
+                #expect(try await scene.commonToken(besides: token) != nil, "\(one.log)")
+                #expect(try await one.tokenctl("refresh", "work").status == 0, "\(one.log)")
+                #expect(scene.refreshes == 2)
+            }
+        }
+
         @Test func `of two logins at once at one host all hosts have the same`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
