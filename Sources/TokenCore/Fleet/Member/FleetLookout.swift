@@ -79,10 +79,12 @@ struct FleetLookout: Equatable, Sendable {
         isUnsettled = true
     }
 
-    /// etcd has not answered: it is asked again later, if there is anything to see or to finish.
-    mutating func fail(jitter: Double, at now: Instant) {
+    /// etcd has not answered: it is asked again later, if there is anything to see or to finish, or this host owes it something.
+    ///
+    /// The watch need not tell that it is back: to it a pause is nothing but silence.
+    mutating func fail(owing isOwing: Bool, jitter: Double, at now: Instant) {
         failures += 1
-        guard isUnsettled else { return }
+        guard isUnsettled || isOwing else { return }
         let delay = RetrySchedule.backoff(
             failures: max(failures, refusedWrites),
             cap: FleetLookout.longestPause,

@@ -37,6 +37,9 @@ package struct FleetMember: Equatable, Sendable {
     /// Nothing is under way.
     package var isAtRest: Bool { step == .idle }
 
+    /// It waits for etcd or for this host's disk.
+    package var isBusy: Bool { step.isBrief }
+
     /// When ``timeReached(_:)`` is next needed.
     package var wakeTime: Instant? { isAtRest ? lookout.wakeTime : nil }
 
@@ -169,10 +172,7 @@ package struct FleetMember: Equatable, Sendable {
 
     /// etcd could not be read, has granted no lease, or has not carried a transaction out and would not do so now either.
     ///
-    /// - Parameters:
-    ///   - jitter: in `0..<1`, so that hosts do not all come back together.
-    ///   - now: now.
-    /// - Returns: what to do.
+    /// `jitter` is in `0..<1`, so that hosts do not all come back together.
     package mutating func callFailed(jitter: Double = 0, at now: Instant) -> [FleetAction] {
         switch step {
         case .looking, .leasing: break
@@ -185,7 +185,7 @@ package struct FleetMember: Equatable, Sendable {
     /// Without etcd nothing is sent; what is owed to it is tried again.
     private mutating func fail(jitter: Double, at now: Instant) -> [FleetAction] {
         let told = refuseWish("etcd does not answer")
-        lookout.fail(jitter: jitter, at: now)
+        lookout.fail(owing: memory.isNews || memory.answer != nil, jitter: jitter, at: now)
         step = .idle
         return told + proceed(at: now)
     }

@@ -21,4 +21,12 @@ enum FleetStep: Equatable, Sendable {
     /// Something is being made durable here. Next: `transacting` with an answer, else `looking`.
     /// `shown`: what the watch showed, if it was decided on that.
     case keeping(FleetMemory, telling: [FleetAction], shown: FleetView?)
+
+    /// It ends with an answer of etcd or of this host's disk, and no server is waited for.
+    var isBrief: Bool {
+        switch self {
+        case .looking, .leasing, .transacting, .keeping: true
+        case .interrupted, .recovering, .idle, .exchanging: false
+        }
+    }
 }

@@ -169,6 +169,14 @@ import Testing
         #expect(member.wakeTime == now + .seconds(1))
     }
 
+    @Test func `a logout that etcd did not hear is told again, although the watch says nothing`() {
+        var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
+        #expect(member.loggedOut(at: now).count == 1)
+        #expect(member.kept(at: now) == [.look])
+        #expect(member.callFailed(jitter: 0, at: now) == [])
+        #expect(member.wakeTime == now + .seconds(1))
+    }
+
     @Test func `what etcd does not carry out is offered less and less often`() {
         let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
         var member = FleetMember(.knowing(record, answer: answer), timing: FleetTiming(reuse: .refused))
