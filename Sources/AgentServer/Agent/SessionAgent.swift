@@ -371,7 +371,7 @@ extension SessionAgent {
         phase = .stopping
         configuration.files.followAll(in: self)
         refreshes.forget()
-        requests.logins.cancelAll(in: self)
+        requests.logins.refuseAll(stopping, in: self)
     }
 
     /// Stops for good: what is in flight finishes.

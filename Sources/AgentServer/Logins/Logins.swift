@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import NIOCore
 import SealedStore
 import Text
 import TokenCore
@@ -12,10 +13,13 @@ final class Logins {
     let authorization: any AuthorizationServing
     private let memory: SealedMemory
     private var logins: [LoginNumber: LoginUnderWay] = [:]
+    /// Logins that come after the one whose record is being written.
+    private let waiters: LoopWaiters
 
-    init(authorization: any AuthorizationServing, memory: SealedMemory) {
+    init(authorization: any AuthorizationServing, memory: SealedMemory, eventLoop: any EventLoop) {
         self.authorization = authorization
         self.memory = memory
+        waiters = LoopWaiters(eventLoop: eventLoop)
     }
 
     /// How many are under way.
@@ -86,12 +90,22 @@ final class Logins {
         if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
-        guard agent.fleet.isTelling(name) else { return start(number, request, name, in: agent) }
+        guard isCommitting(name, in: agent) || agent.fleet.isTelling(name) else {
+            return start(number, request, name, in: agent)
+        }
         logins[number]?.task = Task {
-            await agent.fleet.untilTold(name)
+            repeat {
+                while isCommitting(name, in: agent) { await waiters.wait() }
+                await agent.fleet.untilTold(name)
+            } while isCommitting(name, in: agent)
             // The person may have left meanwhile.
             if logins[number] != nil { start(number, request, name, in: agent) }
         }
+    }
+
+    /// What the person has done for the login that is being made durable is not thrown away.
+    private func isCommitting(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
+        agent.sessions[name]?.session.isAdopting == true
     }
 
     private func start(
@@ -172,10 +186,23 @@ final class Logins {
         end(number, in: agent)
     }
 
-    /// Cancels all logins, or all to one session.
-    func cancelAll(to session: SessionName? = nil, in agent: isolated SessionAgent) {
+    /// Ends all logins, or all to one session, because of `failure`.
+    func refuseAll(
+        _ failure: RequestFailure,
+        of session: SessionName? = nil,
+        in agent: isolated SessionAgent
+    ) {
         for (number, login) in logins where session == nil || login.session == session {
-            cancel(number, in: agent)
+            refuse(number, failure, in: agent)
+        }
+    }
+
+    private func refuse(_ number: LoginNumber, _ failure: RequestFailure, in agent: isolated SessionAgent) {
+        guard let login = logins[number] else { return }
+        login.tell(.failed(FailedMessage { $0.error = failure.wire }))
+        end(number, in: agent)
+        agent.apply(login.session) { session, moment in
+            session.loginFinished(number, .cancelled, jitter: 0, at: moment)
         }
     }
 
@@ -189,6 +216,7 @@ final class Logins {
         agent.journal.loginEnded(result, of: name)
         let origin = logins[number].map { AuditRecord.Origin.peer(of: $0.connection) } ?? .agent
         agent.audit.add(.login, result.decision, name, by: origin)
+        waiters.resumeAll()
         // Whoever is told of it finds the token in the session's files.
         agent.configuration.files.whenWritten { [self] in
             logins[number]?.tell(line(for: result, name, in: agent))

@@ -52,7 +52,11 @@ final class RequestHandler {
         logouts = Logouts(
             late: LateRevocations(alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper))
         )
-        logins = Logins(authorization: ports.authorization, memory: ports.memory)
+        logins = Logins(
+            authorization: ports.authorization,
+            memory: ports.memory,
+            eventLoop: eventLoop
+        )
         events = Subscriptions(observer: ports.observer)
         vault = VaultRequests(
             store: ports.store,
@@ -410,7 +414,7 @@ extension RequestHandler {
     /// Answers everybody who waits: the agent locks.
     func refuseAll(_ failure: RequestFailure, in agent: isolated SessionAgent) {
         refuseThoseInQueues(failure, in: agent)
-        logins.cancelAll(in: agent)
+        logins.refuseAll(failure, in: agent)
         // Who waits for a bare token can be told nothing, and goes on waiting for a while.
         tokens.preparations.withdrawAll(in: agent)
         tokens.refuseWaiting(failure, in: agent)
@@ -420,7 +424,7 @@ extension RequestHandler {
 
     /// Answers everybody who waits for a session that goes.
     func refuseAll(_ failure: RequestFailure, about name: SessionName, in agent: isolated SessionAgent) {
-        logins.cancelAll(to: name, in: agent)
+        logins.refuseAll(failure, of: name, in: agent)
         tokens.preparations.refuse(failure, for: name, in: agent)
         tokens.refuseWaiting(failure, for: name, in: agent)
         logouts.refuseAll(failure, of: name)

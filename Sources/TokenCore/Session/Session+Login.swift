@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// A login begins; one that was under way before it is superseded.
+    /// A login begins; one that a person is still at gives way to it, and it gives way to one that is being made durable.
     package mutating func loginStarted(_ number: LoginNumber, at moment: Moment) -> [Effect] {
+        guard !isAdopting else { return [.finishLogin(number, .superseded)] }
         let superseded = progress.map { [Effect.finishLogin($0.number, .superseded)] } ?? []
         progress = .conversing(number)
         return superseded + abandonSilentLogin(at: moment)

@@ -66,8 +66,8 @@ extension Session {
         return start(wanted ?? .primary, login, setback: setback, reason: setback.reason, at: moment)
     }
 
-    /// A new login is being made durable, so nothing of the old one is started or ended.
-    var isAdopting: Bool {
+    /// A new login is being made durable, so nothing of the old one is started or ended, and the next login waits.
+    package var isAdopting: Bool {
         if case .committing = progress { true } else { false }
     }
 

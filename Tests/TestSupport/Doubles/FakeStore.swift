@@ -26,6 +26,8 @@ package final class FakeStore: SessionStoring {
 
     private let state = Mutex(State())
     private let gate = Mutex<DispatchSemaphore?>(nil)
+    private let commitGate = Mutex<DispatchSemaphore?>(nil)
+    private let waiting = Mutex(0)
 
     package init() {}
 
@@ -39,6 +41,22 @@ package final class FakeStore: SessionStoring {
         guard let gate = gate.withLock({ $0 }) else { return }
         for _ in 0..<count { gate.signal() }
     }
+
+    /// Lets every commit from now on wait, on the store's thread, until ``letCommitsGo()``.
+    package func holdCommits() {
+        commitGate.withLock { $0 = DispatchSemaphore(value: 0) }
+    }
+
+    /// Lets the commit go that waits, and those that come.
+    package func letCommitsGo() {
+        commitGate.withLock { gate in
+            gate?.signal()
+            gate = nil
+        }
+    }
+
+    /// Commits that wait.
+    package var heldCommits: Int { waiting.withLock { $0 } }
 
     package var calls: [Call] { state.withLock(\.calls) }
 
@@ -78,7 +96,12 @@ package final class FakeStore: SessionStoring {
     }
 
     package func commit(_ session: SessionName, _ snapshot: SessionSnapshot) -> CommitOutcome {
-        state.withLock { state in
+        if let gate = commitGate.withLock({ $0 }) {
+            waiting.withLock { $0 += 1 }
+            gate.wait()
+            waiting.withLock { $0 -= 1 }
+        }
+        return state.withLock { state in
             state.calls.append(.commit(session, snapshot))
             state.reserved.remove(session)
             if case .memoryOnly = state.commitOutcome { return state.commitOutcome }

@@ -105,6 +105,20 @@ import Testing
         #expect(request.refreshToken == SecretID(rawValue: 701))
     }
 
+    @Test func `a login that is being made durable is finished, and the next one gives way to it`() {
+        var script = SessionScript()
+        let third = LoginNumber(rawValue: 3)
+        _ = script.session.loginStarted(second, at: script.moment)
+        let granted = LoginOutcome.granted(script.loginGrant())
+        let effects = script.session.loginFinished(second, granted, jitter: 0, at: script.moment)
+        #expect(script.session.loginStarted(third, at: script.moment) == [.finishLogin(third, .superseded)])
+        let ended = script.commitAll(effects).compactMap { effect in
+            if case .finishLogin(let number, .done) = effect { number } else { nil }
+        }
+        #expect(ended == [second])
+        #expect(script.session.status.state == .ready)
+    }
+
     private func ended(_ policy: SessionPolicy) -> (SessionScript, LoginNumber?, [Effect]) {
         var script = SessionScript.ready(policy: policy)
         let due = script.sleepUntilWake()
