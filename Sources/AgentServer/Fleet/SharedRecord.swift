@@ -11,6 +11,8 @@ final class SharedRecord {
     struct Pending {
         /// Who brought them; `nil`: it is a logout.
         var attempt: AttemptID?
+        /// The login that a logout ends; `nil`: it is none.
+        var ended: Lineage?
         /// How the session hears of its end; `nil`: it asked for nothing.
         var commit: CommitNumber?
         var snapshot: SessionSnapshot
@@ -77,6 +79,12 @@ final class SharedRecord {
         }
         news = nil
         return found
+    }
+
+    /// Whether a logout of this host is on its way that ends the login of `header`.
+    func isEnding(_ header: FleetHeader) -> Bool {
+        guard let news, header.status != .out else { return false }
+        return news.ended == header.lineage
     }
 
     /// The tokens of `attempt`, if they are on their way into the record.
@@ -203,7 +211,10 @@ final class SharedRecord {
         let found = next(attempt, in: agent)
         var snapshot = found?.snapshot ?? SessionSnapshot(loggedOutAt: agent.moment)
         let isComing = attempt != own && !brings(attempt)
-        if isComing { coming = snapshot }
+        if attempt != own {
+            letGoOfComing(in: agent)
+            coming = isComing ? snapshot : nil
+        }
         if let attempt, opened?.attempt == attempt { opened = nil }
         // What is not here is nothing of the session's, or it would pass for whatever that has.
         own = found == nil ? nil : attempt
@@ -218,6 +229,13 @@ final class SharedRecord {
             if let found, found.isLent, !isComing { agent.erasure.erase(found.snapshot.secrets) }
             then($0)
         }
+    }
+
+    /// Erases what the session was to take over, and does not: a logout came before.
+    private func letGoOfComing(in agent: isolated SessionAgent) {
+        guard let snapshot = coming else { return }
+        let held = agent.sessions[name]?.session.snapshot(at: agent.moment)?.secrets ?? []
+        agent.erasure.erase(snapshot.secrets.subtracting(held))
     }
 
     /// Makes durable that the session has no tokens any more, with what this host knows of the fleet.

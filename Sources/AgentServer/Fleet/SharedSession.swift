@@ -17,7 +17,7 @@ final class SharedSession {
     /// The record on disk is to lose its tokens once it is written.
     private var owesFarewell = false
     /// Revocations that wait until etcd has the login or logout that they follow from.
-    private var heldBack: [Effect] = []
+    private var heldBack = HeldRevocations()
     /// What has gone wrong last; `nil`: all is well.
     private(set) var trouble: FleetTrouble?
     private var lease: FleetLease?
@@ -168,11 +168,8 @@ final class SharedSession {
         switch snapshot.standing {
         case .ended(.loggedOut, _):
             guard let known = member.memory.record, known.status != .out else { return false }
-            finish(
-                record.await(news: .init(attempt: nil, commit: commit, snapshot: snapshot)),
-                nil,
-                in: agent
-            )
+            let logout = SharedRecord.Pending(ended: known.lineage, commit: commit, snapshot: snapshot)
+            finish(record.await(news: logout), nil, in: agent)
             apply(in: agent) { member, now in member.loggedOut(at: now) }
             return true
         // What this host has found by itself is true for it alone.
@@ -198,11 +195,7 @@ final class SharedSession {
     /// Keeps `effect` back, if it is a revocation, until the fleet has the news that it follows from.
     ///
     /// - Returns: whether it does.
-    func holdsBack(_ effect: Effect) -> Bool {
-        guard hasNews, effect.isRevocation else { return false }
-        heldBack.append(effect)
-        return true
-    }
+    func holdsBack(_ effect: Effect) -> Bool { heldBack.hold(effect, while: hasNews) }
 
     // MARK: Actions
 
@@ -226,9 +219,7 @@ final class SharedSession {
         case .ask(let generation): wishes.tell(generation, of: self, in: agent)
         case .asked: wishes.follow(in: self, in: agent)
         case .revoke(let attempt): revoke(attempt, in: agent)
-        case .finishNews(let news, let result):
-            finish(record.settleNews(news), result.outcome, in: agent)
-            followHeldBack(in: agent)
+        case .finishNews(let news, let result): finishNews(news, result, in: agent)
         }
     }
 
@@ -393,7 +384,8 @@ final class SharedSession {
         _ outcome: CommitOutcome?,
         in agent: isolated SessionAgent
     ) {
-        guard let commit = pending?.commit else { return }
+        guard let pending, let commit = pending.commit else { return }
+        if pending.ended != nil, outcome == nil { agent.requests.logouts.answerOvertaken(of: name) }
         agent.apply(name) { session, moment in
             guard let outcome else { return session.loginSuperseded(commit) }
             return session.commitFinished(commit, outcome, at: moment)
@@ -406,6 +398,9 @@ final class SharedSession {
     private func adopt(_ header: FleetHeader, in agent: isolated SessionAgent) {
         let ended = attempt
         attempt = nil
+        defer { if let ended { agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent) } }
+        // Logged out here while it was being written: it does not bring the session back.
+        guard !record.isEnding(header) else { return }
         let snapshot = record.take(header, in: agent)
         let jitter = agent.ports.chance()
         agent.apply(name) { session, moment in
@@ -418,7 +413,6 @@ final class SharedSession {
                 at: moment
             )
         }
-        if let ended { agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent) }
     }
 
     private func postpone(_ time: Instant, in agent: isolated SessionAgent) {
@@ -448,22 +442,15 @@ final class SharedSession {
         agent.requests.logouts.late.begin(RevocationRequest(ending: found.snapshot), for: name, in: agent)
     }
 
-    /// Lets the revocations go that were held back.
-    private func followHeldBack(in agent: isolated SessionAgent) {
-        // They follow from something later too.
+    private func finishNews(
+        _ news: FleetHeader,
+        _ result: FleetNewsResult,
+        in agent: isolated SessionAgent
+    ) {
+        finish(record.settleNews(news), result.outcome, in: agent)
+        // What is held back follows from something later too.
         guard !hasNews else { return }
-        let effects = heldBack
-        heldBack = []
-        agent.follow(effects, of: name, at: agent.moment)
-    }
-}
-
-extension Effect {
-    fileprivate var isRevocation: Bool {
-        switch self {
-        case .revoke, .discard: true
-        default: false
-        }
+        agent.follow(heldBack.release(), of: name, at: agent.moment)
     }
 }
 

@@ -72,8 +72,7 @@ final class LateRevocations {
 
     private func forget(_ number: UInt64, in agent: isolated SessionAgent) {
         guard let request = late.removeValue(forKey: number)?.request else { return }
-        let secrets = [request.refreshToken, request.accessToken, request.idToken]
-        agent.erasure.erase(secrets.compactMap(\.self))
+        agent.erasure.erase(request.secrets)
     }
 
     /// The agent locks: the keys go, and the tokens with them.

@@ -129,8 +129,11 @@ final class Logouts {
 
     /// Tells the server that the tokens of a login are not to be used any more.
     func revoke(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
+        // A login that comes meanwhile takes the tokens from the session, and not from the server's sight.
+        agent.erasure.lend(request.secrets)
         Task {
             let outcome = await agent.ports.authorization.revoke(name, request)
+            agent.erasure.giveBack(request.secrets)
             let jitter = agent.ports.chance()
             agent.apply(name) { session, moment in
                 session.revocationFinished(outcome, jitter: jitter, at: moment)
@@ -169,6 +172,20 @@ final class Logouts {
     func answerDelayed(_ trouble: FleetTrouble, of name: SessionName) {
         let message = "etcd does not have the logout, and the other hosts go on: \(trouble.advice)"
         tell(.notYetRevoked(message: message), of: name)
+    }
+
+    /// Tells whoever waits that somebody has logged in meanwhile: only the login before has ended.
+    func answerOvertaken(of name: SessionName) {
+        let message =
+            "Another login to \(name) came before etcd had the logout, and goes on; "
+            + "the tokens of the one before are being revoked."
+        let failure = RequestFailure(
+            code: .denied,
+            message: message,
+            session: name,
+            remedy: "tokenctl logout \(name), to end that login too"
+        )
+        refuseAll(failure, of: name)
     }
 
     private func tell(_ result: LogoutResult, of name: SessionName) {

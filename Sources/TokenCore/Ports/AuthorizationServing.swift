@@ -309,6 +309,9 @@ package struct RevocationRequest: Equatable, Sendable {
     /// As in ``RefreshRequest/server``.
     package var server: FoundServer?
 
+    /// Everything that the server is shown.
+    package var secrets: Set<SecretID> { Set([refreshToken, accessToken, idToken].compactMap(\.self)) }
+
     package init(
         refreshToken: SecretID?,
         accessToken: SecretID?,

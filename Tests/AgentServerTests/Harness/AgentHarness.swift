@@ -41,13 +41,16 @@ final class AgentHarness: Sendable {
         diagnostics: any DiagnosticsProviding = FixedDiagnostics(),
         auditLimit: Int? = nil,
         chance: Double = 0,
+        memory: SealedMemory? = nil,
+        fleet: FleetPort? = nil,
         prepare: (MemoryStore, SealedMemory) throws -> Void = { _, _ in },
         configure: (inout AgentConfiguration, TemporaryDirectory) -> Void = { _, _ in },
         beforeStart: (String, TemporaryDirectory) throws -> Void = { _, _ in }
     ) async throws {
         directory = try TemporaryDirectory()
         path = directory.path("run/agent.sock")
-        memory = try SealedMemory()
+        let memory = try memory ?? SealedMemory()
+        self.memory = memory
         store = MemoryStore(memory: memory)
         try prepare(store, memory)
         let settings = SessionSettings(
@@ -75,6 +78,7 @@ final class AgentHarness: Sendable {
                 configuration: configuration,
                 diagnostics: diagnostics,
                 observer: observed,
+                fleet: fleet,
                 logger: log.logger,
                 chance: { chance },
                 onQuiet: { [rests] in rests.increment() }

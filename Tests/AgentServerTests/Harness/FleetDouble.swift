@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Synchronization
+import TokenCore
+
+@testable import AgentServer
+
+/// The etcd of a fleet that shares the session `work`, in memory: the agent is one host, and the test plays the others.
+final class FleetDouble: FleetSharing {
+    private struct Tokens {
+        var access: [UInt8]
+        var refresh: [UInt8]
+    }
+
+    private struct State {
+        var view = FleetView(
+            record: nil,
+            intent: nil,
+            lock: nil,
+            lates: [],
+            place: FleetPlace(cluster: 1, revision: 1),
+            time: FleetTime(seconds: 1_000)
+        )
+        var tokens: [AttemptID: Tokens] = [:]
+        var watch: AsyncStream<FleetNews>.Continuation?
+    }
+
+    static let binding = FleetBinding(kind: "oidc", issuer: "i", client: "c", endpoint: "e")
+    private static let session = AgentHarness.work
+
+    let role = FleetRole.keeper
+    let epoch: UInt32 = 1
+    private let memory: SealedMemory
+    private let state = Mutex(State())
+
+    init(memory: SealedMemory) {
+        self.memory = memory
+    }
+
+    var time: FleetTime? { state.withLock(\.view.time) }
+
+    /// The record that all hosts have.
+    var record: FleetHeader? { state.withLock(\.view.record) }
+
+    var port: FleetPort {
+        FleetPort(name: "team", label: "here", role: role, host: 1, patience: .seconds(120)) { self }
+    }
+
+    /// Ends the watch: the host does not hear any more what happens.
+    func loseWatch() {
+        state.withLock { state in
+            _ = state.watch?.yield(.trouble(FleetTrouble(.unavailable, "the watch is lost")))
+            state.watch = nil
+        }
+    }
+
+    /// Plays another host that logs in, or refreshes with the next generation of a login.
+    func write(login: UInt64, generation: UInt64, token: String) {
+        let attempt = AttemptID(host: 2, random: login << 32 | generation)
+        let header = FleetHeader(
+            lineage: Lineage(number: login, id: UInt128(login)),
+            generation: generation,
+            attempt: attempt,
+            status: .live,
+            proven: 0,
+            tokenMark: attempt.random,
+            cluster: 1
+        )
+        let tokens = Tokens(access: Array(token.utf8), refresh: Array("refresh-\(token)".utf8))
+        state.withLock { state in
+            state.tokens[attempt] = tokens
+            state.view.record = header
+            (state.view.intent, state.view.lock) = (nil, nil)
+        }
+        changed()
+    }
+
+    private func changed() {
+        state.withLock { state in
+            state.view.place.revision += 1
+            state.watch?.yield(.shown(FleetSight(session: Self.session, view: state.view, epoch: epoch)))
+        }
+    }
+
+    // MARK: FleetSharing
+
+    func look(at session: SessionName, since epoch: UInt32) async throws(FleetTrouble) -> FleetSight {
+        FleetSight(session: session, view: state.withLock(\.view), epoch: self.epoch)
+    }
+
+    func grantLease(_ lifetime: Duration) async throws(FleetTrouble) -> FleetLease {
+        FleetLease(id: 1, lifetime: lifetime, place: state.withLock(\.view.place))
+    }
+
+    func seal(
+        _ transaction: FleetTransaction,
+        of session: SessionName,
+        as binding: FleetBinding,
+        seen sight: FleetSight,
+        contents: [AttemptID: SessionSnapshot],
+        lease: FleetLease?
+    ) throws(FleetTrouble) -> SealedFleetTransaction {
+        for (attempt, snapshot) in contents { _ = try keep(snapshot, of: attempt, session, as: binding) }
+        return SealedFleetTransaction(transaction, if: [], then: [], lease: lease?.id)
+    }
+
+    func transact(_ transaction: SealedFleetTransaction) async throws(FleetTrouble) -> FleetOutcome {
+        let isDone = state.withLock { state in
+            let isAllowed = transaction.decided.conditions.allSatisfy { condition in
+                switch condition {
+                case .record(let record): state.view.record == record
+                case .intent(let intent): state.view.intent == intent
+                case .lock(let lock): state.view.lock == lock
+                case .late(let late): state.view.lates.contains(late)
+                case .noLate: state.view.lates.isEmpty
+                }
+            }
+            guard isAllowed else { return false }
+            var sight = FleetSight(session: Self.session, view: state.view, epoch: epoch)
+            sight.note(transaction)
+            state.view = sight.view
+            return true
+        }
+        if isDone { changed() }
+        return FleetOutcome(isDone: isDone, place: state.withLock(\.view.place))
+    }
+
+    func open(
+        _ attempt: AttemptID,
+        in sight: FleetSight,
+        as binding: FleetBinding
+    ) throws(FleetTrouble) -> SessionSnapshot? {
+        guard sight.view.record?.attempt == attempt else { return nil }
+        return try open(kept: [], of: attempt, sight.session)
+    }
+
+    func keep(
+        _ snapshot: SessionSnapshot,
+        of attempt: AttemptID,
+        _ session: SessionName,
+        as binding: FleetBinding
+    ) throws(FleetTrouble) -> [UInt8] {
+        var refresh: [UInt8] = []
+        if case .refreshToken(let secret) = snapshot.renewal { refresh = bytes(of: secret) }
+        let access = snapshot.tokens[.primary].map { bytes(of: $0.secret) } ?? []
+        state.withLock { $0.tokens[attempt] = Tokens(access: access, refresh: refresh) }
+        return []
+    }
+
+    func open(
+        kept bytes: [UInt8],
+        of attempt: AttemptID,
+        _ session: SessionName
+    ) throws(FleetTrouble) -> SessionSnapshot {
+        guard let tokens = state.withLock({ $0.tokens[attempt] }) else {
+            throw FleetTrouble(.unreadable, "no tokens of \(attempt)")
+        }
+        let token = AccessToken(
+            secret: seal(tokens.access, as: .accessToken),
+            idToken: nil,
+            tokenType: "Bearer",
+            scope: [],
+            obtainedAt: .seconds(1_000),
+            expiresAt: .seconds(4_600),
+            jitter: 0
+        )
+        return SessionSnapshot(
+            standing: .loggedIn,
+            renewal: .refreshToken(seal(tokens.refresh, as: .refreshToken)),
+            tokens: [.primary: token],
+            loggedInAt: WallTime(secondsSince1970: 1_000),
+            tokenEndpoint: "https://id.example/token"
+        )
+    }
+
+    func mark(of refreshToken: SecretID) throws(FleetTrouble) -> UInt64 {
+        bytes(of: refreshToken).reduce(1) { $0 &* 31 &+ UInt64($1) }
+    }
+
+    func want(
+        _ lineage: Lineage,
+        generation: UInt64,
+        of session: SessionName
+    ) async throws(FleetTrouble) {}
+
+    func follow(
+        _ sessions: Set<SessionName>,
+        _ take: @escaping @Sendable (FleetNews) async -> Void
+    ) async {
+        let (news, watch) = AsyncStream<FleetNews>.makeStream()
+        state.withLock { state in
+            state.watch = watch
+            watch.yield(.connected)
+            watch.yield(.shown(FleetSight(session: Self.session, view: state.view, epoch: epoch)))
+        }
+        for await one in news { await take(one) }
+    }
+
+    func survey(_ sessions: Set<SessionName>) async -> FleetSurvey { FleetSurvey() }
+
+    func announce(_ host: HostCard) async throws(FleetTrouble) {}
+
+    func withdraw(host: UInt64) async throws(FleetTrouble) {}
+
+    func discardUnreadable(
+        of session: SessionName,
+        since epoch: UInt32,
+        unless binding: FleetBinding?
+    ) async throws(FleetTrouble) -> Int { 0 }
+
+    func close() async {}
+
+    // MARK: Secrets
+
+    private func bytes(of secret: SecretID) -> [UInt8] { (try? memory.open(secret) { Array($0) }) ?? [] }
+
+    private func seal(_ bytes: [UInt8], as kind: SecretKind) -> SecretID {
+        (try? bytes.withUnsafeBytes { try memory.seal($0, as: kind) }) ?? SecretID(rawValue: 0)
+    }
+}

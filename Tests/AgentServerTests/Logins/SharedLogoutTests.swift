@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// Logouts of a session that the hosts of a fleet share.
+@Suite(.timeLimit(.minutes(10)))
+struct SharedLogoutTests {
+    @Test func `what another host has refreshed meanwhile does not bring a session back that was logged out`()
+        async throws
+    {
+        let (agent, fleet) = try await start()
+        async let refresh = agent.peer().exchange("POST", "/v1/sessions/work/refresh", body: "{}")
+        let request = await agent.serving.nextRefresh()
+        async let logout = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
+        #expect(try await Polling.until { try await token(of: agent) == nil })
+        fleet.write(login: 5, generation: 1, token: "token-2")
+        request.answer(.failed(RefreshFailure(kind: .ambiguous, message: "no answer")))
+        await agent.serving.nextRevocation().answer(.revoked)
+        #expect(try await logout.status == 200)
+        _ = try await refresh
+        #expect(fleet.record?.status == .out)
+        #expect(try await token(of: agent) == nil)
+        await agent.stop()
+    }
+
+    @Test func `the tokens that a logout ends are shown to the server although another host has logged in`()
+        async throws
+    {
+        let (agent, fleet) = try await start()
+        agent.store.disk.holdCommits()
+        async let logout = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
+        #expect(try await Polling.until { try await token(of: agent) == nil })
+        #expect(try await Polling.until { agent.store.disk.heldCommits == 1 })
+        fleet.write(login: 6, generation: 0, token: "token-2")
+        agent.store.disk.letCommitsGo()
+        let revocation = await agent.serving.nextRevocation()
+        let shown = try #require(revocation.request.refreshToken)
+        #expect(try agent.text(shown) == "refresh-token-1")
+        revocation.answer(.revoked)
+        let answer = try await logout
+        #expect(answer.status == 403)
+        #expect(answer.body.contains("Another login to work came before"), "\(answer.body)")
+        #expect(try await token(of: agent) == "token-2")
+        #expect(fleet.record?.lineage.number == 6)
+        // They are erased once the server has ended them.
+        #expect(try await Polling.until { (try? agent.text(shown)) == nil })
+        await agent.stop()
+    }
+
+    /// An agent that has taken over another host's login.
+    private func start() async throws -> (AgentHarness, FleetDouble) {
+        let memory = try SealedMemory()
+        let fleet = FleetDouble(memory: memory)
+        fleet.write(login: 5, generation: 0, token: "token-1")
+        let agent = try await AgentHarness(
+            memory: memory,
+            fleet: fleet.port,
+            configure: { configuration, _ in
+                configuration.sessions[AgentHarness.work]?.policy.isShared = true
+                configuration.sessions[AgentHarness.work]?.fleetBinding = FleetDouble.binding
+            }
+        )
+        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        return (agent, fleet)
+    }
+
+    /// The token that the agent gives out; `nil`: none.
+    private func token(of agent: AgentHarness) async throws -> String? {
+        let answer = try await agent.peer().exchange("GET", "/v1/sessions/work/token")
+        guard answer.status == 200 else { return nil }
+        return ["token-1", "token-2"].first { answer.body.contains("\"\($0)\"") }
+    }
+}
