@@ -23,7 +23,7 @@ struct FleetCheckup {
         }
         var checks = members + [clock(survey), await rights(port, sharing, in: agent)]
         for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) {
-            guard let trouble = session.trouble ?? agent.fleet.trouble(of: name),
+            guard let trouble = session.trouble ?? agent.fleet[name]?.trouble,
                 !isOrdinary(trouble, for: port)
             else { continue }
             var check = Self.problem(trouble)

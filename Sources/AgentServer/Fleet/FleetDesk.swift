@@ -70,7 +70,7 @@ final class FleetDesk {
     }
 
     private func begin(_ sharing: any FleetSharing, in agent: isolated SessionAgent) {
-        guard let port else { return }
+        guard let port, !joining.isEmpty else { return }
         let beginning = joining
         joining = [:]
         for (name, joining) in beginning {
@@ -153,12 +153,9 @@ final class FleetDesk {
         return store.trouble == nil && session.trouble == nil
     }
 
-    /// Whether a login or logout of a session is on its way to etcd, so that the next one has to come after it.
-    func isTelling(_ name: SessionName) -> Bool { sessions[name]?.isTelling == true }
-
-    /// Waits until etcd has it, or is known to be away.
-    func untilTold(_ name: SessionName, isolation: isolated (any Actor)? = #isolation) async {
-        await leavers.wait(while: { isTelling(name) })
+    /// Waits as long as `isNeeded`, which is asked whenever a session has changed, and half a minute at most.
+    func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
+        await leavers.wait(while: isNeeded)
     }
 
     /// What this host has of a session, and the others cannot go on without; `nil`: nothing.
@@ -238,7 +235,8 @@ final class FleetDesk {
     /// with the key of this host; `nil`: it would.
     func deafness(to name: SessionName) -> RequestFailure? {
         let unreadable = sessions[name]?.trouble.flatMap { $0.kind == .unreadable ? $0 : nil }
-        let trouble = joining[name] == nil ? unreadable : store.failure
+        let isOutside = joining[name] != nil || left.contains(name)
+        let trouble = isOutside ? store.failure : unreadable
         return trouble.map { RequestFailure(.troubled($0), of: name) }
     }
 
@@ -297,6 +295,11 @@ extension FleetDesk {
         await store.untilOpened(isolation: isolation)
     }
 
+    /// Has it opened also if this host shares nothing: it is about to come back to a session.
+    func open(in agent: isolated SessionAgent) {
+        if let port, sharing == nil { store.open(port, in: agent) }
+    }
+
     /// `nil`: it is known, or the session is this host's alone.
     func blank(of name: SessionName) -> Blank? {
         if let joining = joining[name] {
@@ -315,20 +318,12 @@ extension FleetDesk {
         name.map { [$0] } ?? left.union(sessions.keys).union(joining.keys)
     }
 
-    func record(of name: SessionName) -> FleetHeader? { sessions[name]?.member.memory.record }
+    /// What this host does for a session; `nil`: it shares none of this name, or not yet.
+    subscript(name: SessionName) -> SharedSession? { sessions[name] }
 
-    func trouble(of name: SessionName) -> FleetTrouble? { sessions[name]?.trouble }
-
-    func epoch(of name: SessionName) -> UInt32 { sessions[name]?.keeping.epoch ?? 0 }
-
-    /// The keepers could not be asked for another token of `session`.
-    func noteUnasked(_ session: SharedSession, _ trouble: FleetTrouble, in agent: isolated SessionAgent) {
-        session.note(trouble, in: agent)
-        guard trouble.kind == .denied else { return }
-        guard let attempt = session.attempt else { return }
-        let message = "this host cannot ask the keepers for another token: \(trouble.sentence)"
-        let denial = ReservationAnswer.unasked(StorageFailure(message: message))
-        agent.refreshes.refused(attempt.number, denial, for: session.name, in: agent)
+    /// Whether this host may know less of a session than etcd has: it has not read it, or does not hear what happens there.
+    func isBehind(_ name: SessionName) -> Bool {
+        sessions[name].map { $0.isBlind || store.trouble != nil } ?? false
     }
 
     func lookAgain(at name: SessionName, in agent: isolated SessionAgent) {

@@ -91,7 +91,7 @@ struct FleetRequests {
         guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble) }
         var notes: [String] = []
         for session in agent.fleet.names(name).sorted() {
-            let epoch = agent.fleet.epoch(of: session)
+            let epoch = agent.fleet[session]?.keeping.epoch ?? 0
             do throws(FleetTrouble) {
                 // What other hosts may live on goes only if it is meant.
                 let count = try await sharing.discardUnreadable(
@@ -203,12 +203,12 @@ struct FleetRequests {
             guard attempt != .lost else { return "unknown" }
             return survey.hosts.first { $0.id == attempt.host }?.label ?? Hex.digits(of: attempt.host)
         }
-        let own = agent.fleet.record(of: name)
+        let own = agent.fleet[name]?.member.memory.record
         // Of another refresh it would tell another time.
         let hasSame = own?.lineage == record?.lineage && own?.generation == record?.generation
         let tokens = record != nil && hasSame ? agent.sessions[name]?.session.heldTokens : nil
         let refreshedAt = tokens?.values.map(\.obtainedAt).max()
-        let trouble = found?.trouble ?? agent.fleet.trouble(of: name)
+        let trouble = found?.trouble ?? agent.fleet[name]?.trouble
         let hasLeft = agent.fleet.hasLeft(name)
         return FleetSessionMessage {
             $0.session = name.description

@@ -25,9 +25,22 @@ final class ReaderWishes {
         let (sharing, name) = (sharing, session.name)
         agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
             try await sharing.want(lineage, generation: generation, of: name)
-        } then: { result in
-            if case .failure(let failure) = result { agent.fleet.noteUnasked(session, failure, in: agent) }
+        } then: { [self] result in
+            if case .failure(let failure) = result { noteUnasked(session, failure, in: agent) }
         }
+    }
+
+    /// The keepers could not be asked for another token of `session`.
+    private func noteUnasked(
+        _ session: SharedSession,
+        _ trouble: FleetTrouble,
+        in agent: isolated SessionAgent
+    ) {
+        session.note(trouble, in: agent)
+        guard trouble.kind == .denied, let attempt = session.attempt else { return }
+        let message = "this host cannot ask the keepers for another token: \(trouble.sentence)"
+        let denial = ReservationAnswer.unasked(StorageFailure(message: message))
+        agent.refreshes.refused(attempt.number, denial, for: session.name, in: agent)
     }
 
     /// Has the session refreshed soon: every keeper hears of a wish, one of them comes first, and the others find it done.

@@ -55,6 +55,9 @@ final class SharedSession {
     /// A login or logout of this host is on its way, and whoever brought it waits to hear that etcd has it.
     var isTelling: Bool { record.news != nil || member.memory.isNews && trouble == nil }
 
+    /// What etcd has of it is not known: nothing has been read yet, or the last call has failed.
+    var isBlind: Bool { record.sight == nil || trouble != nil }
+
     /// What this host alone has, and the others cannot do without; `nil`: nothing.
     var debt: FleetDebt? {
         if member.memory.isNews, member.memory.record?.status == .out { return .logout }

@@ -51,7 +51,8 @@ final class Logins {
                 remedy: "restart the agent"
             )
         }
-        if let failure = agent.fleet.deafness(to: name) { throw failure }
+        // The store of a host that has left is opened by its next login.
+        if !agent.fleet.hasLeft(name), let failure = agent.fleet.deafness(to: name) { throw failure }
         if let remedy = kept.settings.loginSubstitute {
             let hidden = agent.configuration.hiddenSources(of: name, from: connection)
             throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)
@@ -90,16 +91,20 @@ final class Logins {
         if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
-        guard isCommitting(name, in: agent) || agent.fleet.isTelling(name) else {
+        guard isCommitting(name, in: agent) || FleetAdmission(session: name).delaysLogin(in: agent) else {
             return start(number, request, name, in: agent)
         }
         logins[number]?.task = Task {
-            repeat {
-                while isCommitting(name, in: agent) { await waiters.wait() }
-                await agent.fleet.untilTold(name)
-            } while isCommitting(name, in: agent)
-            // The person may have left meanwhile.
-            if logins[number] != nil { start(number, request, name, in: agent) }
+            do throws(RequestFailure) {
+                repeat {
+                    while isCommitting(name, in: agent) { await waiters.wait() }
+                    try await FleetAdmission(session: name).untilLoginMayBegin(in: agent)
+                } while isCommitting(name, in: agent)
+                // The person may have left meanwhile.
+                if logins[number] != nil { start(number, request, name, in: agent) }
+            } catch {
+                refuse(number, error, in: agent)
+            }
         }
     }
 

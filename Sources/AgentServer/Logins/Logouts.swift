@@ -7,7 +7,26 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class Logouts {
+    /// What a peer asks for.
+    private struct Order {
+        let session: SessionName
+        /// This host alone, and no server is told.
+        let isLocal: Bool
+        /// The client goes too that the server registered for the session.
+        let unregisters: Bool
+        let origin: AuditRecord.Origin
+    }
+
+    /// A logout that may not begin yet.
+    private final class Postponed {
+        /// `nil`: the peer has left, and the logout goes on.
+        var connection: Connection?
+
+        init(_ connection: Connection) { self.connection = connection }
+    }
+
     private var connections: [SessionName: [Connection]] = [:]
+    private var postponed: [SessionName: [Postponed]] = [:]
     /// Sessions that leave for good, each with its registered client if nobody else uses that.
     private var leaving: [SessionName: FoundServer?] = [:]
     /// Tokens that are to end at their server without a logout.
@@ -37,38 +56,62 @@ final class Logouts {
                 remedy: "tokenctl logout \(name) --all-hosts at a host with role = \"keeper\""
             )
         }
-        // A reader of a fleet has nothing that the server could revoke, and ends no login of others.
-        let local = try body.value(\.local) ?? false || isReader
-        if !local { try admitForAll(name, by: connection, in: agent) }
-        let unregisters = try body.value(\.unregister) ?? false
+        let order = Order(
+            session: name,
+            // A reader of a fleet has nothing that the server could revoke, and ends no login of others.
+            isLocal: try body.value(\.local) ?? false || isReader,
+            unregisters: try body.value(\.unregister) ?? false,
+            origin: .peer(of: connection)
+        )
+        guard !mustWait(order, in: agent) else { return postpone(order, on: connection, in: agent) }
+        try admit(order, in: agent)
+        begin(order, for: connection, in: agent)
+    }
+
+    // MARK: Waiting
+
+    private func mustWait(_ order: Order, in agent: isolated SessionAgent) -> Bool {
+        order.isLocal
+            ? agent.fleet.unshared(of: order.session) != nil
+            : FleetAdmission(session: order.session).delaysLogout(in: agent)
+    }
+
+    private func postpone(_ order: Order, on connection: Connection, in agent: isolated SessionAgent) {
+        let name = order.session
+        let waiting = Postponed(connection)
         connection.awaited = .logout(name)
-        connections[name, default: []].append(connection)
-        guard agent.fleet.isTelling(name) || local && agent.fleet.unshared(of: name) != nil else {
-            return begin(kept, local: local, unregisters: unregisters, by: connection, in: agent)
-        }
+        postponed[name, default: []].append(waiting)
         Task {
-            if local {
+            if order.isLocal {
                 await agent.fleet.untilPaid([name], in: agent)
             } else {
-                await agent.fleet.untilTold(name)
+                await FleetAdmission(session: name).untilLogoutMayBegin(in: agent)
             }
-            // Whoever waited has been told that it is locked.
-            guard agent.isServing else { return }
-            guard let kept = agent.sessions[name] else { return refuseAll(.unknown(name), of: name) }
-            if local, let debt = agent.fleet.debt(of: name) {
-                refuseAll(debt, of: name)
-                return agent.fleet.stay(name, in: agent)
+            // Else the peer has been told that the agent is locked, or the session gone.
+            guard let index = postponed[name]?.firstIndex(where: { $0 === waiting }) else { return }
+            postponed[name]?.remove(at: index)
+            do throws(RequestFailure) {
+                try admit(order, in: agent)
+                begin(order, for: waiting.connection, in: agent)
+            } catch {
+                waiting.connection?.awaited = nil
+                waiting.connection?.answer(Answer(error))
             }
-            begin(kept, local: local, unregisters: unregisters, by: connection, in: agent)
         }
     }
 
+    /// Refuses what cannot be done, or would not be what was asked for.
+    private func admit(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
+        guard agent.isServing else { throw agent.stopping }
+        guard order.isLocal else { return try admitForAll(order, in: agent) }
+        guard let debt = agent.fleet.debt(of: order.session) else { return }
+        agent.fleet.stay(order.session, in: agent)
+        throw debt
+    }
+
     /// Refuses to log out all hosts of a fleet where this one cannot.
-    private func admitForAll(
-        _ name: SessionName,
-        by connection: Connection,
-        in agent: isolated SessionAgent
-    ) throws(RequestFailure) {
+    private func admitForAll(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
+        let name = order.session
         guard !agent.fleet.hasLeft(name) else {
             throw RequestFailure(
                 code: .misconfigured,
@@ -79,37 +122,38 @@ final class Logouts {
         }
         if var failure = agent.fleet.deafness(to: name) {
             if agent.fleet.debt(of: name) == nil {
-                logOut(of: name, local: true, by: connection, in: agent)
+                logOut(of: name, local: true, by: order.origin, in: agent)
                 failure.message = "This host alone has logged out. \(failure.message)"
             }
             throw failure
         }
         if let blank = agent.fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
+        if let ignorance = FleetAdmission(session: name).ignorance(in: agent) { throw ignorance }
     }
 
-    private func begin(
-        _ kept: KeptSession,
-        local: Bool,
-        unregisters: Bool,
-        by connection: Connection,
-        in agent: isolated SessionAgent
-    ) {
-        let name = kept.session.name
-        if unregisters {
-            var server = local ? nil : kept.session.presentLogin?.server
+    // MARK: Logging out
+
+    private func begin(_ order: Order, for connection: Connection?, in agent: isolated SessionAgent) {
+        let name = order.session
+        if let connection {
+            connection.awaited = .logout(name)
+            connections[name, default: []].append(connection)
+        }
+        if order.unregisters {
+            var server = order.isLocal ? nil : agent.sessions[name]?.session.presentLogin?.server
             if let found = server, isShared(found, by: name, in: agent) { server = nil }
             leaving.updateValue(server, forKey: name)
         }
-        logOut(of: name, local: local, by: connection, in: agent)
+        logOut(of: name, local: order.isLocal, by: order.origin, in: agent)
     }
 
     private func logOut(
         of name: SessionName,
         local: Bool,
-        by connection: Connection,
+        by origin: AuditRecord.Origin,
         in agent: isolated SessionAgent
     ) {
-        agent.audit.add(.logout, .done, name, by: .peer(of: connection))
+        agent.audit.add(.logout, .done, name, by: origin)
         if local { agent.fleet.leave(name, in: agent) }
         agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
@@ -185,7 +229,7 @@ final class Logouts {
             session: name,
             remedy: "tokenctl logout \(name), to end that login too"
         )
-        refuseAll(failure, of: name)
+        refuse(connections.removeValue(forKey: name) ?? [], failure)
     }
 
     private func tell(_ result: LogoutResult, of name: SessionName) {
@@ -206,13 +250,23 @@ final class Logouts {
     /// The peer of `connection` left; the logout goes on.
     func withdraw(_ connection: Connection, from name: SessionName) {
         connections[name]?.removeAll { $0 === connection }
+        for waiting in postponed[name] ?? [] where waiting.connection === connection {
+            waiting.connection = nil
+        }
     }
 
     /// Answers everybody who waits, or only those who wait for one session.
     func refuseAll(_ failure: RequestFailure, of session: SessionName? = nil) {
-        for (name, waiting) in connections where session == nil || name == session {
-            for connection in waiting { connection.answer(Answer(failure)) }
-            connections[name] = nil
+        for name in Set(connections.keys).union(postponed.keys) where session == nil || name == session {
+            let waiting = postponed.removeValue(forKey: name)?.compactMap(\.connection) ?? []
+            refuse((connections.removeValue(forKey: name) ?? []) + waiting, failure)
+        }
+    }
+
+    private func refuse(_ connections: [Connection], _ failure: RequestFailure) {
+        for connection in connections {
+            connection.awaited = nil
+            connection.answer(Answer(failure))
         }
     }
 }

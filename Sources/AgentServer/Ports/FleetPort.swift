@@ -34,13 +34,18 @@ package struct FleetPort: Sendable {
 
     /// Tells the others what this host is.
     func announce(to sharing: any FleetSharing) async throws(FleetTrouble) {
-        // The time is etcd's, which any answer tells.
-        let trouble = sharing.time == nil ? await sharing.survey([]).trouble : nil
-        guard let time = sharing.time else {
-            throw trouble ?? FleetTrouble(.unavailable, "etcd's time is not known")
-        }
+        let time = try await sharing.learnTime()
         try await sharing.announce(
             HostCard(id: host, role: role, label: label, version: AgentRelease.version, seen: time)
         )
+    }
+}
+
+extension FleetSharing {
+    /// etcd's time, which any answer tells.
+    func learnTime() async throws(FleetTrouble) -> FleetTime {
+        let trouble = time == nil ? await survey([]).trouble : nil
+        guard let time else { throw trouble ?? FleetTrouble(.unavailable, "etcd's time is not known") }
+        return time
     }
 }

@@ -90,7 +90,7 @@ struct StatusRequests {
         metrics.add(visible, at: moment)
         if agent.ports.fleet != nil {
             let generations = visible.map(\.session.name).compactMap { name in
-                agent.fleet.record(of: name).map { (name.description, $0.generation) }
+                agent.fleet[name]?.member.memory.record.map { (name.description, $0.generation) }
             }
             let isOpen = agent.fleet.sharing != nil && agent.fleet.trouble == nil
             metrics.addFleet(isStoreOpen: isOpen, generations)

@@ -28,6 +28,25 @@ struct SharedLogoutTests {
         await agent.stop()
     }
 
+    @Test func `a logout ends the login of another host that is being written to the disk`() async throws {
+        let (agent, fleet) = try await start()
+        agent.store.disk.holdCommits()
+        fleet.write(login: 6, generation: 0, token: "token-2")
+        #expect(try await Polling.until { agent.store.disk.heldCommits == 1 })
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("POST", "/v1/sessions/work/logout", body: "{}"))
+        _ = try await token(of: agent)
+        agent.store.disk.letCommitsGo()
+        let revocation = await agent.serving.nextRevocation()
+        let shown = try #require(revocation.request.refreshToken)
+        #expect(try agent.text(shown) == "refresh-token-2")
+        revocation.answer(.revoked)
+        #expect(try await peer.answer().status == 200)
+        #expect(fleet.record?.lineage.number == 6)
+        #expect(fleet.record?.status == .out)
+        await agent.stop()
+    }
+
     @Test func `the tokens that a logout ends are shown to the server although another host has logged in`()
         async throws
     {
@@ -49,6 +68,22 @@ struct SharedLogoutTests {
         #expect(fleet.record?.lineage.number == 6)
         // They are erased once the server has ended them.
         #expect(try await Polling.until { (try? agent.text(shown)) == nil })
+        await agent.stop()
+    }
+
+    @Test func `a logout at a host that does not hear etcd ends the login that is there`() async throws {
+        let (agent, fleet) = try await start()
+        fleet.loseWatch()
+        #expect(try await Polling.until { agent.log.shown.contains { $0.contains("etcd is away") } })
+        fleet.write(login: 6, generation: 0, token: "token-2")
+        async let logout = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
+        let revocation = await agent.serving.nextRevocation()
+        let shown = try #require(revocation.request.refreshToken)
+        #expect(try agent.text(shown) == "refresh-token-2")
+        revocation.answer(.revoked)
+        #expect(try await logout.status == 200)
+        #expect(fleet.record?.lineage.number == 6)
+        #expect(fleet.record?.status == .out)
         await agent.stop()
     }
 

@@ -87,6 +87,37 @@ extension EndToEnd {
             }
         }
 
+        @Test func `whatever is asked while etcd says nothing has an end, and all hosts come to the same`()
+            async throws
+        {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                _ = try #require(try await scene.commonToken())
+                try await scene.etcd("pause", "n1")
+                async let first = other.tokenctl("logout", "work")
+                async let second = other.tokenctl("logout", "work")
+                async let login = scene.tryLogIn(at: other)
+                async let failing = other.tokenctl(
+                    ["login", "work", "--flow", "password", "--username", "alice", "--password-stdin"],
+                    input: "not-the-password\n"
+                )
+                for left in try await [first, second] {
+                    #expect([0, 5].contains(left.status), "\(left) \(other.log)")
+                }
+                let (entered, failed) = try await (login, failing)
+                #expect([0, 8].contains(entered.status), "\(entered) \(other.log)")
+                #expect([4, 8].contains(failed.status), "\(failed) \(other.log)")
+                try await scene.etcd("resume", "n1")
+                let isSame = try await Polling.until(within: .seconds(90)) {
+                    try await scene.token(of: one) == scene.token(of: other)
+                }
+                #expect(isSame, "\(one.log) \(other.log)")
+                let status = try await other.tokenctl("refresh", "work").status
+                #expect(try await one.tokenctl("refresh", "work").status == status, "\(one.log) \(other.log)")
+            }
+        }
+
         @Test func `a login that fails leaves the one alone that is on its way to etcd`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])

@@ -13,6 +13,8 @@ struct FleetScene {
     let keepers: [AgentUnderTest]
     let readers: [AgentUnderTest]
     let work: TemporaryDirectory
+    /// The addresses of etcd.
+    private let endpoints: [String]
 
     var hosts: [AgentUnderTest] { keepers + readers }
 
@@ -56,6 +58,7 @@ struct FleetScene {
     ) throws {
         self.issuer = issuer
         self.work = work
+        self.endpoints = endpoints
         func host(_ name: String, isReader: Bool) throws -> AgentUnderTest {
             try AgentUnderTest(
                 configuration: """
@@ -147,6 +150,18 @@ struct FleetScene {
     func generation(at host: AgentUnderTest) async throws -> Int? {
         guard case .number(let number)? = try await record(at: host)?["generation"] else { return nil }
         return Int(number)
+    }
+
+    /// Starts `host` anew, so that it reaches etcd through a relay.
+    func relay(for host: AgentUnderTest) async throws -> HeldRelay {
+        let endpoint = try #require(endpoints.first)
+        let port = try #require(endpoint.bytewise.split(on: ":").last.flatMap { Int(String($0)) })
+        let relay = try await HeldRelay.start(to: port)
+        let text = try #require(File.text(host.configurationPath))
+        try await host.end()
+        try host.configure(text.replacing(":\(port)\"", with: ":\(relay.port)\""))
+        try await host.start()
+        return relay
     }
 
     /// Has the script do something to etcd.

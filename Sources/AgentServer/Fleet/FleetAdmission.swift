@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+import TokenCore
+
+/// What a person's login or logout of a session waits for before it begins, where the session is shared.
+///
+/// They follow each other, as each is of the login that the one before has left, and a host does them with its eyes open: what
+/// it does not know of it can neither end nor follow.
+struct FleetAdmission {
+    let session: SessionName
+
+    // MARK: Logins
+
+    /// Whether a login has to wait.
+    func delaysLogin(in agent: isolated SessionAgent) -> Bool {
+        isOutside(in: agent) || isTelling(in: agent) || isTimeless(in: agent)
+    }
+
+    /// Waits until a login is later than the one that the fleet has, as far as this host can know.
+    ///
+    /// - Throws: ``RequestFailure`` if it would be taken for an older one, or never heard of.
+    func untilLoginMayBegin(in agent: isolated SessionAgent) async throws(RequestFailure) {
+        if agent.fleet.hasLeft(session) { agent.fleet.open(in: agent) }
+        await agent.fleet.untilOpened()
+        if let failure = agent.fleet.deafness(to: session) { throw failure }
+        do throws(FleetTrouble) {
+            if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }
+        } catch {
+            // Else it is later at least than the login that this host knows.
+            guard agent.fleet[session]?.member.memory.record != nil else {
+                throw RequestFailure(.troubled(error), of: session)
+            }
+        }
+        await agent.fleet.wait { isTelling(in: agent) }
+    }
+
+    /// etcd's time is not known yet, by which the later of two logins is told.
+    private func isTimeless(in agent: isolated SessionAgent) -> Bool {
+        let takesPart = agent.sessions[session]?.settings.policy.isShared == true
+        return takesPart && agent.fleet.sharing.map { $0.time == nil } ?? false
+    }
+
+    // MARK: Logouts
+
+    /// Whether a logout has to wait.
+    func delaysLogout(in agent: isolated SessionAgent) -> Bool {
+        isOutside(in: agent) || isChanging(in: agent) || agent.fleet.isBehind(session)
+    }
+
+    /// Waits until this host knows which login it is that is to end, if that can be known now.
+    func untilLogoutMayBegin(in agent: isolated SessionAgent) async {
+        await agent.fleet.untilOpened()
+        if agent.fleet.isBehind(session) { agent.fleet.lookAgain(at: session, in: agent) }
+        await agent.fleet.wait { isChanging(in: agent) }
+    }
+
+    /// Why a logout here says nothing of the other hosts: nobody is logged in as far as this host knows, which does not see
+    /// whether others are; `nil`: it does, or has something to end.
+    func ignorance(in agent: isolated SessionAgent) -> RequestFailure? {
+        guard let shared = agent.fleet[session], shared.isBlind,
+            agent.sessions[session]?.session.status.state == .loggedOut
+        else { return nil }
+        return RequestFailure(shared.trouble.map { .troubled($0) } ?? .awaited, of: session)
+    }
+
+    /// This host is about to know another login, or to have made one known.
+    private func isChanging(in agent: isolated SessionAgent) -> Bool {
+        isTelling(in: agent) || agent.fleet[session]?.member.isBusy == true
+    }
+
+    /// The session is shared, and this host takes no part in it, or not yet.
+    private func isOutside(in agent: isolated SessionAgent) -> Bool {
+        agent.sessions[session]?.settings.policy.isShared == true && agent.fleet[session] == nil
+    }
+
+    /// A login or logout of this host is on its way to etcd, which is not known to be away.
+    private func isTelling(in agent: isolated SessionAgent) -> Bool {
+        agent.fleet[session]?.isTelling == true
+    }
+}
