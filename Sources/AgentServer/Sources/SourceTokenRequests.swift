@@ -206,8 +206,24 @@ extension SourceTokenRequests {
         // What the source does because of the event comes first.
         agent.work.later {
             guard agent.isServing, let source = agent.sessions[name]?.session else { return }
-            for session in derived { Self.follow(change, of: source, for: session, in: agent) }
+            for session in derived where !Self.isUseless(change, of: source, for: session, in: agent) {
+                Self.follow(change, of: source, for: session, in: agent)
+            }
         }
+    }
+
+    /// Whether the source of `name` has another token, but still not the ID token that is wanted of it.
+    private static func isUseless(
+        _ change: SourceChange,
+        of source: Session,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) -> Bool {
+        guard change == .renewed, let sources = agent.sessions[name]?.settings.sources.all else {
+            return false
+        }
+        return sources.contains { $0.session == source.name && $0.usesIDToken }
+            && source.hasOutlivedIDToken(of: .primary, at: agent.now)
     }
 
     /// Looks whether what sessions were made from is still what the settings name, and is still there.
