@@ -24,7 +24,10 @@ struct SSHOverruling {
 
     /// The settings that ssh prints, by their names in lower case.
     private static func settings(for arguments: SSHArguments) -> [(key: Substring, value: Substring)] {
-        let words = ["-G"] + arguments.options.flatMap(\.words) + ["--", arguments.host]
+        // With one command, and no more: ssh prints nothing where it would refuse to go on.
+        let words =
+            ["-G", "-o", "RemoteCommand=none"] + arguments.options.flatMap(\.words)
+            + ["--", arguments.host, "true"]
         guard var output = try? Pipe(),
             let child = try? ChildProcess("ssh", words, output: .descriptor(output.writing), error: .null)
         else { return [] }

@@ -21,7 +21,7 @@ extension EndToEnd {
         @Test(
             arguments: [
                 "SessionType none", "SessionType subsystem", "StdinNull yes", "ForkAfterAuthentication yes",
-                "RemoteCommand false",
+                "RemoteCommand false", "RemoteCommand false\n  ForkAfterAuthentication yes",
             ]
         )
         func `what leaves no shell or command in ssh_config is overruled`(line: String) async throws {

@@ -5,17 +5,20 @@ import Testing
 
 /// What `tokenctl ssh` runs, seen by a program in the place of ssh.
 @Suite struct SSHOptionTests {
-    /// Runs `tokenctl ssh --session work` with `words`, and an ssh whose keeper prints `announcement`.
+    /// Runs `tokenctl ssh --session work` with `words`, and an ssh whose keeper prints `announcement` and whose
+    /// configuration has these `settings`.
     ///
-    /// - Returns: the result, and the words of each call of ssh, each word in angle brackets.
+    /// - Returns: the result, and the words of each call of ssh that connects, each word in angle brackets.
     private func run(
         _ words: [String],
-        announcing announcement: String = "tokenagent-ssh /tmp/there/sock"
+        announcing announcement: String = "tokenagent-ssh /tmp/there/sock",
+        settings: String = "sessiontype default\nstdinnull no\n"
     ) async throws -> (result: ProgramResult, calls: [String]) {
         let directory = try TemporaryDirectory()
         try directory.write(
             """
             #!/bin/sh
+            [ "$1" != -G ] || { printf '%s' "$SETTINGS"; exit 0; }
             printf '<%s>' "$@" >>"$CALLS"; echo >>"$CALLS"
             case " $* " in
                 *" -M "*) printf '%s\\n' "$ANNOUNCEMENT"; case $ANNOUNCEMENT in *there*) cat >/dev/null ;; esac ;;
@@ -33,7 +36,7 @@ import Testing
             ["ssh", "--session", "work"] + words,
             environment: [
                 "PATH": directory.path + ":/usr/bin:/bin", "CALLS": directory.path("calls"),
-                "ANNOUNCEMENT": announcement,
+                "ANNOUNCEMENT": announcement, "SETTINGS": settings,
             ]
         )
         let calls = File.text(directory.path("calls")) ?? ""
@@ -55,6 +58,20 @@ import Testing
             <-v><-p><22><-t><-t><-L><1:h:2><-l><me><--><far><exec env TOKENAGENT_SOCK=/tmp/there/sock TOKENAGENT_AUTOSTART=0 "$SHELL" -c 'echo -x it'\''s'>
             """#
         #expect(calls[2].contains("<ProxyCommand=false>") && calls[2].hasSuffix(shell), "\(calls[2])")
+    }
+
+    @Test func `only what the configuration sets is overruled, as older ones know no such options`()
+        async throws
+    {
+        let set = "user me\nsessiontype none\nstdinnull yes\nforkafterauthentication yes\n"
+        for (settings, isOverruled) in [(set, true), ("user me\n", false)] {
+            let (result, calls) = try await run(["far", "true"], settings: settings)
+            try #require(result.status == 7 && calls.count == 3, "\(result) \(calls)")
+            let both = "<-o><SessionType=default><-o><ForkAfterAuthentication=no>"
+            #expect(calls[0].contains(both + "<-o><StdinNull=no>") == isOverruled, "\(calls[0])")
+            #expect(calls[2].contains(both) == isOverruled, "\(calls[2])")
+            #expect(!calls[2].contains("StdinNull"), "\(calls[2])")
+        }
     }
 
     @Test(arguments: [
