@@ -85,10 +85,13 @@ package enum File {
     }
 
     /// Removes `path` and everything below it, following no link.
-    package static func removeTree(_ path: String) {
-        guard unlink(path) != 0 else { return }
+    ///
+    /// - Returns: whether nothing is there now.
+    @discardableResult
+    package static func removeTree(_ path: String) -> Bool {
+        guard unlink(path) != 0 else { return true }
         for name in names(in: path) { removeTree("\(path)/\(name)") }
-        rmdir(path)
+        return rmdir(path) == 0 || errno == ENOENT
     }
 }
 

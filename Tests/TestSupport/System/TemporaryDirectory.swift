@@ -32,8 +32,8 @@ package final class TemporaryDirectory: Sendable {
     }
 
     deinit {
-        File.removeTree(path)
-        Remaining.drop(path)
+        // What a program still writes there while it ends goes with this process.
+        if File.removeTree(path) { Remaining.drop(path) }
     }
 
     /// The path of `name` in here.
