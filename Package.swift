@@ -122,6 +122,7 @@ let package = Package(
             name: "ServerCertificates",
             dependencies: [
                 "Text",
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
@@ -146,7 +147,7 @@ let package = Package(
         .target(
             name: "EtcdClient",
             dependencies: [
-                "Text", "AgentProtocol",
+                "Text", "AgentProtocol", "ServerCertificates",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -258,7 +259,7 @@ let package = Package(
         .target(
             name: "MCPBridge",
             dependencies: [
-                "Text", "AgentProtocol", "CommandCore",
+                "Text", "AgentProtocol", "CommandCore", "ServerCertificates",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -357,8 +358,8 @@ let package = Package(
             name: "OAuthClientTests",
             dependencies: [
                 "CHardening", "CommandExecution", "ExchangeGuard", "OAuthClient", "ModularArithmetic",
-                "SealedStore", "Text", "Threads", "TokenCore", "DemoIssuer", "TestSupport",
-                "tokenagent-runner",
+                "SealedStore", "ServerCertificates", "Text", "Threads", "TokenCore", "DemoIssuer",
+                "TestSupport", "tokenagent-runner",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -431,7 +432,7 @@ let package = Package(
         .testTarget(
             name: "MCPBridgeTests",
             dependencies: [
-                "AgentProtocol", "CommandCore", "MCPBridge", "Text", "TestSupport",
+                "AgentProtocol", "CommandCore", "DemoIssuer", "MCPBridge", "Text", "TestSupport",
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: testing

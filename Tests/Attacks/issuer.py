@@ -47,6 +47,20 @@ def each_refresh(scene: Scene, issuer: Issuer, bodies: list[bytes | dict], withi
         survives(scene)
 
 
+@attack(WHO, "is another one to which the name leads, with a certificate for its own address")
+def _(scene: Scene) -> None:
+    for names, reached in (("IP:127.0.0.1", False), ("DNS:x.localhost,IP:127.0.0.1", False), ("DNS:localhost", True)):
+        file, tls = scene.certificate(names)
+        issuer = scene.issuer(tls, "localhost")
+        scene.configure(scene.session("s", issuer, f'ca_file = "{file}"'))
+        scene.start()
+        done = scene.ctl("login", "s", "--username", "u", "--password-stdin", stdin=f"{SECRET_MARK}-password\n")
+        must((done.returncode == 0) == reached, f"with {names} a login ends with {done.returncode}: {done.stderr}")
+        must(bool(issuer.requests) == reached, f"with {names} it was asked {len(issuer.requests)} times")
+        scene.silent_about_secrets(done.stderr)
+        scene.stop()
+
+
 @attack(WHO, "nests 200,000 arrays in a token answer")
 def _(scene: Scene) -> None:
     issuer = scene.ready("s")

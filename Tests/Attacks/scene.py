@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import tempfile
@@ -100,10 +101,11 @@ class Issuer:
     """A server on loopback. A script per path gets the request and the socket and returns the answer's bytes, or None
     when it has written what it wanted itself. Without a script the token endpoint gives good tokens and rotates."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None, name: str = "127.0.0.1") -> None:
+        self.tls = tls
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self.listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if tls else 'http'}://{name}:{self.port}"
         self.requests: list[Request] = []
         self.scripts: dict[str, Script] = {"/token": self.token}
         self.life = 3600
@@ -155,6 +157,8 @@ class Issuer:
     def _serve(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError, ValueError), connection:
             connection.settimeout(60)
+            if self.tls:
+                connection = self.tls.wrap_socket(connection, server_side=True)
             request = read_request(connection)
             if request is None:
                 return
@@ -235,8 +239,8 @@ class Scene:
 
     # Setting up
 
-    def issuer(self) -> Issuer:
-        self.issuers.append(Issuer())
+    def issuer(self, tls: ssl.SSLContext | None = None, name: str = "127.0.0.1") -> Issuer:
+        self.issuers.append(Issuer(tls, name))
         return self.issuers[-1]
 
     def session(self, name: str, issuer: Issuer, extra: str = "", flow: str = "password") -> str:
@@ -289,6 +293,21 @@ class Scene:
         done = self.ctl("login", name, "--username", "u", "--password-stdin", stdin=f"{SECRET_MARK}-password\n")
         if done.returncode:
             raise CameThrough(f"a plain login failed: {done.stderr}")
+
+    def certificate(self, names: str) -> tuple[str, ssl.SSLContext]:
+        """A file with a new certificate that vouches for itself, for `names` as openssl writes them, and its server."""
+        if not shutil.which("openssl"):
+            raise NotHere("there is no openssl")
+        file, key = self.home / "certificate.pem", self.home / "key.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+            + ["-days", "2", "-subj", "/CN=x", "-addext", f"subjectAltName={names}", "-keyout", key, "-out", file],
+            check=True,
+            capture_output=True,
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(file, key)
+        return str(file), context
 
     # Asking
 

@@ -30,7 +30,7 @@ package final class EtcdClient: Sendable {
         on group: any EventLoopGroup,
         first: Int = .random(in: 0..<1024)
     ) throws(EtcdFailure) {
-        transport = try GatewayTransport(door, on: group)
+        transport = try GatewayTransport(to: endpoints, door, on: group)
         order = EndpointOrder(endpoints, first: first)
         pass = AccessPass(door.user)
     }

@@ -6,6 +6,8 @@ import AgentProtocol
 package struct EtcdEndpoint: Hashable, Sendable {
     /// `https://host:port`.
     package let origin: String
+    /// An IPv6 address in brackets.
+    let host: String
 
     /// Whether it is https.
     var isSecure: Bool { origin.utf8.starts(with: "https:".utf8) }
@@ -25,6 +27,7 @@ package struct EtcdEndpoint: Hashable, Sendable {
         // `localhost` is a name that somebody may answer for.
         guard scheme == "https" || address.place.host != "localhost" else { return nil }
         origin = address.origin
+        host = address.place.host
     }
 }
 

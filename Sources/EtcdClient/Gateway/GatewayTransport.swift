@@ -3,6 +3,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOSSL
+import ServerCertificates
 
 /// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
 ///
@@ -20,25 +21,50 @@ final class GatewayTransport: Sendable {
     /// The calls of one refresh follow each other closely, and the next refresh is minutes away.
     private static let idleTime = TimeAmount.seconds(10)
 
-    private let client: HTTPClient
+    /// One for each member, since a client does not say whom a new connection was to lead to.
+    private let clients: [EtcdEndpoint: HTTPClient]
     private let showsCertificate: Bool
 
-    init(_ door: EtcdDoor, on group: any EventLoopGroup) throws(EtcdFailure) {
+    init(
+        to endpoints: [EtcdEndpoint],
+        _ door: EtcdDoor,
+        on group: any EventLoopGroup
+    ) throws(EtcdFailure) {
+        let handshake = try GatewayTransport.handshake(door)
+        clients = Dictionary(
+            uniqueKeysWithValues: Set(endpoints).map { endpoint in
+                let configuration = GatewayTransport.configuration(handshake, to: endpoint)
+                return (
+                    endpoint, HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+                )
+            }
+        )
+        showsCertificate = door.identity != nil
+    }
+
+    private static func configuration(
+        _ handshake: TLSConfiguration,
+        to endpoint: EtcdEndpoint
+    ) -> HTTPClient.Configuration {
         var pool = HTTPClient.Configuration.ConnectionPool(
             idleTimeout: GatewayTransport.idleTime,
             concurrentHTTP1ConnectionsPerHostSoftLimit: GatewayTransport.connections
         )
         pool.retryConnectionEstablishment = false
         var configuration = HTTPClient.Configuration(
-            tlsConfiguration: try GatewayTransport.handshake(door),
+            tlsConfiguration: handshake,
             redirectConfiguration: .disallow,
             timeout: .init(connect: GatewayTransport.connectTime),
             connectionPool: pool,
             decompression: .disabled
         )
         configuration.httpVersion = .http1Only
-        client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
-        showsCertificate = door.identity != nil
+        // Before a byte of the request.
+        if endpoint.isSecure {
+            let identity = ServerIdentity(host: endpoint.host)
+            configuration.http1_1ConnectionDebugInitializer = { identity.admit($0) }
+        }
+        return configuration
     }
 
     private static func handshake(_ door: EtcdDoor) throws(EtcdFailure) -> TLSConfiguration {
@@ -99,7 +125,8 @@ final class GatewayTransport: Sendable {
         let body = OutgoingJSON(request.body)
         let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
         let errors = errors(at: endpoint)
-        return try await GatewayTransport.limited(errors, until: end) { [client] in
+        let client = try client(of: endpoint)
+        return try await GatewayTransport.limited(errors, until: end) {
             let incoming = try await GatewayTransport.head(of: outgoing, body, from: client, errors)
             var received: [UInt8] = []
             for try await piece in incoming.body {
@@ -126,7 +153,8 @@ final class GatewayTransport: Sendable {
         let body = OutgoingJSON(request.body)
         let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
         let errors = errors(at: endpoint)
-        let incoming = try await GatewayTransport.limited(errors, until: end) { [client] in
+        let client = try client(of: endpoint)
+        let incoming = try await GatewayTransport.limited(errors, until: end) {
             try await GatewayTransport.head(of: outgoing, body, from: client, errors)
         }
         return GatewayStream(status: Int(incoming.status.code), body: incoming.body, errors: errors)
@@ -134,7 +162,12 @@ final class GatewayTransport: Sendable {
 
     /// Closes all connections.
     func shutDown() async {
-        try? await client.shutdown()
+        for client in clients.values { try? await client.shutdown() }
+    }
+
+    private func client(of endpoint: EtcdEndpoint) throws(EtcdFailure) -> HTTPClient {
+        guard let client = clients[endpoint] else { throw .unreachable("it is no endpoint of this etcd") }
+        return client
     }
 
     private func errors(at endpoint: EtcdEndpoint) -> TransportErrors {

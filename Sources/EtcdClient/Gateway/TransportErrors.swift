@@ -6,6 +6,7 @@ import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
+import ServerCertificates
 
 /// Says what an error of the HTTP library means for a request.
 struct TransportErrors: Sendable {
@@ -30,6 +31,7 @@ struct TransportErrors: Sendable {
         case let error as NIOConnectionError: unconnected(error)
         case let error as IOError: system(error, stage)
         case is NIOSSLError, is BoringSSLError: handshake("\(error)") ?? ended(stage)
+        case is ForeignServer: .insecure(.otherHost)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname: .insecure(.otherHost)
         case let error as HTTPClientError where TransportErrors.noConnection.contains(error):
             .unreachable("no connection in time")

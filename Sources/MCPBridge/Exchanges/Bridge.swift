@@ -46,7 +46,7 @@ package final class Bridge: Sendable {
         backlogLimit: Int = BridgeLimits.message,
         on group: any EventLoopGroup
     ) throws(AgentError) {
-        transport = try ResourceTransport(to: source.address.text, authorities: authorities, on: group)
+        transport = try ResourceTransport(to: source.address, authorities: authorities, on: group)
         requests = AuthorizedRequests(transport, ResourceTokens(source), at: source.address.server.place)
         input = LineInput(descriptors.input)
         output = LineOutput(descriptors.output)

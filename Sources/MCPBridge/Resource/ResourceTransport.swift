@@ -7,6 +7,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import ServerCertificates
 import Text
 
 /// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
@@ -22,7 +23,7 @@ final class ResourceTransport: Sendable {
     ///   - group: the event loops to work on.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
     init(
-        to address: String,
+        to address: ResourceAddress,
         authorities: String?,
         on group: any EventLoopGroup
     ) throws(AgentError) {
@@ -45,8 +46,16 @@ final class ResourceTransport: Sendable {
             decompression: .disabled
         )
         configuration.httpVersion = .http1Only
+        // Before a byte of the request.
+        if !address.server.isClear {
+            let identity = ServerIdentity(host: address.server.place.host)
+            configuration.http1_1ConnectionDebugInitializer = { identity.admit($0) }
+        }
         client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
-        self.address = String(decoding: Array(address.utf8.prefix { $0 != UInt8(ascii: "#") }), as: UTF8.self)
+        self.address = String(
+            decoding: Array(address.text.utf8.prefix { $0 != UInt8(ascii: "#") }),
+            as: UTF8.self
+        )
     }
 
     /// Sends a request and returns when the head of its answer has come.
@@ -117,7 +126,8 @@ extension RPCFailure {
             switch error {
             case let error as NIOConnectionError: RPCFailure.reason(error)
             case let error as IOError: systemMessage(error.errnoCode)
-            case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: RPCFailure.insecure(error)
+            case is ForeignServer, is NIOSSLExtraError: "its certificate is for another host name"
+            case is NIOSSLError, is BoringSSLError: RPCFailure.insecure(error)
             case let error as HTTPClientError where error == .connectTimeout || error == .tlsHandshakeTimeout:
                 "no connection in time"
             case let error as HTTPParserError where error == .headerOverflow:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerCertificates
 import Text
 import TokenCore
 

@@ -165,7 +165,8 @@ extension GuardedConnection {
     /// Waits for the server to prove itself, then sends.
     private func greet(_ channel: any Channel) {
         handshake.futureResult.flatMap { [order] in
-            order.gate.admit(channel, host: order.request.url.host)
+            // Only its guard is seen at the other end; where the server is was looked at before.
+            order.gate.checkCertificate(channel)
         }.assumeIsolated().whenComplete { [self] result in
             do {
                 try result.get()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOSSL
+import ServerCertificates
 import Synchronization
 
 /// What guarded connections begin TLS with, kept for those with the same settings: a context has read the system's

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerCertificates
 import Synchronization
 
 /// The HTTP clients in use, one for each set of connection settings.
@@ -9,6 +10,8 @@ import Synchronization
 final class ClientCache<Client: AnyObject & Sendable>: Sendable {
     /// Requests with the same settings share a client, hence one TLS context.
     struct Key: Hashable {
+        /// Whom the connections have to lead to; `nil`: any server without TLS.
+        var server: ServerIdentity?
         var credentials: TLSCredentials
         var publicAddressOnly: Bool
     }
@@ -19,6 +22,9 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
         var users = 0
         var isRetired = false
     }
+
+    /// Clients that wait for a request: one that reads the system's certificates keeps 2 MB.
+    private static var mostIdle: Int { 4 }
 
     private let entries: Mutex<[ObjectIdentifier: Entry]> = Mutex([:])
     /// Closes the connections of a client nobody uses any more.
@@ -46,12 +52,14 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// A request is over; a retired client ends with its last one.
+    /// A request is over; a retired client ends with its last one, and so does one of too many.
     func giveBack(_ client: Client) {
         let isDone = entries.withLock { entries in
             let id = ObjectIdentifier(client)
             entries[id]?.users -= 1
-            guard let entry = entries[id], entry.isRetired, entry.users == 0 else { return false }
+            guard let entry = entries[id], entry.users == 0 else { return false }
+            let idle = entries.values.count { $0.users == 0 }
+            guard entry.isRetired || idle > ClientCache.mostIdle else { return false }
             entries[id] = nil
             return true
         }

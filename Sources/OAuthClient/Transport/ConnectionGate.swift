@@ -8,13 +8,18 @@ import Synchronization
 /// Looks at each new connection after TLS and before the request; a refused connection never carries a byte
 /// of the request.
 final class ConnectionGate: Sendable {
+    /// `nil`: the server speaks no TLS.
+    private let identity: ServerIdentity?
     private let pins: [CertificatePin]
     private let publicAddressOnly: Bool
     private let internalAddressSeen = Atomic(false)
     private let stage: ConnectionStage?
 
+    /// A gate for connections to the host of `url`.
+    ///
     /// With `stage`, the gate is for the one connection of one try, and refuses a try that was given up.
-    init(pins: [String], publicAddressOnly: Bool, stage: ConnectionStage? = nil) {
+    init(to url: EndpointURL, pins: [String], publicAddressOnly: Bool, stage: ConnectionStage? = nil) {
+        identity = url.serverIdentity
         self.stage = stage
         self.pins = pins.compactMap { CertificatePin($0) }
         self.publicAddressOnly = publicAddressOnly
@@ -43,28 +48,20 @@ final class ConnectionGate: Sendable {
         }
     }
 
-    /// Fails when the server at the other end of `channel`, through which only its guard is seen, is the wrong one.
-    ///
-    /// `host` was connected to: where it is a name, TLS itself has compared it.
-    func admit(_ channel: any Channel, host: String) -> EventLoopFuture<Void> {
-        checkCertificate(channel, address: IPAddress(host))
-    }
-
     private func checkAddress(_ channel: any Channel) -> EventLoopFuture<Void> {
         channel.eventLoop.makeCompletedFuture { try admit(address: channel.remoteAddress) }
     }
 
-    /// The chain is verified by now; plain connections have no certificate, and match no pin.
+    /// Fails when the server at the other end of `channel` is the wrong one, or its key is weak.
     ///
-    /// With `address`, the certificate has to be for it.
-    private func checkCertificate(
-        _ channel: any Channel,
-        address: IPAddress? = nil
-    ) -> EventLoopFuture<Void> {
+    /// The chain is verified by now; plain connections have no certificate, and match no pin.
+    func checkCertificate(_ channel: any Channel) -> EventLoopFuture<Void> {
         channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }.flatMapThrowing {
-            [pins] certificate in
-            if let certificate, let address, !certificate.isFor(address) {
-                throw TransportFailure.insecure("the certificate is for another host name")
+            [identity, pins] certificate in
+            if let identity {
+                guard let certificate, identity.isProven(by: certificate) else {
+                    throw TransportFailure.foreignServer
+                }
             }
             if let certificate, let weakness = try CertificateStrength.weakness(of: certificate) {
                 throw TransportFailure.insecure(weakness)
@@ -77,11 +74,6 @@ final class ConnectionGate: Sendable {
     }
 }
 
-extension NIOSSLCertificate {
-    /// Whether `address` is among the names of the certificate (RFC 9110 §4.3.5).
-    fileprivate func isFor(_ address: IPAddress) -> Bool {
-        _subjectAlternativeNames().contains { name in
-            name.nameType == .ipAddress && Array(name.contents) == address.bytes
-        }
-    }
+extension TransportFailure {
+    static let foreignServer = TransportFailure.insecure("the certificate is for another host name")
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerCertificates
 import Text
 import TokenCore
 
@@ -48,6 +49,9 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
         query = queryStart.map { String(tail[$0...].dropFirst()) }
         guard isTLS || IPAddress(host)?.isLoopback == true else { throw .notSecure }
     }
+
+    /// Who the server has to prove to be; `nil`: it speaks no TLS.
+    var serverIdentity: ServerIdentity? { isTLS ? ServerIdentity(host: host) : nil }
 
     /// Scheme, host and port: what has to stay the same for a server to count as the same.
     package var origin: String {

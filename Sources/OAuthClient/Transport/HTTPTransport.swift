@@ -93,7 +93,7 @@ final class HTTPTransport: HTTPExchanging {
             return .failure(error)
         }
         let limits = GuardedExchangeLimits(attempt.fence, left: end - ContinuousClock.now)
-        let gate = ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
+        let gate = gate(for: request, credentials)
         let lastWord = GuardedExchangeLimits.lastWord
         let result = await exchange(request, stage, until: end, lastWord) { [eventLoop, connectLimit] body in
             guard let body else { throw CancellationError() }
@@ -122,15 +122,11 @@ final class HTTPTransport: HTTPExchanging {
         until end: ContinuousClock.Instant
     ) async -> Result<HTTPReply, TransportFailure> {
         let key = ClientCache<HTTPClient>.Key(
+            server: request.url.serverIdentity,
             credentials: credentials,
             publicAddressOnly: request.publicAddressOnly
         )
-        let client = clients.borrow(key) {
-            makeClient(
-                credentials,
-                gate: ConnectionGate(pins: credentials.pins, publicAddressOnly: request.publicAddressOnly)
-            )
-        }
+        let client = clients.borrow(key) { makeClient(credentials, gate: gate(for: request, credentials)) }
         let result = await exchange(request, stage, until: end) { body in
             try await HTTPTransport.perform(request, body: body, over: client)
         }
@@ -146,12 +142,8 @@ final class HTTPTransport: HTTPExchanging {
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
     ) async -> Result<HTTPReply, TransportFailure> {
-        let gate = ConnectionGate(
-            pins: credentials.pins,
-            publicAddressOnly: request.publicAddressOnly,
-            // With a body it is the body that says when the request may be out.
-            stage: request.identity == nil ? stage : nil
-        )
+        // With a body it is the body that says when the request may be out.
+        let gate = gate(for: request, credentials, stage: request.identity == nil ? stage : nil)
         let client = makeClient(credentials, request.identity, gate: gate)
         let result = await exchange(request, stage, until: end) { body in
             try await HTTPTransport.perform(request, body: body, over: client)
@@ -222,6 +214,19 @@ final class HTTPTransport: HTTPExchanging {
         return answer.reply
     }
 
+    private func gate(
+        for request: OutgoingRequest,
+        _ credentials: TLSCredentials,
+        stage: ConnectionStage? = nil
+    ) -> ConnectionGate {
+        ConnectionGate(
+            to: request.url,
+            pins: credentials.pins,
+            publicAddressOnly: request.publicAddressOnly,
+            stage: stage
+        )
+    }
+
     private func makeClient(
         _ credentials: TLSCredentials,
         _ identity: HandshakeIdentity? = nil,
@@ -265,7 +270,7 @@ extension TransportFailure {
     private init(unsent error: any Error) {
         switch error {
         case let error as NIOSSLError: self.init(handshake: error)
-        case is NIOSSLExtraError: self = .insecure("the certificate is for another host name")
+        case is NIOSSLExtraError: self = .foreignServer
         case let error as NIOConnectionError: self = .unreachable(error.reason)
         case let error as IOError: self = .unreachable(SystemError.text(error.errnoCode))
         case ChannelError.connectTimeout: self = .unreachable("no connection in time")

@@ -32,11 +32,6 @@ struct UpstreamAddress: Hashable, Sendable {
     /// What goes into `Host`.
     var authority: Substring { origin.dropFirst(isTLS ? 8 : 7) }
 
-    /// Whether the host is written as numbers, so that no name of it can be sent.
-    var isNumeric: Bool {
-        host.utf8.contains(UInt8(ascii: ":")) || host.utf8.allSatisfy { $0.isASCIIDigit || $0 == 0x2E }
-    }
-
     /// The path and query at the listener of an address of this server; `nil` if it is one of another server, or above
     /// ``prefix``.
     func target(of url: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {

@@ -127,6 +127,7 @@ final class UpstreamPool: @unchecked Sendable {
         case let fault as MessageFault: fault
         case let error as NIOConnectionError:
             MessageFault(502, "the upstream cannot be reached: \(reason(error))")
+        case is NIOSSLExtraError: MessageFault(502, UpstreamTLS.otherHost)
         case let error as NIOSSLError: MessageFault(502, handshakeFailure(error))
         default: MessageFault(502, "the upstream cannot be reached")
         }

@@ -8,6 +8,7 @@ import ServerCertificates
 /// How one upstream is spoken to: verification always on, TLS 1.2 at least, the system's authorities and ours.
 struct UpstreamTLS: Sendable {
     private let context: NIOSSLContext
+    private let identity: ServerIdentity
     private let serverName: String?
     private let pins: [CertificatePin]
 
@@ -29,8 +30,12 @@ struct UpstreamTLS: Sendable {
             throw AgentError(.misconfigured, "ca_file holds no PEM certificate")
         }
         pins = rules.trust.pins.compactMap { CertificatePin($0) }
-        serverName = rules.upstream.isNumeric ? nil : rules.upstream.host
+        identity = ServerIdentity(host: rules.upstream.host)
+        if case .name = identity { serverName = rules.upstream.host } else { serverName = nil }
     }
+
+    /// What a certificate for somebody else is called.
+    static let otherHost = "the upstream's certificate is for another host name"
 
     /// Adds TLS to a new connection.
     func add(to channel: any Channel) throws {
@@ -44,6 +49,7 @@ struct UpstreamTLS: Sendable {
             guard let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate() else {
                 return "the upstream shows no certificate"
             }
+            guard identity.isProven(by: certificate) else { return UpstreamTLS.otherHost }
             if let weakness = try CertificateStrength.weakness(of: certificate) { return weakness }
             guard try pins.isEmpty || pins.contains(CertificatePin(of: certificate)) else {
                 return "the upstream's key matches no pin"

@@ -7,16 +7,20 @@ import Testing
 extension EndToEnd {
     /// Whom a proxy takes for its server, what it proves to it, and how it ends.
     @Suite struct UpstreamProofTests {
-        /// Starts an agent and a proxy with a table for each of `keys`, all at the scene's issuer.
+        /// Starts an agent and a proxy with a table for each of `keys`, all at `upstream` or the scene's issuer.
         ///
         /// - Returns: the proxy, and where each table is reached.
-        private static func start(_ scene: Scene, _ keys: [String]) async throws -> (Program, [String]) {
+        private static func start(
+            _ scene: Scene,
+            _ keys: [String],
+            at upstream: String? = nil
+        ) async throws -> (Program, [String]) {
             let tables = keys.enumerated().map { index, keys in
                 """
                 [[proxy]]
                 name = "p\(index)"
                 listen = "127.0.0.1:0"
-                upstream = "\(scene.issuer.issuer)"
+                upstream = "\(upstream ?? scene.issuer.issuer)"
                 session = "work"
                 \(keys)
 
@@ -62,6 +66,31 @@ extension EndToEnd {
                 #expect(answer.hasSuffix(" \(status)") && answer.contains(text), "\(answer)")
             }
             #expect(scene.issuer.requests(to: "/resource").count == 2)
+        }
+
+        @Test(arguments: [
+            ("localhost", ["127.0.0.1"], false), ("localhost", ["127.0.0.1", "localhost"], true),
+            ("127.0.0.1", ["127.0.0.1"], true),
+        ])
+        func `an upstream with a certificate for the address that its name leads to gets no request`(
+            host: String,
+            names: [String],
+            isReached: Bool
+        ) async throws {
+            let authority = try CertificateAuthority()
+            let identity = try authority.issue(for: names)
+            let scene = try await Scene(options: { $0.tls = identity }, session: "ca_file = \"CA_FILE\"")
+            let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text.replacing("CA_FILE", with: file))
+            let upstream = "https://\(host):\(scene.issuer.port)"
+            let (proxy, urls) = try await Self.start(scene, ["ca_file = \"\(file)\""], at: upstream)
+            defer { proxy.signal(.terminate) }
+            let answer = try await scene.agent.shell("curl -s -w ' %{http_code}' '\(urls[0])/resource'")
+                .standardOutput
+            #expect(answer.hasSuffix(isReached ? " 200" : " 502"), "\(answer)")
+            #expect(answer.contains("certificate is for another host name") == !isReached, "\(answer)")
+            #expect(scene.issuer.requests(to: "/resource").count == (isReached ? 1 : 0))
         }
 
         @Test(arguments: [false, true])

@@ -94,12 +94,14 @@ final class BridgeRun: Sendable {
     /// - Parameters:
     ///   - address: where the server is.
     ///   - resource: what the agent's session is for, if that is another address.
+    ///   - authorities: a file with certificates to trust.
     ///   - drainLimit: longest wait for answers after the end of the input.
     ///   - backlogLimit: bytes that may wait for the answer to an opening.
     /// - Throws: what is wrong with the address.
     init(
         to address: String,
         resource: String? = nil,
+        authorities: String? = nil,
         drainLimit: Duration = Bridge.drainLimit,
         backlogLimit: Int = BridgeLimits.message
     ) throws {
@@ -114,6 +116,7 @@ final class BridgeRun: Sendable {
         input = Mutex(toBridge[1])
         let bridge = try Bridge(
             source,
+            authorities: authorities,
             descriptors: (own, writing),
             drainLimit: drainLimit,
             backlogLimit: backlogLimit,

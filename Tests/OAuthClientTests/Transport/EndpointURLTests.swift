@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ServerCertificates
 import Testing
 import TokenCore
 

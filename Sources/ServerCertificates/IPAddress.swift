@@ -3,12 +3,12 @@
 import Glibc
 
 /// An IPv4 or IPv6 address, and the networks it may belong to.
-struct IPAddress: Equatable, Sendable {
+package struct IPAddress: Hashable, Sendable {
     /// 4 or 16 bytes, network order; an IPv4-mapped IPv6 address is kept as the 4 bytes it means.
-    let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Reads dotted decimal with four parts, or RFC 4291 text without a zone.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         if let four = IPAddress.read(text, family: AF_INET, count: 4) {
             bytes = four
         } else if let sixteen = IPAddress.read(text, family: AF_INET6, count: 16) {
@@ -19,12 +19,12 @@ struct IPAddress: Equatable, Sendable {
         }
     }
 
-    var isLoopback: Bool {
+    package var isLoopback: Bool {
         bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
     }
 
     /// Not on the public Internet: loopback, link-local, private, shared or reserved (RFC 6890).
-    var isInternal: Bool {
+    package var isInternal: Bool {
         guard bytes.count == 4 else { return isInternalIPv6 }
         switch (bytes[0], bytes[1]) {
         case (0, _), (10, _), (127, _), (169, 254), (192, 168), (198, 18...19): return true
