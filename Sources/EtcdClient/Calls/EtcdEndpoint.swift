@@ -34,7 +34,7 @@ package struct EtcdEndpoint: Hashable, Sendable {
 /// What opens etcd's door: whom to believe, and who we are.
 package struct EtcdDoor: Sendable {
     /// A certificate with its key, shown in the handshake.
-    package struct Identity: Sendable {
+    package struct Identity: Equatable, Sendable {
         /// PEM; ours first.
         package var certificates: [UInt8]
         /// PEM, not encrypted.
@@ -65,10 +65,17 @@ package struct EtcdDoor: Sendable {
     package var authorities: [UInt8]?
     package var identity: Identity?
     package var user: User?
+    /// The door as its files are now; `nil`: they cannot be read.
+    package var renewed: (@Sendable () -> EtcdDoor?)?
 
     package init(authorities: [UInt8]? = nil, identity: Identity? = nil, user: User? = nil) {
         self.authorities = authorities
         self.identity = identity
         self.user = user
+    }
+
+    /// Whether the certificates and the key are those of `other`.
+    func hasSameFiles(as other: EtcdDoor) -> Bool {
+        authorities == other.authorities && identity == other.identity
     }
 }

@@ -2,8 +2,6 @@
 
 import AsyncHTTPClient
 import NIOCore
-import NIOSSL
-import ServerCertificates
 
 /// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
 ///
@@ -12,107 +10,14 @@ final class GatewayTransport: Sendable {
     /// Bytes of an answer: etcd takes 1.5 MiB in a request, Base64 makes a third more of it, and a session's keys are
     /// at most three such values.
     static let longest = 8 << 20
-    /// TCP and TLS together.
-    private static let connectTime = TimeAmount.seconds(2)
-    /// To each member; calls beyond that wait for one of them to end, for as long as a connection may take.
-    ///
-    /// One that is kept costs about a megabyte, and an agent that has found its etcd asks for every session at once.
-    static let connections = 16
-    /// The calls of one refresh follow each other closely, and the next refresh is minutes away.
-    private static let idleTime = TimeAmount.seconds(10)
-
-    /// One for each member, since a client does not say whom a new connection was to lead to.
-    private let clients: [EtcdEndpoint: HTTPClient]
-    private let showsCertificate: Bool
+    private let clients: GatewayClients
 
     init(
         to endpoints: [EtcdEndpoint],
         _ door: EtcdDoor,
         on group: any EventLoopGroup
     ) throws(EtcdFailure) {
-        let handshake = try GatewayTransport.handshake(door)
-        clients = Dictionary(
-            uniqueKeysWithValues: Set(endpoints).map { endpoint in
-                let configuration = GatewayTransport.configuration(handshake, to: endpoint)
-                return (
-                    endpoint, HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
-                )
-            }
-        )
-        showsCertificate = door.identity != nil
-    }
-
-    private static func configuration(
-        _ handshake: TLSConfiguration,
-        to endpoint: EtcdEndpoint
-    ) -> HTTPClient.Configuration {
-        var pool = HTTPClient.Configuration.ConnectionPool(
-            idleTimeout: GatewayTransport.idleTime,
-            concurrentHTTP1ConnectionsPerHostSoftLimit: GatewayTransport.connections
-        )
-        pool.retryConnectionEstablishment = false
-        var configuration = HTTPClient.Configuration(
-            tlsConfiguration: handshake,
-            redirectConfiguration: .disallow,
-            timeout: .init(connect: GatewayTransport.connectTime),
-            connectionPool: pool,
-            decompression: .disabled
-        )
-        configuration.httpVersion = .http1Only
-        // Before a byte of the request.
-        if endpoint.isSecure {
-            let identity = ServerIdentity(host: endpoint.host)
-            configuration.http1_1ConnectionDebugInitializer = { identity.admit($0) }
-        }
-        return configuration
-    }
-
-    private static func handshake(_ door: EtcdDoor) throws(EtcdFailure) -> TLSConfiguration {
-        var handshake = TLSConfiguration.makeClientConfiguration()
-        handshake.minimumTLSVersion = .tlsv12
-        handshake.certificateVerification = .fullVerification
-        // In place of the system's: no public authority stands in for a private etcd. A context is made for each
-        // connection that begins before the first one stands, and a copy of the system's roots takes 2 MB.
-        if let authorities = door.authorities {
-            handshake.trustRoots = .certificates(try certificates(authorities, in: .authorities))
-        }
-        if let identity = door.identity {
-            let chain = try certificates(identity.certificates, in: .certificate)
-            let key = try key(identity.key)
-            handshake.certificateChain = chain.map { .certificate($0) }
-            handshake.privateKey = .privateKey(key)
-            try checkPair(handshake, chain)
-        }
-        return handshake
-    }
-
-    /// At least one.
-    private static func certificates(
-        _ bytes: [UInt8],
-        in file: EtcdDistrust.OwnFile
-    ) throws(EtcdFailure) -> [NIOSSLCertificate] {
-        guard let found = try? NIOSSLCertificate.fromPEMBytes(bytes), !found.isEmpty else {
-            throw .insecure(.noPEM(file))
-        }
-        return found
-    }
-
-    private static func key(_ bytes: [UInt8]) throws(EtcdFailure) -> NIOSSLPrivateKey {
-        guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) else {
-            throw .insecure(.noPEM(.key))
-        }
-        return key
-    }
-
-    /// Else a connection would fail without a reason.
-    private static func checkPair(
-        _ handshake: TLSConfiguration,
-        _ chain: [NIOSSLCertificate]
-    ) throws(EtcdFailure) {
-        var probe = handshake
-        // Not the system's roots, which take 2 MB.
-        probe.trustRoots = .certificates(chain)
-        guard (try? NIOSSLContext(configuration: probe)) != nil else { throw .insecure(.otherKey) }
+        clients = try GatewayClients(of: endpoints, door, on: group)
     }
 
     /// Sends a request, and returns when its whole answer has come.
@@ -122,11 +27,21 @@ final class GatewayTransport: Sendable {
         token: String?,
         until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> GatewayReply {
-        let body = OutgoingJSON(request.body)
-        let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
-        let errors = errors(at: endpoint)
-        let client = try client(of: endpoint)
-        return try await GatewayTransport.limited(errors, until: end) {
+        try await calling(endpoint) { client, errors throws(EtcdFailure) in
+            let body = OutgoingJSON(request.body)
+            let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
+            return try await GatewayTransport.whole(outgoing, body, from: client, errors, until: end)
+        }
+    }
+
+    private static func whole(
+        _ outgoing: HTTPClientRequest,
+        _ body: OutgoingJSON,
+        from client: HTTPClient,
+        _ errors: TransportErrors,
+        until end: ContinuousClock.Instant
+    ) async throws(EtcdFailure) -> GatewayReply {
+        try await GatewayTransport.limited(errors, until: end) {
             let incoming = try await GatewayTransport.head(of: outgoing, body, from: client, errors)
             var received: [UInt8] = []
             for try await piece in incoming.body {
@@ -150,28 +65,34 @@ final class GatewayTransport: Sendable {
         token: String?,
         until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> GatewayStream {
-        let body = OutgoingJSON(request.body)
-        let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
-        let errors = errors(at: endpoint)
-        let client = try client(of: endpoint)
-        let incoming = try await GatewayTransport.limited(errors, until: end) {
-            try await GatewayTransport.head(of: outgoing, body, from: client, errors)
+        try await calling(endpoint) { client, errors throws(EtcdFailure) in
+            let body = OutgoingJSON(request.body)
+            let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
+            let incoming = try await GatewayTransport.limited(errors, until: end) {
+                try await GatewayTransport.head(of: outgoing, body, from: client, errors)
+            }
+            return GatewayStream(status: Int(incoming.status.code), body: incoming.body, errors: errors)
         }
-        return GatewayStream(status: Int(incoming.status.code), body: incoming.body, errors: errors)
     }
 
     /// Closes all connections.
     func shutDown() async {
-        for client in clients.values { try? await client.shutdown() }
+        await clients.shutDown()
     }
 
-    private func client(of endpoint: EtcdEndpoint) throws(EtcdFailure) -> HTTPClient {
-        guard let client = clients[endpoint] else { throw .unreachable("it is no endpoint of this etcd") }
-        return client
-    }
-
-    private func errors(at endpoint: EtcdEndpoint) -> TransportErrors {
-        TransportErrors(isSecure: endpoint.isSecure, showsCertificate: showsCertificate)
+    /// Lets `call` have the client of a member, and once more if certificates have been renewed since that was made.
+    private func calling<Result>(
+        _ endpoint: EtcdEndpoint,
+        _ call: (HTTPClient, TransportErrors) async throws(EtcdFailure) -> Result
+    ) async throws(EtcdFailure) -> Result {
+        let first = try clients.client(of: endpoint)
+        do throws(EtcdFailure) {
+            return try await call(first.client, first.errors)
+        } catch {
+            guard case .insecure = error, clients.renew(after: first.generation) else { throw error }
+        }
+        let second = try clients.client(of: endpoint)
+        return try await call(second.client, second.errors)
     }
 
     private static func outgoing(

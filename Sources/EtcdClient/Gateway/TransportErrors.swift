@@ -22,8 +22,8 @@ struct TransportErrors: Sendable {
 
     /// Whether the endpoint is https.
     let isSecure: Bool
-    /// Whether this host has a certificate to show.
-    let showsCertificate: Bool
+    /// When the certificate of this host ends, in seconds since 1970; `nil`: it has none to show.
+    let certificateEnds: Int?
 
     func failure(_ error: any Error, _ stage: Stage) -> EtcdFailure {
         switch error {
@@ -85,9 +85,11 @@ struct TransportErrors: Sendable {
             return nil
         }
         // Older members call a missing one a bad one.
-        guard showsCertificate, !words.contains("CERTIFICATE_REQUIRED") else {
+        guard let certificateEnds, !words.contains("CERTIFICATE_REQUIRED") else {
             return .insecure(.noCertificate)
         }
-        return .insecure(words.contains("EXPIRED") ? .expiredCertificate : .refusedCertificate)
+        // Many members call it a bad one.
+        let isOver = words.contains("EXPIRED") || certificateEnds < time(nil)
+        return .insecure(isOver ? .expiredCertificate : .refusedCertificate)
     }
 }

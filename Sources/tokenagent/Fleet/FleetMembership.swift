@@ -115,7 +115,17 @@ struct FleetMembership: Sendable {
     // MARK: etcd's door
 
     private func client() throws(FleetTrouble) -> EtcdClient {
+        let door = try door()
+        do throws(EtcdFailure) {
+            return try EtcdClient(settings.endpoints, door, on: eventLoop)
+        } catch {
+            throw FleetTrouble(error)
+        }
+    }
+
+    private func door() throws(FleetTrouble) -> EtcdDoor {
         var door = EtcdDoor()
+        door.renewed = { try? self.door() }
         door.authorities = try settings.authorityFile.map { path throws(FleetTrouble) in
             try contents(of: path, for: "ca_file", sharedWith: .readers)
         }
@@ -138,11 +148,7 @@ struct FleetMembership: Sendable {
                 }
             }
         }
-        do throws(EtcdFailure) {
-            return try EtcdClient(settings.endpoints, door, on: eventLoop)
-        } catch {
-            throw FleetTrouble(error)
-        }
+        return door
     }
 
     private func password(_ password: FleetSettings.Password) async throws(FleetTrouble) -> [UInt8] {

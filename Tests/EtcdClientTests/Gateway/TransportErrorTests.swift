@@ -6,8 +6,8 @@ import Testing
 
 /// What an error of the HTTP library is said to be.
 @Suite struct TransportErrorTests {
-    private static func handshake(_ words: String, showsCertificate: Bool = true) -> EtcdFailure? {
-        TransportErrors(isSecure: true, showsCertificate: showsCertificate).handshake(words)
+    private static func handshake(_ words: String, endingAt end: Int? = .max) -> EtcdFailure? {
+        TransportErrors(isSecure: true, certificateEnds: end).handshake(words)
     }
 
     @Test(
@@ -30,8 +30,13 @@ import Testing
     }
 
     @Test func `a member calls a missing certificate a bad one`() {
-        let failure = Self.handshake("SSLV3_ALERT_BAD_CERTIFICATE", showsCertificate: false)
+        let failure = Self.handshake("SSLV3_ALERT_BAD_CERTIFICATE", endingAt: nil)
         #expect(failure == .insecure(.noCertificate))
+    }
+
+    @Test func `a certificate that has ended is said to have, whatever a member calls it`() {
+        let failure = Self.handshake("SSLV3_ALERT_BAD_CERTIFICATE", endingAt: 1_000)
+        #expect(failure == .insecure(.expiredCertificate))
     }
 
     @Test func `what is not about certificates is no distrust`() {

@@ -116,7 +116,7 @@ import Testing
             if held.withLock({ $0?.append(peer) }) == nil { peer.answer(200, "{\(Self.header)}") }
         }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
-        let most = GatewayTransport.connections
+        let most = GatewayClients.connections
         try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
             try await withThrowingTaskGroup(of: EtcdFailure?.self) { group in
                 for _ in 0..<5 * most {

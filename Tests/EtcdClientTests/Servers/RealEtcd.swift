@@ -43,13 +43,17 @@ struct RealEtcd: Sendable {
         password: String? = nil,
         certificate: String? = "client"
     ) throws -> EtcdClient {
+        let door = door(user: user, password: password, certificate: certificate)
+        return try EtcdClient(endpoints, door, on: .testing, first: first)
+    }
+
+    func door(user: String? = nil, password: String? = nil, certificate: String? = "client") -> EtcdDoor {
         let password = Array((password ?? "\(user ?? "")-password-1").utf8)
-        let door = EtcdDoor(
+        return EtcdDoor(
             authorities: state["ca"]?.string.flatMap(File.bytes),
             identity: certificate.flatMap(identity),
             user: user.map { EtcdDoor.User(name: $0) { () throws(EtcdFailure) in password } }
         )
-        return try EtcdClient(endpoints, door, on: .testing, first: first)
     }
 
     private func identity(_ name: String) -> EtcdDoor.Identity? {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import EtcdClient
+
+/// Certificates that are renewed in their files while a client is in use.
+@Suite(.enabled(if: RealEtcd.script.isAvailable)) struct RenewedDoorTests {
+    private func failure(of client: EtcdClient) async -> EtcdFailure? {
+        do throws(EtcdFailure) {
+            _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `a certificate that is refused is read again, and no call is lost once it is renewed`()
+        async throws
+    {
+        try await RealEtcd.whileRunning(["--tls"]) { etcd in
+            let files = Mutex(etcd.door(certificate: "stranger"))
+            let reads = Mutex(0)
+            var door = files.withLock(\.self)
+            let renewed: @Sendable () -> EtcdDoor? = {
+                reads.withLock { $0 += 1 }
+                return files.withLock(\.self)
+            }
+            door.renewed = renewed
+            try await EtcdClient(etcd.endpoints, door, on: .testing).whileOpen { client async throws in
+                for count in 1...2 {
+                    #expect(await failure(of: client) == .insecure(.refusedCertificate))
+                    #expect(reads.withLock(\.self) == count)
+                }
+                // A file that is being written.
+                files.withLock { $0.authorities = [0x2D] }
+                #expect(await failure(of: client) == .insecure(.refusedCertificate))
+                var good = etcd.door()
+                good.renewed = renewed
+                files.withLock { [good] in $0 = good }
+                #expect(await failure(of: client) == nil)
+                let count = reads.withLock(\.self)
+                #expect(await failure(of: client) == nil)
+                #expect(reads.withLock(\.self) == count)
+            }
+        }
+    }
+}
