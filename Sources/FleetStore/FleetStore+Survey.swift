@@ -13,6 +13,7 @@ extension FleetStore {
         } catch {
             survey.trouble = error
         }
+        survey.watchTrouble = flow.trouble
         survey.members = await members()
         survey.time = survey.time ?? time
         survey.clockLead = clockLead

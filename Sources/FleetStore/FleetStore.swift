@@ -14,6 +14,7 @@ package final class FleetStore: FleetSharing {
     private let etcdTime = EtcdTime()
     /// How long the watch may say nothing before it is begun anew.
     private let silence: Duration
+    let flow = WatchFlow()
 
     /// How long a wish of a reader lasts.
     private static let wishLifetime = Duration.seconds(60)
@@ -251,9 +252,10 @@ package final class FleetStore: FleetSharing {
                 await take(.connected)
                 await tell(await readAll(keys, of: sessions, into: watch), take)
             case .changes(let header, let changes):
+                flow.note(isWhole: true)
                 await tell(watch.withLock { $0.apply(changes, header, at: time) }, take)
-            case .resumed:
-                if !watch.withLock(\.isWhole) {
+            case .resumed(let header):
+                if await hasMissed(keys, watch.withLock(\.place), before: header) {
                     await tell(await readAll(keys, of: sessions, into: watch), take)
                 }
                 await take(.resumed)
@@ -262,6 +264,19 @@ package final class FleetStore: FleetSharing {
             case .trouble(let failure): await take(.trouble(trouble(failure)))
             }
         }
+    }
+
+    /// Whether the watch, which has been silent until `header`, has not shown everything.
+    private func hasMissed(_ keys: EtcdKeys, _ place: FleetPlace?, before header: EtcdHeader) async -> Bool {
+        guard let place else { return true }
+        guard header.revision > place.revision else { return false }
+        let changed = try? await call { client throws(EtcdFailure) in
+            try await client.hasChanged(keys, after: place.revision)
+        }
+        guard changed?.content == true else { return false }
+        // Whatever has come to pass in this moment is told next.
+        flow.note(isWhole: false)
+        return true
     }
 
     private func tell(_ news: [FleetNews], _ take: @Sendable (FleetNews) async -> Void) async {

@@ -13,7 +13,7 @@ struct FleetWatch {
     /// By the bytes of their keys.
     private var values: [FleetName: [[UInt8]: [UInt8]]] = [:]
     /// Up to where the values are whole; `nil`: nothing was read since the watch began.
-    private var place: FleetPlace?
+    private(set) var place: FleetPlace?
     /// What is read next may be of an earlier etcd.
     private var hasLostHistory = false
 
@@ -21,9 +21,6 @@ struct FleetWatch {
         self.records = records
         self.sessions = Dictionary(uniqueKeysWithValues: sessions.map { (records.names.name(of: $0), $0) })
     }
-
-    /// Everything was read, and is kept up to date.
-    var isWhole: Bool { place != nil }
 
     /// etcd does not know any more what the watch has seen.
     mutating func loseHistory() {

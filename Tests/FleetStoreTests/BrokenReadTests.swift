@@ -15,7 +15,7 @@ import TokenCore
     private static let time = "Date: Thu, 01 Jan 2026 00:00:00 GMT"
 
     @Test func `no part of a session is shown for the whole of it`() async throws {
-        try await Self.whileFollowing(silence: .seconds(600)) { member, news async throws in
+        try await Self.whileFollowing(silence: .seconds(600)) { member, news, _ async throws in
             var news = news
             #expect(await news.next() == .connected)
             #expect(await news.next() == .changed(StoreHost.session))
@@ -26,7 +26,7 @@ import TokenCore
     }
 
     @Test func `it is read again after a silence`() async throws {
-        try await Self.whileFollowing(silence: .milliseconds(500)) { member, news async throws in
+        try await Self.whileFollowing(silence: .milliseconds(500)) { member, news, _ async throws in
             var news = news
             #expect(await news.next() == .connected)
             #expect(await news.next() == .changed(StoreHost.session))
@@ -49,7 +49,8 @@ import TokenCore
     @Test func `a silence is told, and nothing is read for it`() async throws {
         try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true) {
             member,
-            news async throws in
+            news,
+            _ async throws in
             var news = news
             #expect(await news.next() == .connected)
             guard case .shown? = await news.next() else {
@@ -63,10 +64,51 @@ import TokenCore
         }
     }
 
+    @Test func `what is held back from the watch is read after a silence, and said`() async throws {
+        try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true) {
+            member,
+            news,
+            store async throws in
+            var news = news
+            #expect(await news.next() == .connected)
+            guard case .shown? = await news.next() else {
+                Issue.record("nothing was read at the beginning")
+                return
+            }
+            #expect(await news.next() == .resumed)
+            #expect(store.flow.trouble == nil)
+            member.revision = 5
+            var place: FleetPlace?
+            while place == nil {
+                switch await news.next() {
+                case .shown(let sight): place = sight.view.place
+                case .resumed: continue
+                case let other:
+                    Issue.record("\(String(describing: other))")
+                    return
+                }
+            }
+            #expect(place?.revision == 5)
+            #expect(store.flow.trouble?.remedy?.contains("/v3/watch") == true)
+            // Once for each change.
+            let reads = member.reads
+            #expect(await news.next() == .resumed)
+            #expect(await news.next() == .resumed)
+            #expect(member.reads == reads)
+            // The watch may be begun anew at this moment.
+            var shown: FleetNews? = .resumed
+            while shown == .resumed {
+                member.delete(.want)
+                shown = await news.next()
+            }
+            #expect(store.flow.trouble == nil)
+        }
+    }
+
     private static func whileFollowing(
         silence: Duration,
         isWhole: Bool = false,
-        _ body: (Member, AsyncStream<FleetNews>.Iterator) async throws -> Void
+        _ body: (Member, AsyncStream<FleetNews>.Iterator, FleetStore) async throws -> Void
     ) async throws {
         let member = try Member()
         member.isWhole = isWhole
@@ -75,7 +117,7 @@ import TokenCore
         let host = try StoreHost(member.keys, [endpoint], "client", silence: silence)
         let (news, told) = AsyncStream<FleetNews>.makeStream()
         let watch = Task { await host.store.follow([StoreHost.session]) { told.yield($0) } }
-        try await body(member, news.makeAsyncIterator())
+        try await body(member, news.makeAsyncIterator(), host.store)
         watch.cancel()
         await watch.value
         await host.store.close()
@@ -92,6 +134,7 @@ import TokenCore
         private struct State {
             var isWhole = false
             var reads = 0
+            var revision = 3
             var watcher: StreamingServer.Peer?
         }
 
@@ -106,26 +149,36 @@ import TokenCore
             set { state.withLock { $0.isWhole = newValue } }
         }
 
+        /// Where it stands.
+        var revision: Int {
+            get { state.withLock(\.revision) }
+            set { state.withLock { $0.revision = newValue } }
+        }
+
         /// How often the first page was asked for.
         var reads: Int { state.withLock(\.reads) }
 
         func answer(_ request: StreamingServer.Request, _ peer: StreamingServer.Peer) {
             if request.target.hasSuffix("/watch") {
                 peer.beginStream()
-                peer.piece(#"{"result":{\#(header(3)),"created":true}}"# + "\n")
+                peer.piece(#"{"result":{\#(header(revision)),"created":true}}"# + "\n")
                 state.withLock { $0.watcher = peer }
                 peer.waitUntilLeft()
+            } else if let after = request.json?["min_mod_revision"]?.string.flatMap({ Int($0) }) {
+                let pair = #"{"key":"\#(key(.want))","mod_revision":"\#(revision)"}"#
+                let kvs = after <= revision ? #","kvs":[\#(pair)]"# : ""
+                peer.answer(200, "{\(header(revision))\(kvs)}", fields: [BrokenReadTests.time])
             } else if request.json?["key"]?.string == Base64.encoded(names.all.start) {
                 state.withLock { $0.reads += 1 }
                 let pair =
                     #"{"key":"\#(key(.lock))","value":"\#(Base64.encoded(FleetRecords.value(lock: Self.lock)))","mod_revision":"2"}"#
                 peer.answer(
                     200,
-                    #"{\#(header(3)),"kvs":[\#(pair)],"more":true}"#,
+                    #"{\#(header(revision)),"kvs":[\#(pair)],"more":true}"#,
                     fields: [BrokenReadTests.time]
                 )
             } else if isWhole {
-                peer.answer(200, "{\(header(3))}", fields: [BrokenReadTests.time])
+                peer.answer(200, "{\(header(revision))}", fields: [BrokenReadTests.time])
             } else {
                 peer.leave()
             }
@@ -133,8 +186,11 @@ import TokenCore
 
         /// Tells whoever watches that a key is gone.
         func delete(_ kind: FleetKeyName.Kind) {
-            let event = #"{"type":"DELETE","kv":{"key":"\#(key(kind))","mod_revision":"4"}}"#
-            state.withLock { $0.watcher }?.piece(#"{"result":{\#(header(4)),"events":[\#(event)]}}"# + "\n")
+            let next = revision + 1
+            let event = #"{"type":"DELETE","kv":{"key":"\#(key(kind))","mod_revision":"\#(next)"}}"#
+            state.withLock { $0.watcher }?.piece(
+                #"{"result":{\#(header(next)),"events":[\#(event)]}}"# + "\n"
+            )
         }
 
         private func key(_ kind: FleetKeyName.Kind) -> String {

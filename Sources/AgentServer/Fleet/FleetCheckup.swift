@@ -22,6 +22,7 @@ struct FleetCheckup {
             return members + (isSaid ? [] : [Self.problem(trouble)])
         }
         var checks = members + [clock(survey), await rights(port, sharing, in: agent)]
+        if let trouble = survey.watchTrouble ?? agent.fleet.trouble { checks.append(Self.problem(trouble)) }
         for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) {
             guard let trouble = session.trouble ?? agent.fleet[name]?.trouble,
                 !isOrdinary(trouble, for: port)

@@ -173,7 +173,7 @@ struct FleetRequests {
         var trouble = agent.fleet.trouble
         if let sharing = agent.fleet.sharing {
             survey = await sharing.survey(shown)
-            trouble = survey.trouble
+            trouble = survey.trouble ?? survey.watchTrouble
         }
         // Who has left has done what was asked, whatever etcd says.
         if case .leave = order { trouble = nil }

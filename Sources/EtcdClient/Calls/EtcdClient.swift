@@ -53,6 +53,18 @@ package final class EtcdClient: Sendable {
         }
     }
 
+    /// Whether one of the keys that are there was written after `revision`.
+    package func hasChanged(
+        _ keys: EtcdKeys,
+        after revision: Int64
+    ) async throws(EtcdFailure) -> EtcdAnswer<Bool> {
+        let request = GatewayRequest.range(keys, limit: 1, changedAfter: revision)
+        return try await call(request, isRepeatable: true, within: EtcdClient.callTime) {
+            answer throws(EtcdFailure) in
+            try answer.range(of: keys).pairs.contains { $0.modRevision > revision }
+        }
+    }
+
     /// Carries out a transaction; `true`: its conditions held.
     package func transact(
         _ transaction: EtcdTransaction,

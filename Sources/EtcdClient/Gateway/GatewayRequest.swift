@@ -10,9 +10,10 @@ struct GatewayRequest: Equatable, Sendable {
     var body: JSONObject
 
     /// A linearizable read, at most `limit` keys.
-    static func range(_ keys: EtcdKeys, limit: Int64) -> GatewayRequest {
+    static func range(_ keys: EtcdKeys, limit: Int64, changedAfter revision: Int64? = nil) -> GatewayRequest {
         var body = members(of: keys)
         body["limit"] = .string(String(limit))
+        if let revision { body["min_mod_revision"] = .string(String(revision &+ 1)) }
         return GatewayRequest(path: "/v3/kv/range", body: body)
     }
 

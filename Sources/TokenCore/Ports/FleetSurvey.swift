@@ -42,6 +42,8 @@ package struct FleetSurvey: Equatable, Sendable {
     package var clockLead: Duration?
     /// Why sessions or hosts could not be asked for; how the members are is told all the same.
     package var trouble: FleetTrouble?
+    /// What is wrong with the watch, although everything else is answered.
+    package var watchTrouble: FleetTrouble?
 
     package init() {}
 }
