@@ -106,7 +106,7 @@ extension FleetTrouble {
         self.init(
             .unreadable,
             "the \(what) of \(session) in etcd \(fault.sentence)",
-            remedy: fault.isDamage ? "tokenctl fleet repair \(session) at a host with role = \"keeper\"" : nil
+            remedy: fault.isUseless ? FleetTrouble.repair(session) : nil
         )
     }
 }

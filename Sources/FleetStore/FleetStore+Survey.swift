@@ -85,15 +85,39 @@ extension FleetStore {
         unless binding: FleetBinding?
     ) async throws(FleetTrouble) -> Int {
         let answer = try await read(session)
-        let unreadable = answer.content.pairs.filter { !isOfUse($0, of: session, epoch, as: binding) }
+        let useful = answer.content.pairs.filter { isOfUse($0, of: session, epoch, as: binding) }
+        let unreadable = answer.content.pairs.filter { !useful.contains($0) }
         guard !unreadable.isEmpty else { return 0 }
+        let standIn = try standIn(among: useful, of: session, epoch, at: answer.date)
         // Only what was seen: somebody may be putting it right at this moment.
         let transaction = EtcdTransaction(
             if: unreadable.map { .value(key: $0.key, $0.value) },
-            then: unreadable.map { .delete(EtcdKeys(key: $0.key)) }
+            then: unreadable.map { pair in
+                let isIntent = records.names.key(named: pair.key)?.kind == .intent
+                guard isIntent, let standIn else { return .delete(EtcdKeys(key: pair.key)) }
+                return .put(key: pair.key, value: standIn)
+            }
         )
         let done = try await call { client throws(EtcdFailure) in try await client.transact(transaction) }
         return done.content ? unreadable.count : 0
+    }
+
+    /// What stands in the place of an intent that does not open: whoever wrote it may have sent the refresh token of the
+    /// record, and the others have to wait for the answer all the same; `nil`: there is no record to send a token of.
+    private func standIn(
+        among pairs: [EtcdKeyValue],
+        of session: SessionName,
+        _ epoch: UInt32,
+        at date: Int64?
+    ) throws(FleetTrouble) -> [UInt8]? {
+        let pair = pairs.first { records.names.key(named: $0.key)?.kind == .record }
+        let values = FleetRecordValues(record: pair?.value, access: nil)
+        guard pair != nil, let record = try? records.header(of: values, of: session, since: epoch).header,
+            record.isLive, let now = date.map({ FleetTime(seconds: $0) }) ?? time
+        else { return nil }
+        return try FleetTrouble.sealing { () throws(StorageFailure) in
+            try records.value(FleetIntent(lostFor: record, besides: nil, at: now), of: session)
+        }
     }
 
     /// Whether a value opens; with `binding`, also whether it is of that client and server.
@@ -117,9 +141,8 @@ extension FleetStore {
             // The access tokens are written with the record.
             return true
         } catch {
-            // A newer key is no damage: this host has to be given it.
-            if case .unknownKey = error { return true }
-            return false
+            // A newer key or program opens it: this host has to be given that.
+            return !error.isUseless
         }
     }
 }

@@ -164,6 +164,64 @@ import TokenCore
             await one.store.close()
         }
     }
+
+    @Test func `an intent under a key that was replaced names what helps, and is kept in its effect`()
+        async throws
+    {
+        let keys = try FleetKeys.random(label: "team")
+        let renewed = try keys.renewed()
+        try await StoreHost.whileRunning { host in
+            let (former, present) = (try host(keys, "client"), try host(renewed, "client"))
+            let header = FleetHeader.first
+            var sight = try await former.look()
+            let intent = FleetIntent(
+                lineage: header.lineage,
+                generation: header.generation,
+                attempt: AttemptID(host: 1, random: 9),
+                at: sight.view.time,
+                first: sight.view.time,
+                before: []
+            )
+            let write = FleetTransaction(if: [.record(nil)], then: [.putRecord(header), .putIntent(intent)])
+            try await former.carryOut(write, seen: sight, [header.attempt: try former.login("RT", "AT")])
+            // The record alone is written again.
+            sight = try await present.look()
+            let again = FleetTransaction(if: [.record(header)], then: [.putRecord(header)])
+            try await present.carryOut(again, seen: sight, [header.attempt: try present.login("RT", "AT")])
+            let trouble = await #expect(throws: FleetTrouble.self) {
+                _ = try await present.store.look(at: StoreHost.session, since: 2)
+            }
+            #expect(trouble?.sentence.contains("the intent of work") == true)
+            #expect(trouble?.remedy?.contains("tokenctl fleet repair work") == true)
+            let count = try await present.store.discardUnreadable(
+                of: StoreHost.session,
+                since: 2,
+                unless: present.binding
+            )
+            #expect(count == 1)
+            sight = try await present.store.look(at: StoreHost.session, since: 2)
+            #expect(sight.view.mayHaveLostRefresh)
+            let timing = FleetTiming(reuse: .refused)
+            let wait = sight.view.wait(at: 1, until: nil, timing, now: present.time.now)
+            #expect(wait?.time == timing.patience)
+            for host in [former, present] { await host.store.close() }
+        }
+    }
+
+    @Test func `what a newer program has written is not discarded`() async throws {
+        let keys = try FleetKeys.random(label: "team")
+        try await StoreHost.whileRunning { host in
+            let one = try host(keys, "client")
+            let names = one.store.records.names
+            let key = names.bytes(of: FleetKeyName(.record, of: names.name(of: StoreHost.session)))
+            try await one.store.change(.put(key: key, value: Array("TKAFLT\0".utf8) + [2, 0, 1, 1]))
+            let count = try await one.store.discardUnreadable(of: StoreHost.session, since: 0, unless: nil)
+            #expect(count == 0)
+            let trouble = await #expect(throws: FleetTrouble.self) { _ = try await one.look() }
+            #expect(trouble?.sentence.contains("newer than this program") == true)
+            await one.store.close()
+        }
+    }
 }
 
 @Suite struct EtcdTimeTests {

@@ -330,6 +330,12 @@ extension FleetDesk {
         sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
     }
 
+    /// Has a session looked at, and waits until what follows from that is done, or cannot be done now.
+    func look(at name: SessionName, in agent: isolated SessionAgent) async {
+        lookAgain(at: name, in: agent)
+        await leavers.wait(while: { sessions[name]?.member.isAtRest == false })
+    }
+
     /// Takes part again in sessions that a person has logged out here.
     func rejoin(_ name: SessionName?, in agent: isolated SessionAgent) {
         for name in left.intersection(names(name)) {

@@ -106,7 +106,12 @@ struct FleetRequests {
             } catch {
                 throw RequestFailure(error)
             }
-            agent.fleet.lookAgain(at: session, in: agent)
+            await agent.fleet.look(at: session, in: agent)
+            guard let waiting = agent.fleet[session]?.waiting(in: agent) else { continue }
+            notes.append(
+                "\(session): no host refreshes it for another \(waiting.time.wholeSeconds) s unless the answer comes, for "
+                    + "\(waiting.reason)"
+            )
         }
         return notes
     }

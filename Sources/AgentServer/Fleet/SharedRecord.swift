@@ -106,7 +106,8 @@ final class SharedRecord {
         guard sight.view.record == nil || sight.epoch >= epoch else {
             throw FleetTrouble(
                 .unreadable,
-                "the record of \(name) in etcd is sealed under a key that was replaced"
+                "the record of \(name) in etcd is sealed under a key that was replaced",
+                remedy: FleetTrouble.repair(name)
             )
         }
         letGoOfOpened(in: agent)

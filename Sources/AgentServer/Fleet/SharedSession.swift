@@ -98,6 +98,11 @@ final class SharedSession {
         return token.expiresAt
     }
 
+    /// What keeps everybody from sending the session's refresh token; `nil`: nothing that is known here.
+    func waiting(in agent: isolated SessionAgent) -> FleetWait? {
+        record.sight?.view.wait(at: host, until: expiry(in: agent), member.timing, now: agent.now)
+    }
+
     /// The session does not want to send any more, or has been answered.
     func withdraw(_ number: AttemptNumber, in agent: isolated SessionAgent) {
         guard let attempt, attempt.number == number, !attempt.hasTokens, attempt.refusal == nil else {

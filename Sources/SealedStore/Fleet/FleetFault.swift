@@ -37,11 +37,11 @@ package enum FleetFault: Error, Equatable, Sendable {
         }
     }
 
-    /// What is there is of no use to any host.
-    package var isDamage: Bool {
+    /// What is there is of no use to any host; else another key, role or program would open it.
+    package var isUseless: Bool {
         switch self {
-        case .truncated, .tooLong, .notAValue, .forged, .malformed: true
-        case .futureVersion, .unknownKey, .retiredKey, .closedToReaders, .locked: false
+        case .truncated, .tooLong, .notAValue, .retiredKey, .forged, .malformed: true
+        case .futureVersion, .unknownKey, .closedToReaders, .locked: false
         }
     }
 

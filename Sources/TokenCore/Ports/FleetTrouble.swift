@@ -32,6 +32,11 @@ package struct FleetTrouble: Error, Hashable, Sendable {
     /// The sentence with what helps, without a full stop.
     package var advice: String { remedy.map { "\(sentence); \($0)" } ?? sentence }
 
+    /// What helps where something of `session` in etcd is of no use.
+    package static func repair(_ session: SessionName) -> String {
+        "tokenctl fleet repair \(session) at a host with role = \"keeper\""
+    }
+
     /// The fleet's login of `session` is of another client or server than this host's settings name.
     package init(_ session: SessionName, differsIn keys: [String]) {
         self.init(

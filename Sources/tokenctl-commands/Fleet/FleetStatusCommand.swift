@@ -58,7 +58,8 @@ struct FleetRepairCommand: ParsableCommand {
         abstract: "Put right in etcd what is older than here, or does not open.",
         discussion: """
             Records that are older than this host's are put right without being asked. This command does it at once, and \
-            deletes values that do not open. Values under a key that this host does not have are left alone.
+            deletes values that do not open. Values under a key that this host does not have are left alone. Whether the \
+            hosts have to wait for an answer afterwards is printed.
             """
     )
 

@@ -22,8 +22,11 @@ enum FleetErrand: Hashable, Sendable {
     case mark(FleetIntent, on: FleetHeader, over: FleetIntent?)
     /// Makes a late answer the record.
     case adopt(FleetHeader, LateAnswer, over: FleetHeader)
-    /// Writes the record again, sealed under the newest key; once, for if etcd refuses, another host has written it.
-    case reseal(FleetHeader)
+    /// Writes the record and its intent again, sealed under the newest key; once, for if etcd refuses, another host has
+    /// written them.
+    ///
+    /// Once the record is, nobody takes anything under a former key any more.
+    case reseal(FleetHeader, FleetIntent?)
     /// Removes late answers that are of no use.
     case erase([LateAnswer], beside: FleetHeader?)
 
@@ -80,8 +83,11 @@ enum FleetErrand: Hashable, Sendable {
                 if: [.record(record), .lock(nil), .late(late)],
                 then: [.putRecord(header), .deleteLate(late), .deleteIntent]
             )
-        case .reseal(let record):
-            FleetTransaction(if: [.record(record), .lock(nil)], then: [.putRecord(record)])
+        case .reseal(let record, let intent):
+            FleetTransaction(
+                if: [.record(record), .intent(intent), .lock(nil)],
+                then: [.putRecord(record)] + (intent.map { [.putIntent($0)] } ?? [])
+            )
         case .erase(let lates, let record):
             FleetTransaction(if: [.record(record)], then: lates.map { .deleteLate($0) })
         }

@@ -188,7 +188,7 @@ struct FleetLook: Equatable, Sendable {
     /// Whoever has the lock writes another record soon.
     private func reseal() -> Next? {
         guard let outsealed, view.record == outsealed, view.lock == nil else { return nil }
-        return .transact(.reseal(outsealed))
+        return .transact(.reseal(outsealed, view.intent))
     }
 
     // MARK: Refreshing

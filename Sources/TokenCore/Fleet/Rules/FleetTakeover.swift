@@ -1,5 +1,35 @@
 // SPDX-License-Identifier: MIT
 
+/// For how long nobody sends a refresh token, and why.
+package struct FleetWait: Equatable, Sendable {
+    package var time: Duration
+    /// Without a full stop.
+    package var reason: String
+}
+
+extension FleetView {
+    /// What keeps everybody from sending the refresh token of the record; `nil`: it may be sent, or a host is at it.
+    ///
+    /// - Parameters:
+    ///   - host: who asks.
+    ///   - expiry: when its access token ends, by this host's clock; `nil`: never, or nobody is served with it.
+    ///   - timing: of the server.
+    ///   - now: when it is what etcd shows.
+    package func wait(
+        at host: UInt64,
+        until expiry: Instant?,
+        _ timing: FleetTiming,
+        now: Instant
+    ) -> FleetWait? {
+        guard record?.isLive == true else { return nil }
+        let expiry = expiry.map { time + ($0 - now) }
+        guard case .notBefore(let end) = FleetTakeover(in: self, expiry: expiry, timing: timing) else {
+            return nil
+        }
+        return FleetWait(time: max(.zero, end - time), reason: reasonToWait(at: host))
+    }
+}
+
 /// Whether the refresh token of a record may be sent now.
 enum FleetTakeover: Equatable, Sendable {
     /// Yes. `until`: only before this moment, because a grace ends.

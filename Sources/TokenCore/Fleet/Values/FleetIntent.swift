@@ -52,8 +52,9 @@ package struct FleetIntent: Hashable, Sendable {
         )
     }
 
-    /// Stands for intents that a restored snapshot may have lost: an unanswered attempt that began long ago.
-    init(lostFor record: FleetHeader, besides former: FleetIntent?, at now: FleetTime) {
+    /// Stands for intents that a restored snapshot may have lost, or that do not open: an unanswered attempt that began
+    /// long ago.
+    package init(lostFor record: FleetHeader, besides former: FleetIntent?, at now: FleetTime) {
         self.init(of: .lost, for: record, after: former, at: now)
         first = FleetTime(seconds: 0)
     }

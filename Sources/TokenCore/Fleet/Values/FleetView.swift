@@ -37,7 +37,7 @@ package struct FleetView: Equatable, Sendable {
         return record
     }
 
-    /// etcd was put back to a snapshot or emptied, and a refresh may have been lost with what came after it.
+    /// etcd was put back to a snapshot, emptied or repaired, and a refresh may have been lost with what it had.
     package var mayHaveLostRefresh: Bool { presentIntent?.attempt == .lost }
 
     /// Whether somebody has logged out of the login that `known` is the record of.
@@ -50,7 +50,7 @@ package struct FleetView: Equatable, Sendable {
     package func reasonToWait(at host: UInt64) -> String {
         if mayHaveLostRefresh {
             return
-                "etcd was restored or emptied, and the hosts wait in case it has lost a refresh; a login ends that"
+                "etcd was restored, emptied or repaired, and the hosts wait in case it has lost a refresh; a login ends that"
         }
         guard let intent = presentIntent, !intent.isRefused else {
             return presentIntent == nil

@@ -19,11 +19,25 @@ import Testing
     @Test(arguments: [true, false])
     func `the same record is written once, whether or not another host was first`(isDone: Bool) {
         var member = wanting()
-        let reseal = FleetTransaction(if: [.record(record), .lock(nil)], then: [.putRecord(record)])
+        let reseal = FleetTransaction(
+            if: [.record(record), .intent(nil), .lock(nil)],
+            then: [.putRecord(record)]
+        )
         #expect(member.looked(.showing(record), at: now) == [.transact(reseal)])
         #expect(member.transacted(isDone, place, at: now) == [.look])
         #expect(member.looked(.showing(record, revision: 101), at: now) == [])
         #expect(member.memory.record == record)
+    }
+
+    @Test func `an intent is written again with it`() {
+        var member = wanting()
+        let intent = FleetIntent.attempt(60)
+        let reseal = FleetTransaction(
+            if: [.record(record), .intent(intent), .lock(nil)],
+            then: [.putRecord(record), .putIntent(intent)]
+        )
+        #expect(member.looked(.showing(record, intent), at: now) == [.transact(reseal)])
+        #expect(member.transacted(true, place, at: now) == [.look])
     }
 
     @Test func `it is written again if nobody knows whether it was`() {
