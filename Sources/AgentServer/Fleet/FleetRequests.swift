@@ -132,26 +132,28 @@ struct FleetRequests {
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> [String] {
         try refuseReader("remove", in: agent)
+        guard !host.isEmpty else {
+            throw RequestFailure(
+                code: .badRequest,
+                message: "A host has a name or a number.",
+                remedy: "name it as tokenctl fleet status does"
+            )
+        }
         guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble) }
+        let survey = await sharing.survey([])
+        if let trouble = survey.trouble { throw RequestFailure(trouble) }
+        let id = try named(host, among: survey.hosts)
+        guard id != agent.ports.fleet?.host else {
+            throw RequestFailure(
+                code: .badRequest,
+                message: "\(host) is this host, which cannot remove itself.",
+                remedy: "tokenctl fleet leave here, or tokenctl fleet remove \(host) at another keeper"
+            )
+        }
         do throws(FleetTrouble) {
-            let survey = await sharing.survey([])
-            if let trouble = survey.trouble { throw trouble }
-            let hosts = survey.hosts
-            let named = hosts.filter {
-                host.bytewise == $0.label.bytewise || UInt64(host, radix: 16) == $0.id
-            }
-            guard let found = named.first, named.count == 1 else {
-                let message =
-                    named.isEmpty
-                    ? "No host \(host) has said that it is there." : "Several hosts are called \(host)."
-                let remedy =
-                    named.isEmpty
-                    ? "tokenctl fleet status" : "name it by its number, see tokenctl fleet status"
-                throw FleetTrouble(.foreign, message, remedy: remedy)
-            }
-            try await sharing.withdraw(host: found.id)
+            try await sharing.withdraw(host: id)
         } catch {
-            throw RequestFailure(error, code: error.kind == .foreign ? .notFound : .temporarilyUnavailable)
+            throw RequestFailure(error)
         }
         for session in agent.fleet.names(nil) {
             agent.apply(session) { session, moment in session.refreshAsked(at: moment) }
@@ -162,6 +164,26 @@ struct FleetRequests {
             "unless it was done before: tokenctl fleet rekey --key-file FILE, as it has the fleet's key, give the new "
                 + "one to all other hosts and restart them, then remove \(host) once more and drop its user in etcd",
         ]
+    }
+
+    /// The number of the one host that is called `name`, or has it as its number.
+    private func named(_ name: String, among hosts: [HostCard]) throws(RequestFailure) -> UInt64 {
+        let named = hosts.filter { name.bytewise == $0.label.bytewise || UInt64(name, radix: 16) == $0.id }
+        guard let found = named.first else {
+            throw RequestFailure(
+                code: .notFound,
+                message: "No host \(name) has said that it is there.",
+                remedy: "tokenctl fleet status"
+            )
+        }
+        guard named.count == 1 else {
+            throw RequestFailure(
+                code: .notFound,
+                message: "Several hosts are called \(name).",
+                remedy: "name it by its number, see tokenctl fleet status"
+            )
+        }
+        return found.id
     }
 
     // MARK: Answers
@@ -323,9 +345,9 @@ extension FleetSurvey.Member {
 }
 
 extension RequestFailure {
-    init(_ trouble: FleetTrouble?, code: FailureCode = .temporarilyUnavailable) {
+    init(_ trouble: FleetTrouble?) {
         self.init(
-            code: code,
+            code: .temporarilyUnavailable,
             message: trouble?.sentence ?? "the fleet has not been asked yet",
             remedy: trouble?.remedy
         )

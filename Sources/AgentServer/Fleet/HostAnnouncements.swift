@@ -47,6 +47,11 @@ final class HostAnnouncements {
             try await sharing.withdraw(host: port.host)
             return nil
         } catch {
+            let survey = error.kind == .denied ? await sharing.survey([]) : nil
+            // One that may only read has never been able to write itself there.
+            if let survey, survey.trouble == nil, !survey.hosts.contains(where: { $0.id == port.host }) {
+                return nil
+            }
             plan(in: FleetDesk.pause) { agent.fleet.announcements.withdrawAgain(in: agent) }
             return error
         }

@@ -202,6 +202,9 @@ extension EndToEnd {
                 #expect(isOrdinary == (role == "reader"), "\(found)")
                 let remedy = #/grant-permission ROLE readwrite --prefix=true /tokenagent/[0-9a-f]{32}//#
                 #expect(found.contains(remedy) == (role == "keeper"), "\(found)")
+                // It has never stood in the list of hosts.
+                let left = try await agent.tokenctl("fleet", "leave")
+                #expect(left.status == 0 && !left.standardOutput.contains("list of hosts"), "\(left)")
                 try await agent.end()
             }
         }

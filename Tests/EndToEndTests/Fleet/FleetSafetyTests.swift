@@ -2,9 +2,10 @@
 
 import TestSupport
 import Testing
+import Text
 
 extension EndToEnd {
-    /// What one host does, or finds, is no harm to others.
+    /// What one host does, or finds, is no harm to others, nor is a full etcd.
     @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetSafetyTests {
         @Test func `who cannot tell what others live on deletes nothing of it`() async throws {
             try await FleetScene.whileRunning(keepers: 2, readers: 1) { scene in
@@ -25,6 +26,22 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a host does not remove itself, nor one without a name`() async throws {
+            try await FleetScene.whileRunning { scene in
+                try await scene.logIn(at: scene.keepers[0])
+                for (name, status, message) in [
+                    ("keeper0", 2, "keeper0 is this host, which cannot remove itself"),
+                    ("", 2, "A host has a name or a number"),
+                    ("nobody", 7, "No host nobody has said that it is there"),
+                ] as [(String, Int32, String)] {
+                    let refused = try await scene.keepers[0].tokenctl("fleet", "remove", name)
+                    #expect(refused.status == status, "\(refused)")
+                    #expect(refused.standardError.contains(message), "\(refused)")
+                }
+                #expect(scene.refreshes == 0)
+            }
+        }
+
         @Test func `a member that is away keeps nobody from the first token`() async throws {
             try await FleetScene.whileRunning(keepers: 2) { scene in
                 try await scene.logIn(at: scene.keepers[0])
@@ -42,6 +59,54 @@ extension EndToEnd {
                     try await host.end()
                 }
                 try await host.start()
+            }
+        }
+
+        /// Has the only member say that it is full, as it does when its database has reached the quota.
+        private func fill(_ scene: FleetScene) async throws {
+            let members = try await scene.status(at: scene.keepers[0])["etcd"]?.array
+            let endpoint = try #require(members?.first?.object?["endpoint"]?.string)
+            let order = #"{"action":"ACTIVATE","memberID":"1","alarm":"NOSPACE"}"#
+            let script = "curl -sSf -d '\(order)' '\(endpoint)/v3/maintenance/alarm'"
+            let result = try await scene.keepers[0].shell(script)
+            try #require(result.status == 0, "\(result)")
+        }
+
+        @Test
+        func
+            `an etcd without room is named with what helps, loses no answer, and is used again without a restart`()
+            async throws
+        {
+            try await FleetScene.whileRunning { scene in
+                let (host, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: host)
+                let first = try #require(try await scene.commonToken())
+                try await fill(scene)
+                let refused = try await other.tokenctl("refresh", "work")
+                #expect(refused.status == 5, "\(refused)")
+                #expect(refused.standardError.contains("Etcd has no room left"), "\(refused)")
+                #expect(refused.standardError.contains("alarm disarm"), "\(refused)")
+                #expect(scene.refreshes == 0)
+                for command in [["fleet", "status"], ["doctor"]] {
+                    let found = try await other.tokenctl(command).standardOutput
+                    #expect(found.contains("etcd has no room left and takes no changes"), "\(found)")
+                    #expect(found.contains("etcdctl compact, defrag and alarm disarm"), "\(found)")
+                }
+                #expect(try await scene.commonToken() == first)
+                try await scene.etcd("ctl", "alarm", "disarm")
+                // It becomes full between the request and the answer.
+                let (token, refresh) = try await scene.holdRefresh(at: host)
+                try await fill(scene)
+                scene.issuer.release()
+                _ = await refresh.result
+                let isServed = try await Polling.until {
+                    let served = try await scene.token(of: host)
+                    return served != nil && served != token
+                }
+                #expect(isServed, "\(host.log)")
+                try await scene.etcd("ctl", "alarm", "disarm")
+                #expect(try await scene.commonToken(besides: token) != nil, "\(host.log)")
+                #expect(scene.refreshes == 1)
             }
         }
     }
