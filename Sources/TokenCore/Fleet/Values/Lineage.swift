@@ -22,7 +22,9 @@ package struct Lineage: Hashable, Sendable {
     init(_ id: UInt128, after known: Lineage?, at time: FleetTime?) {
         let last = known?.number ?? 0
         let next = last == .max ? last : last + 1
-        self.init(number: max(next, UInt64(clamping: time?.seconds ?? 0)), id: id)
+        // etcd's seconds are whole: a login that this host does not know may be of the present one.
+        let present = UInt64(clamping: time?.seconds ?? 0) + (known == nil ? 1 : 0)
+        self.init(number: max(next, present), id: id)
     }
 }
 
