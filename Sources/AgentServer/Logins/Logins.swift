@@ -96,11 +96,11 @@ final class Logins {
         }
         logins[number]?.task = Task {
             do throws(RequestFailure) {
+                // The person may leave meanwhile, and the agent may lock.
                 repeat {
-                    while isCommitting(name, in: agent) { await waiters.wait() }
+                    while logins[number] != nil, isCommitting(name, in: agent) { await waiters.wait() }
                     try await FleetAdmission(session: name).untilLoginMayBegin(in: agent)
-                } while isCommitting(name, in: agent)
-                // The person may have left meanwhile.
+                } while logins[number] != nil && isCommitting(name, in: agent)
                 if logins[number] != nil { start(number, request, name, in: agent) }
             } catch {
                 refuse(number, error, in: agent)
@@ -221,7 +221,6 @@ final class Logins {
         agent.journal.loginEnded(result, of: name)
         let origin = logins[number].map { AuditRecord.Origin.peer(of: $0.connection) } ?? .agent
         agent.audit.add(.login, result.decision, name, by: origin)
-        waiters.resumeAll()
         // Whoever is told of it finds the token in the session's files.
         agent.configuration.files.whenWritten { [self] in
             logins[number]?.tell(line(for: result, name, in: agent))
@@ -230,6 +229,7 @@ final class Logins {
     }
 
     private func end(_ number: LoginNumber, in agent: isolated SessionAgent) {
+        waiters.resumeAll()
         guard let login = logins.removeValue(forKey: number) else { return }
         login.task?.cancel()
         agent.erasure.erase(login.given)
