@@ -87,6 +87,26 @@ struct SharedLogoutTests {
         await agent.stop()
     }
 
+    @Test func `two logouts and a login over a slow disk each have an end`() async throws {
+        let (agent, fleet) = try await start()
+        agent.store.disk.holdCommits()
+        let peers = [try agent.peer(), try agent.peer()]
+        try peers[0].send(SocketPeer.request("POST", "/v1/sessions/work/logout", body: "{}"))
+        #expect(try await Polling.until { agent.store.disk.heldCommits == 1 })
+        try peers[1].send(SocketPeer.request("POST", "/v1/sessions/work/logout", body: "{}"))
+        let login = try agent.peer()
+        try login.send(SocketPeer.request("POST", "/v1/sessions/work/login", body: "{}"))
+        agent.store.disk.letCommitsGo()
+        _ = try await login.streamHead()
+        await agent.serving.nextRevocation().answer(.revoked)
+        for peer in peers { #expect(try await peer.answer().status == 200) }
+        await agent.serving.nextLogIn().answer(.cancelled)
+        // Or a logout came first.
+        #expect(try await login.chunk().contains("\"code\":\"denied\""))
+        #expect(fleet.record?.status == .out)
+        await agent.stop()
+    }
+
     /// An agent that has taken over another host's login.
     private func start() async throws -> (AgentHarness, FleetDouble) {
         let memory = try SealedMemory()
