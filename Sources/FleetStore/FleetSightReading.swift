@@ -10,6 +10,8 @@ struct FleetSightReading {
     let session: SessionName
     /// The highest epoch that this host has seen of the session.
     let epoch: UInt32
+    /// How far etcd's clock may be behind the one that an intent was dated with.
+    private static let blur = Duration.seconds(10)
 
     /// What a read has shown.
     func sight(_ answer: EtcdAnswer<EtcdRange>) throws(FleetTrouble) -> FleetSight {
@@ -72,8 +74,17 @@ struct FleetSightReading {
         _ key: FleetKeyName,
         into sight: inout FleetSight
     ) throws(FleetTrouble) {
-        // Readers reserve nothing, and have no key for it.
-        guard records.role == .keeper else { return }
+        // Readers reserve nothing and have no key for it, but tell a person what the keepers wait for.
+        guard records.role == .keeper else {
+            if key.kind == .lock {
+                sight.view.lock = try? FleetRecords.lock(value)
+            } else {
+                let claim = records.claimedIntent(value, of: session)
+                // Nobody who has not got the key may say when a host tries again.
+                if let claim, claim.at <= sight.view.time + Self.blur { sight.view.intent = claim }
+            }
+            return
+        }
         do throws(FleetFault) {
             if key.kind == .lock {
                 sight.view.lock = try FleetRecords.lock(value)

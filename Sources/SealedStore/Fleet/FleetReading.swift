@@ -189,6 +189,14 @@ extension FleetRecords {
         return intent
     }
 
+    /// What an intent says of itself, which nothing proves: readers have no key to check it with.
+    package func claimedIntent(_ bytes: [UInt8], of session: SessionName) -> FleetIntent? {
+        guard case .intent(let intent)? = try? FleetValue(bytes, under: key(.intent, session)).clear else {
+            return nil
+        }
+        return intent
+    }
+
     /// Checks a want and reads it.
     package func want(
         _ bytes: [UInt8],

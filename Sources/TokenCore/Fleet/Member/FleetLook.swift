@@ -55,7 +55,7 @@ struct FleetLook: Equatable, Sendable {
     }
 
     mutating func decide() -> Next {
-        guard role == .keeper else { return follow() ?? (wish == nil ? .rest : .wait) }
+        guard role == .keeper else { return follow() ?? wait() }
         return conclude() ?? settle() ?? converge() ?? mark() ?? adoptLate() ?? erase() ?? reseal()
             ?? refresh()
             ?? .rest
@@ -131,6 +131,13 @@ struct FleetLook: Equatable, Sendable {
         case .newer, .beside: adopt()
         case .same, .older: nil
         }
+    }
+
+    /// What a reader does that has what is there: the keepers have its wish, and may have to wait themselves.
+    private func wait() -> Next {
+        guard wish != nil else { return .rest }
+        guard view.record?.isLive == true, case .notBefore(let time) = takeover else { return .wait }
+        return .postpone(time)
     }
 
     private func adopt() -> Next? {
@@ -211,11 +218,13 @@ struct FleetLook: Equatable, Sendable {
 
     /// What a session hears that has to wait, and the keepers if a reader waits.
     func told(to wish: FleetWish) -> [FleetAction] {
-        var told: [FleetAction] = wish.isHeld ? [] : [.hold(wish.attempt)]
-        if role == .reader, let record = memory.record, view.wanted != record.generation {
-            told.append(.ask(generation: record.generation))
-        }
-        return told
+        (wish.isHeld ? [] : [.hold(wish.attempt)]) + asked
+    }
+
+    /// What the keepers hear if this host is a reader.
+    var asked: [FleetAction] {
+        guard role == .reader, let record = memory.record, view.wanted != record.generation else { return [] }
+        return [.ask(generation: record.generation)]
     }
 
     /// When a host that waits looks again, in case the watch says nothing: as soon as the other's lease can be over.

@@ -262,7 +262,7 @@ package struct FleetMember: Equatable, Sendable {
         guard let wish else { return rest(at: now) }
         self.wish = nil
         let until = now + (time - look.view.time) + timing.longestTurn * wish.attempt.share
-        return [.postpone(wish.attempt, until: until)] + rest(at: now)
+        return look.asked + [.postpone(wish.attempt, until: until)] + rest(at: now)
     }
 
     /// A reader's wish is passed on once for each record.

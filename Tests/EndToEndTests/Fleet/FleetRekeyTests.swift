@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+import Text
+
+extension EndToEnd {
+    /// A fleet whose hosts get a new key while they wait for an answer.
+    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetRekeyTests {
+        /// The epochs of the keys that the intents in etcd are signed with.
+        private func epochs(_ scene: FleetScene) async throws -> [Int] {
+            let found = try await scene.etcd("ctl", "get", "--prefix", "/tokenagent/", "-w", "json")
+            let pairs = try JSONValue(parsing: found.utf8).object?["kvs"]?.array ?? []
+            return pairs.compactMap { pair in
+                guard let value = pair.object?["value"]?.string.flatMap({ Base64.decoded($0) }),
+                    value.count > 15
+                else { return nil }
+                // "TKAFLT\0", version, suite, kind, epoch.
+                guard value[10] == 4 else { return nil }
+                return value[11..<15].reversed().reduce(0) { $0 << 8 | Int($1) }
+            }
+        }
+
+        @Test func `a request without an answer is waited for under a new key too, also after a repair`()
+            async throws
+        {
+            try await FleetScene.whileRunning(keepers: 2, readers: 1) { scene in
+                let (gone, host, reader) = (scene.keepers[0], scene.keepers[1], scene.readers[0])
+                let (_, refresh) = try await scene.holdRefresh(at: gone)
+                try await gone.kill()
+                _ = await refresh.result
+                let made = try await host.tokenctl("fleet", "rekey", "--key-file", scene.work.path("key"))
+                #expect(made.status == 0, "\(made)")
+                for restarted in [host, reader] {
+                    try await restarted.end()
+                    try await restarted.start()
+                }
+                // Once the lock's lease is over.
+                let isRenewed = try await Polling.until(within: .seconds(120)) {
+                    try await epochs(scene) == [2]
+                }
+                #expect(isRenewed, "\(host.log)")
+                let repair = try await host.tokenctl("fleet", "repair", "work")
+                #expect(repair.status == 0, "\(repair)")
+                #expect(repair.standardOutput.contains("work: no host refreshes it for another"), "\(repair)")
+                #expect(repair.standardOutput.contains("another host's refresh has not come"), "\(repair)")
+                let found = try await scene.record(at: host)
+                #expect(found?["state"]?.string == "live" && found?["message"] == nil, "\(found ?? [:])")
+                #expect(found?["attempt_by"]?.string == "keeper0", "\(found ?? [:])")
+                // Whoever asks hears why, at a reader as at a keeper.
+                for waiting in [host, reader] {
+                    let answer = try await waiting.tokenctl("refresh", "work", "--json")
+                    #expect(answer.status == 5, "\(answer)")
+                    let text = answer.standardOutput + answer.standardError
+                    #expect(text.contains("another host's refresh has not come"), "\(answer)")
+                }
+                #expect(scene.refreshes == 1)
+                scene.issuer.release()
+            }
+        }
+    }
+}
