@@ -4,8 +4,8 @@ import AgentProtocol
 import NIOCore
 import TokenCore
 
-/// Requests for tokens of sessions that the fleet has not shown yet: a host that has just started cannot say that nobody
-/// has logged in.
+/// Requests for tokens that the fleet has not shown yet: a host that has just started cannot say that nobody has logged in,
+/// nor a reader that the keepers have no token like this, before it has looked.
 ///
 /// Confined to the agent's event loop.
 final class FirstSights {
@@ -21,10 +21,11 @@ final class FirstSights {
     /// - Returns: whether it did; if not, the session knows what to say.
     func take(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
         let name = call.session
-        guard let blank = agent.fleet.blank(of: name), let settings = agent.sessions[name]?.settings else {
-            return false
-        }
+        guard let settings = agent.sessions[name]?.settings else { return false }
         let patience = query.timeout ?? settings.policy.getTimeout
+        guard let blank = agent.fleet.blank(of: name) else {
+            return look(for: query, call, patience, in: agent)
+        }
         guard case .awaited = blank, patience > .zero else {
             answer(call, blank, in: agent)
             return true
@@ -35,6 +36,30 @@ final class FirstSights {
         )
         eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
             agent?.assumeIsolated { $0.requests.tokens.firstSights.endOverdue(of: name, in: $0) }
+        }
+        return true
+    }
+
+    /// Has a request for what this host lacks as a reader wait for one look.
+    private func look(
+        for query: TokenQuery,
+        _ call: TokenCall,
+        _ patience: Duration,
+        in agent: isolated SessionAgent
+    ) -> Bool {
+        let name = call.session
+        guard !call.hasLooked, patience > .zero, agent.fleet.trouble == nil else { return false }
+        let moment = agent.moment
+        let isLacking = agent.ask(name) { session, _ in
+            session.lacksAsReader(TokenNeed(query, call, policy: session.policy, at: moment), at: moment.now)
+        }
+        guard isLacking == true else { return false }
+        var waiting = PostponedRequest(query: query, call: call, deadline: moment.now + patience)
+        (waiting.call.hasLooked, waiting.call.hasWaited) = (true, true)
+        call.connection.awaited = .fleet
+        Task { [waiting] in
+            await agent.fleet.look(at: name, in: agent)
+            agent.requests.tokens.resume(waiting, in: agent)
         }
         return true
     }

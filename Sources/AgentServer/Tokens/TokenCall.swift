@@ -25,6 +25,8 @@ struct TokenCall {
     var consent = Consent.notAsked
     /// Whether it was not answered at once, so that the peer may be another program by now.
     var hasWaited = false
+    /// Whether the fleet was looked at for it.
+    var hasLooked = false
 
     enum Consent: Equatable {
         case notAsked

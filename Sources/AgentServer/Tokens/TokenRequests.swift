@@ -437,7 +437,7 @@ extension TokenQuery {
 
 extension TokenNeed {
     /// What `query` asks for on behalf of `call`.
-    fileprivate init(_ query: TokenQuery, _ call: TokenCall, policy: SessionPolicy, at moment: Moment) {
+    init(_ query: TokenQuery, _ call: TokenCall, policy: SessionPolicy, at moment: Moment) {
         self.init(
             variant: query.variant,
             minimumValidity: query.minimumValidity,

@@ -174,6 +174,12 @@ extension Session {
         )
     }
 
+    /// Whether this host is a reader that has to refuse `need`, as far as it knows.
+    package func lacksAsReader(_ need: TokenNeed, at now: Instant) -> Bool {
+        guard let login, !meets(need, at: now) else { return false }
+        return lackingAtReader(step(toward: need.variant, at: now), login) != nil
+    }
+
     private static let refusedMessage = "the authorization server does not accept the login any more"
 }
 
