@@ -9,7 +9,7 @@ import TokenCore
 final class SharedSession {
     let name: SessionName
     private(set) var member: FleetMember
-    private let record: SharedRecord
+    let record: SharedRecord
     private(set) var attempt: SharedAttempt?
     /// Writes of the session itself that wait for one of the fleet's.
     private var waiting: [CommitNumber] = []
@@ -93,14 +93,9 @@ final class SharedSession {
     }
 
     /// When the session's access token ends; `nil`: never, or nobody is served with it.
-    private func expiry(in agent: isolated SessionAgent) -> Instant? {
+    func expiry(in agent: isolated SessionAgent) -> Instant? {
         guard let token = agent.sessions[name]?.session.primaryToken, !token.isRefused else { return nil }
         return token.expiresAt
-    }
-
-    /// What keeps everybody from sending the session's refresh token; `nil`: nothing that is known here.
-    func waiting(in agent: isolated SessionAgent) -> FleetWait? {
-        record.sight?.view.wait(at: host, until: expiry(in: agent), member.timing, now: agent.now)
     }
 
     /// The session does not want to send any more, or has been answered.
