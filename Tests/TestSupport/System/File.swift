@@ -85,13 +85,10 @@ package enum File {
     }
 
     /// Removes `path` and everything below it, following no link.
-    ///
-    /// - Returns: whether nothing is there now.
-    @discardableResult
-    package static func removeTree(_ path: String) -> Bool {
-        guard unlink(path) != 0 else { return true }
+    package static func removeTree(_ path: String) {
+        guard unlink(path) != 0 else { return }
         for name in names(in: path) { removeTree("\(path)/\(name)") }
-        return rmdir(path) == 0 || errno == ENOENT
+        rmdir(path)
     }
 }
 

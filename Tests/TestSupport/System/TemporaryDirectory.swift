@@ -31,10 +31,7 @@ package final class TemporaryDirectory: Sendable {
         Remaining.note(path)
     }
 
-    deinit {
-        // What a program still writes there while it ends goes with this process.
-        if File.removeTree(path) { Remaining.drop(path) }
-    }
+    deinit { File.removeTree(path) }
 
     /// The path of `name` in here.
     package func path(_ name: String) -> String { "\(path)/\(name)" }
@@ -57,7 +54,8 @@ package final class TemporaryDirectory: Sendable {
     package func names(in name: String = ".") -> [String] { File.names(in: path(name)) }
 }
 
-/// Directories whose last reference has not gone: a thread that waits for ever may hold it.
+/// All directories there were, which are removed once more when the process ends: a thread that waits for ever may hold
+/// one, and an agent that was just starting when its test ended makes its own anew.
 private enum Remaining {
     private static let paths: Mutex<Set<String>> = {
         atexit { Remaining.removeAll() }
@@ -66,10 +64,6 @@ private enum Remaining {
 
     static func note(_ path: String) {
         paths.withLock { _ = $0.insert(path) }
-    }
-
-    static func drop(_ path: String) {
-        paths.withLock { _ = $0.remove(path) }
     }
 
     private static func removeAll() {
