@@ -44,13 +44,13 @@ struct FleetAdmission {
 
     /// Whether a logout has to wait.
     func delaysLogout(in agent: isolated SessionAgent) -> Bool {
-        isOutside(in: agent) || isChanging(in: agent) || agent.fleet.isBehind(session)
+        isOutside(in: agent) || isChanging(in: agent) || isBehind(in: agent)
     }
 
     /// Waits until this host knows which login it is that is to end, if that can be known now.
     func untilLogoutMayBegin(in agent: isolated SessionAgent) async {
         await agent.fleet.untilOpened()
-        if agent.fleet.isBehind(session) { agent.fleet.lookAgain(at: session, in: agent) }
+        if isBehind(in: agent) { agent.fleet.lookAgain(at: session, in: agent) }
         await agent.fleet.wait { isChanging(in: agent) }
     }
 
@@ -61,6 +61,11 @@ struct FleetAdmission {
             agent.sessions[session]?.session.status.state == .loggedOut
         else { return nil }
         return RequestFailure(shared.trouble.map { .troubled($0) } ?? .awaited, of: session)
+    }
+
+    /// This host may know less of the session than etcd has: it has not read it, or does not hear what happens there.
+    private func isBehind(in agent: isolated SessionAgent) -> Bool {
+        agent.fleet[session].map { $0.isBlind || agent.fleet.trouble != nil } ?? false
     }
 
     /// This host is about to know another login, or to have made one known.

@@ -321,11 +321,6 @@ extension FleetDesk {
     /// What this host does for a session; `nil`: it shares none of this name, or not yet.
     subscript(name: SessionName) -> SharedSession? { sessions[name] }
 
-    /// Whether this host may know less of a session than etcd has: it has not read it, or does not hear what happens there.
-    func isBehind(_ name: SessionName) -> Bool {
-        sessions[name].map { $0.isBlind || store.trouble != nil } ?? false
-    }
-
     func lookAgain(at name: SessionName, in agent: isolated SessionAgent) {
         sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
     }

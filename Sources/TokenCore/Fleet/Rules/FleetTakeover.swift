@@ -8,13 +8,14 @@ package struct FleetWait: Equatable, Sendable {
 }
 
 extension FleetView {
-    /// What keeps everybody from sending the refresh token of the record; `nil`: it may be sent, or a host is at it.
+    /// What keeps everybody from sending the refresh token of the record.
     ///
     /// - Parameters:
     ///   - host: who asks.
     ///   - expiry: when its access token ends, by this host's clock; `nil`: never, or nobody is served with it.
     ///   - timing: of the server.
     ///   - now: when it is what etcd shows.
+    /// - Returns: `nil` if it may be sent, or a host is at it.
     package func wait(
         at host: UInt64,
         until expiry: Instant?,

@@ -228,26 +228,6 @@ import Testing
         }
     }
 
-    @Test func `a reader waits no longer than it makes sense, and hears why the keepers wait`() {
-        let expiry = now + .seconds(100)
-        var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused), role: .reader)
-        _ = member.refreshWanted(as: .number(60), expiry: expiry, at: now)
-        // A keeper is at it.
-        let held = member.looked(.showing(record, .attempt(50), lock: 50), at: now)
-        #expect(held == [.hold(.number(60)), .ask(generation: 5)])
-        let view = FleetView.showing(record, .attempt(50), revision: 101)
-        let told = member.shown(view, at: now)
-        #expect(told.first == .ask(generation: 5))
-        guard case .postpone(.number(60), let until)? = told.last else {
-            Issue.record("it is not told to wait: \(told)")
-            return
-        }
-        #expect(until >= expiry + member.timing.patience)
-        #expect(until <= expiry + member.timing.patience * 2)
-        #expect(view.reasonToWait(at: 2).contains("another host's refresh has not come"))
-        #expect(member.wish == nil && member.isAtRest)
-    }
-
     @Test func `a login that never saw etcd is dated before it is written`() {
         var member = FleetMember(FleetMemory(), timing: FleetTiming(reuse: .refused))
         _ = member.loggedIn(7, as: .number(70), tokenMark: 70, time: nil, at: now)
