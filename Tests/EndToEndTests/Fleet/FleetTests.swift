@@ -115,6 +115,30 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a reader looks before it says that the keepers have no token like this`() async throws {
+            try await FleetScene.whileRunning(keepers: 1, readers: 1) { scene in
+                let (keeper, reader) = (scene.keepers[0], scene.readers[0])
+                try await scene.logIn(at: keeper)
+                _ = try #require(try await scene.commonToken())
+                let endpoints = try await scene.status(at: keeper)["etcd"]?.array
+                let etcd = try #require(endpoints?.first?.object?["endpoint"]?.string)
+                // It hears of nothing by itself.
+                let gateway = try WithholdingGateway(before: etcd)
+                let text = try #require(File.text(reader.configurationPath))
+                try await reader.end()
+                try reader.configure(text.replacing(etcd, with: gateway.address))
+                try await reader.start()
+                let lacking = try await reader.tokenctl("get", "work", "--scope", "api")
+                #expect(lacking.status == 2, "\(lacking)")
+                #expect(lacking.standardError.contains("at a host with role = \"keeper\""), "\(lacking)")
+                let got = try await keeper.tokenctl("get", "work", "--scope", "api")
+                #expect(got.status == 0, "\(got)")
+                let given = try await reader.tokenctl("get", "work", "--scope", "api")
+                #expect(given.line == got.line, "\(given)")
+                #expect(scene.refreshes == 1)
+            }
+        }
+
         @Test func `a refresh token that comes with nothing else is the fleet's all the same`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+
+/// Stands in front of an etcd, passes calls on, and holds back what a watch tells after its beginning.
+package final class WithholdingGateway: Sendable {
+    private let server: StreamingServer
+
+    package var address: String { "http://127.0.0.1:\(server.port)" }
+
+    /// - Parameter endpoint: `http://host:port` of etcd.
+    /// - Throws: that there is no port.
+    package init(before endpoint: String) throws {
+        let port = Int(endpoint.split(separator: ":").last ?? "") ?? 0
+        server = try StreamingServer { request, peer in
+            defer { peer.leave() }
+            guard let client = try? RawClient(port: port) else { return }
+            let isWatch = request.target.hasSuffix("/watch")
+            let head = [
+                "POST \(request.target) HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json",
+                "Content-Length: \(request.body.utf8.count)", isWatch ? "Accept: */*" : "Connection: close",
+            ]
+            client.send(head.joined(separator: "\r\n") + "\r\n\r\n" + request.body)
+            peer.send(client.read(until: isWatch ? "\"created\":true}}\n\r\n" : nil).utf8)
+            if isWatch { peer.waitUntilLeft() }
+        }
+    }
+}
