@@ -72,7 +72,7 @@ struct AuthorizedRequests: Sendable {
                 body: body,
                 place: place
             )
-            guard try await tokens.replace(token, report) else {
+            guard try await tokens.replace(token, report, subject) else {
                 return .failure(RPCFailure(refusal: reply, body))
             }
         }
@@ -109,7 +109,7 @@ struct AuthorizedRequests: Sendable {
 }
 
 /// What a server has something against.
-private enum RefusalSubject {
+enum RefusalSubject {
     /// The token, which may be too old.
     case token
     /// What the login is good for (RFC 6750 §3.1, RFC 9470 §3).

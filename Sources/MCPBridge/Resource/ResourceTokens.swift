@@ -15,15 +15,24 @@ actor ResourceTokens {
     private struct Refusal: Hashable {
         var token: ByteText
         var status: Int
-        var challenge: ByteText
-        var body: [UInt8]
+        /// What the server wants of the login; `nil`: it wants another token.
+        var wish: Wish?
 
-        init(_ token: TokenAnswer, _ report: RefusalReport) {
+        struct Wish: Hashable {
+            var challenge: ByteText
+            var body: [UInt8]
+        }
+
+        init(_ token: TokenAnswer, _ report: RefusalReport, _ subject: RefusalSubject) {
             self.token = token.value.bytewise
             status = report.status
-            challenge = report.challenge.bytewise
-            // Without the identifier of the request.
-            body = RPCFailure(statedIn: report.body)?.error ?? report.body
+            // Refusals of a token that differ in a time or a number only would count as several.
+            guard subject == .login else { return }
+            wish = Wish(
+                challenge: report.challenge.bytewise,
+                // Without the identifier of the request.
+                body: RPCFailure(statedIn: report.body)?.error ?? report.body
+            )
         }
     }
 
@@ -63,10 +72,14 @@ actor ResourceTokens {
 
     /// Tells the agent that a server refused `token`; whether another one is worth a try.
     ///
-    /// Requests that were refused alike with one token share one report. Another refusal of it has its own: a tool may want
-    /// another scope than the next one.
-    func replace(_ token: TokenAnswer, _ report: RefusalReport) async throws(AgentError) -> Bool {
-        let refusal = Refusal(token, report)
+    /// Requests that were refused with one token share one report. Where a server wants more of the login each wish has its
+    /// own: a tool may want another scope than the next one.
+    func replace(
+        _ token: TokenAnswer,
+        _ report: RefusalReport,
+        _ subject: RefusalSubject
+    ) async throws(AgentError) -> Bool {
+        let refusal = Refusal(token, report, subject)
         let task = replacing[refusal] ?? Task { await self.replaced(token, report) }
         replacing[refusal] = task
         let result = await task.value
