@@ -17,6 +17,7 @@ final class GatewayClients: Sendable {
         /// One for each member, since a client does not say whom a new connection was to lead to.
         var clients: [EtcdEndpoint: HTTPClient]
         var ownEnd: Int?
+        var isShutDown = false
     }
 
     /// TCP and TLS together.
@@ -77,7 +78,7 @@ final class GatewayClients: Sendable {
         else { return false }
         next.generation = generation + 1
         let former = state.withLock { [next] state in
-            guard state.generation == generation else { return next.clients }
+            guard state.generation == generation, !state.isShutDown else { return next.clients }
             defer { state = next }
             return state.clients
         }
@@ -88,7 +89,11 @@ final class GatewayClients: Sendable {
 
     /// Closes all connections.
     func shutDown() async {
-        await GatewayClients.shutDown(state.withLock { $0.clients })
+        let clients = state.withLock { state in
+            state.isShutDown = true
+            return state.clients
+        }
+        await GatewayClients.shutDown(clients)
     }
 
     private static func shutDown(_ clients: [EtcdEndpoint: HTTPClient]) async {
