@@ -7,6 +7,8 @@ import Glibc
 struct StoreClaim: ~Copyable {
     /// How long to wait for the end of an agent that was killed: as long as a slow disk keeps one of its threads.
     private static let patience: Int64 = 10_000_000_000
+    /// How long to look for whoever holds the lock.
+    private static let glance: Int64 = 200_000_000
     /// Microseconds between two looks at the lock.
     private static let interval: UInt32 = 10_000
 
@@ -19,32 +21,35 @@ struct StoreClaim: ~Copyable {
     /// - Throws: ``StartFailure`` if one that ends has not ended in time.
     init?(_ stateDirectory: String) throws(StartFailure) {
         lock = StoreHolder.lock(of: stateDirectory)
-        let end = hardening_boot_clock() + StoreClaim.patience
+        let start = hardening_boot_clock()
         while lock >= 0, flock(lock, LOCK_SH | LOCK_NB) != 0 {
             let holder = StoreHolder.note(in: lock)?.pid
-            if let holder, StoreClaim.lives(holder) { return nil }
-            guard hardening_boot_clock() < end else {
-                let process = holder.map { "process \($0)" } ?? "a process"
+            let waited = hardening_boot_clock() - start
+            switch holder.flatMap(StoreClaim.sleeps) {
+            case true?: return nil
+            case false? where waited >= StoreClaim.patience:
                 throw StartFailure(
                     .temporarilyUnavailable,
-                    "\(process) holds \(stateDirectory)/lock and has not ended; try again when it has"
+                    "process \(holder ?? 0) holds \(stateDirectory)/lock and has not ended; try again when it has"
                 )
+            // One that ends is seen for as long as it has the lock. This one is in another namespace, or left no note.
+            case nil where waited >= StoreClaim.glance: return nil
+            case false?, nil: usleep(StoreClaim.interval)
             }
-            usleep(StoreClaim.interval)
         }
     }
 
     deinit { if lock >= 0 { close(lock) } }
 
-    /// Whether the process sleeps, as an agent does most of the time: being killed would have woken it.
-    private static func lives(_ process: Int32) -> Bool {
+    /// Whether the process sleeps, as an agent does most of the time: being killed would have woken it; `nil`: there is none.
+    private static func sleeps(_ process: Int32) -> Bool? {
         let file = unsafe open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return false }
+        guard file >= 0 else { return nil }
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: 256)
         let count = unsafe read(file, &bytes, bytes.count)
         // The name stands in brackets, and may hold some itself (proc_pid_stat(5)).
-        guard count > 0, let name = bytes[..<count].lastIndex(of: UInt8(ascii: ")")) else { return false }
-        return bytes[(name + 1)..<count].first { $0 != UInt8(ascii: " ") }.map("STtI".utf8.contains) ?? false
+        guard count > 0, let name = bytes[..<count].lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        return bytes[(name + 1)..<count].first { $0 != UInt8(ascii: " ") }.map("STtI".utf8.contains)
     }
 }
