@@ -151,8 +151,7 @@ struct CurlAttempt: ~Copyable {
         var rest = heads.held[...]
         // With --include the heads come first.
         while !rest.isEmpty, !body.isEmpty {
-            let end = rest.indices.first { rest[...$0].suffix(4).elementsEqual("\r\n\r\n".utf8) }
-            let head = rest[...(end ?? rest.endIndex - 1)]
+            let head = rest[..<(DoubledHeads.end(in: rest) ?? rest.endIndex)]
             guard body.starts(with: head) else { break }
             body = body.dropFirst(head.count)
             rest = rest[head.endIndex...]

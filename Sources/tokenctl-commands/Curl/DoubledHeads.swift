@@ -7,6 +7,9 @@ import Text
 /// curl writes each line for one of them and then for the other. Run from here it sends the lines of -D elsewhere, so
 /// that what they say is known, and those of -i to its output.
 struct DoubledHeads {
+    /// Most bytes of the output that wait for the end of a head, far more than curl takes for one: 1 MiB.
+    private static let longestHead = 1 << 20
+
     /// Whether something else than heads has come; before that nothing stands between them.
     private var hasBody = false
     /// Heads that have not come by on the output yet.
@@ -23,29 +26,23 @@ struct DoubledHeads {
     mutating func taken(_ bytes: [UInt8]) -> [UInt8] {
         open += bytes
         var ready: [UInt8] = []
-        while !open.isEmpty {
-            guard let head = DoubledHeads.first(in: heads) else {
-                // Of a head that is not known to its end, some may be there already.
-                guard heads.isEmpty else { return ready }
-                break
-            }
-            guard let place = place(of: head) else {
-                guard let rest = beginning(of: head) else {
-                    guard hasBody else {
-                        hasBody = true
-                        continue
-                    }
-                    break
-                }
-                hasBody = hasBody || rest > 0
-                ready += open[..<rest]
-                open.removeFirst(rest)
+        while !open.isEmpty, !heads.isEmpty {
+            let head = DoubledHeads.end(in: heads[...]).map { Array(heads[..<$0]) }
+            if let head, let place = place(of: head) {
+                ready += open[..<place]
+                ready += DoubledHeads.doubled(head)
+                open.removeFirst(place + head.count)
+                heads.removeFirst(head.count)
+            } else if let start = head.map({ beginning(of: $0) }) ?? beginning(ofOpenHead: heads) {
+                hasBody = hasBody || start > 0
+                ready += open[..<start]
+                open.removeFirst(start)
                 return ready
+            } else if hasBody {
+                break
+            } else {
+                hasBody = true
             }
-            ready += open[..<place]
-            ready += DoubledHeads.doubled(head)
-            open.removeFirst(place + head.count)
-            heads.removeFirst(head.count)
         }
         hasBody = hasBody || !open.isEmpty
         ready += open
@@ -73,10 +70,30 @@ struct DoubledHeads {
         return starts.first { head.starts(with: open[$0...]) }
     }
 
-    /// The first head in `bytes`, with the empty line that ends it.
-    private static func first(in bytes: [UInt8]) -> [UInt8]? {
-        let end = bytes.indices.first { bytes[...$0].suffix(4).elementsEqual("\r\n\r\n".utf8) }
-        return end.map { Array(bytes[...$0]) }
+    /// Where the output may be `head`, which is not known to its end, or the beginning of it; `nil`: nowhere.
+    private func beginning(ofOpenHead head: [UInt8]) -> Int? {
+        let starts = hasBody ? 0..<open.count : 0..<1
+        return starts.first { start in
+            let rest = open[start...]
+            guard rest.count > head.count else { return head.starts(with: rest) }
+            // The rest of a head that never comes must not hold back everything.
+            return rest.count <= DoubledHeads.longestHead && rest.starts(with: head)
+        }
+    }
+
+    /// Where the first head in `bytes` is over, which ends with a line that is empty but for a CR; `nil`: it goes on.
+    static func end(in bytes: ArraySlice<UInt8>) -> Int? {
+        var isLineEmpty = false
+        for index in bytes.indices {
+            switch bytes[index] {
+            case UInt8(ascii: "\r"): continue
+            case UInt8(ascii: "\n"):
+                if isLineEmpty { return index + 1 }
+                isLineEmpty = true
+            default: isLineEmpty = false
+            }
+        }
+        return nil
     }
 
     private static func doubled(_ head: [UInt8]) -> [UInt8] {

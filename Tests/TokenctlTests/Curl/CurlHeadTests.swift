@@ -89,6 +89,21 @@ import Testing
         #expect(result.all == (0, plain.standardOutput, plain.standardError))
     }
 
+    @Test func `those of a server that ends lines without CR stand there twice too`() async throws {
+        let server = try StreamingServer { request, peer in
+            let status = request.token == "UNPROVEN" ? "401 No" : "200 OK"
+            peer.send("HTTP/1.1 \(status)\nContent-Length: 6\nX-A: b\n\nhello\n".utf8)
+        }
+        let arguments = ["-s", "-i", "-D", "-"] + (1...3).map { "http://127.0.0.1:\(server.port)/\($0)" }
+        let plain = try await Program.run(
+            ["/usr/bin/env", "curl"] + arguments,
+            environment: ["PATH": TestEnvironment.searchPath]
+        )
+        try #require(plain.standardOutput.hasPrefix("HTTP/1.1 200 OK\nHTTP/1.1 200 OK\n"))
+        let result = try await KeyBoundAgent(type: "Bearer").curl(arguments)
+        #expect(result.all == (0, plain.standardOutput, plain.standardError))
+    }
+
     @Test func `twice for some of several requests is refused`() async throws {
         let agent = try KeyBoundAgent(type: "Bearer")
         let result = try await agent.curl([
