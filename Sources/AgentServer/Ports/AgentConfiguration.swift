@@ -65,6 +65,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var hosts: [String]
     /// The protected resource that names the session's issuer.
     package var resource: String?
+    /// Nobody wrote ``hosts``: they are the server of ``resource``, whose path counts too.
+    package var hasHostsOfResource: Bool
     /// Error codes of resource servers that mean: refresh, then try again.
     package var refreshCodes: Set<String>
     /// Error codes of resource servers that mean: the session is over.
@@ -94,6 +96,7 @@ package struct SessionSettings: Equatable, Sendable {
         endings: [String] = [],
         hosts: [String] = [],
         resource: String? = nil,
+        hasHostsOfResource: Bool = false,
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
         answerPlaces: AnswerPlaces = AnswerPlaces(),
@@ -114,6 +117,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.fingerprint = fingerprint
         self.hosts = hosts
         self.resource = resource
+        self.hasHostsOfResource = hasHostsOfResource
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes
         self.answerPlaces = answerPlaces

@@ -18,6 +18,7 @@ extension SessionStatus {
         message.issuer = settings.issuer
         if !settings.hosts.isEmpty { message.hosts = settings.hosts }
         message.resource = settings.resource
+        if settings.hasHostsOfResource { message.hasHostsOfResource = true }
         if settings.policy.isShared {
             message.isShared = true
             message.fleetRole = (settings.policy.isReader ? FleetRole.reader : .keeper).rawValue
@@ -46,6 +47,7 @@ extension SessionStatus {
         message.state = state.rawValue
         if !settings.hosts.isEmpty { message.hosts = settings.hosts }
         message.resource = settings.resource
+        if settings.hasHostsOfResource { message.hasHostsOfResource = true }
         message.expiresAt = tokenExpiresAt.map { moment.wallTime(at: $0).secondsSince1970 }
         message.expiresIn = tokenExpiresAt.map { max(0, ($0 - moment.now).wholeSeconds) }
         return message

@@ -47,6 +47,9 @@ extension ConfiguredSession {
         return [resource.host].compactMap(\.self)
     }
 
+    /// Whether no such server is written, so that the one of its resource is there without the resource's path.
+    package var hasHostsOfResource: Bool { hosts.isEmpty && !hostsServed.isEmpty }
+
     /// The issuer, the address or the pool, to show people where the session belongs.
     package var issuerShown: String {
         let identity = server.identity

@@ -336,6 +336,7 @@ extension SessionSettings {
             endings: session.endings,
             hosts: session.hostsServed,
             resource: session.server.resourceAddress,
+            hasHostsOfResource: session.hasHostsOfResource,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),
             answerPlaces: session.answerPlaces,

@@ -20,7 +20,7 @@ struct ListenerTables {
     /// - Throws: ``AgentError`` with the code `misconfigured` for mistakes, `notFound` if there is no table.
     func read() throws(AgentError) -> ListenersMessage {
         // The agent knows the session, which may be one of another host.
-        let session = try proxy.map { proxy throws(AgentError) in try proxy.session(at: endpoint) }
+        let session = try proxy?.session(at: endpoint)
         let run = try AgentProgramRun(
             ["--list-listeners"] + (file.map { ["--config", $0] } ?? [])
                 + (proxy.map { ["--listener", $0.keys] } ?? [])

@@ -10,15 +10,25 @@ struct ProxyWish {
     let session: String
     let upstream: String
 
-    /// What the agent says of the session.
+    /// What the agent says of the session; `nil`: it may be hidden from this program alone.
     ///
     /// - Throws: the agent's own ``AgentError`` if it knows no such session.
-    func session(at endpoint: AgentEndpoint) throws(AgentError) -> SessionMessage {
+    func session(at endpoint: AgentEndpoint) throws(AgentError) -> SessionMessage? {
         do throws(AgentError) {
             return try endpoint.message(AgentRequest(.get, "sessions", session))
         } catch {
+            // Its rules may show it to the proxy; what the agent says to that one's requests counts then.
+            if error.code == .notFound, isConfigured(at: endpoint) { return nil }
             throw error.about(session)
         }
+    }
+
+    /// Whether this user's own agent answers, and this user's configuration has the session.
+    private func isConfigured(at endpoint: AgentEndpoint) -> Bool {
+        // Where it is only forwarded to, or at a `[[socket]]`, the agent does not tell its process.
+        let agent: AgentMessage? = try? endpoint.message(AgentRequest(.get))
+        guard agent?.pid != nil else { return false }
+        return (try? ConfigurationReport(about: session))?.message.session?.line != nil
     }
 
     /// Checks that the tokens of the session, of which the agent says `known`, can be added to requests to that server.
@@ -49,16 +59,9 @@ extension SessionMessage {
     fileprivate func serves(_ url: String, at server: ServerAddress) -> Bool {
         let own = self.resource.flatMap { ResourceAddress($0) }
         if let own, let address = ResourceAddress(url), own.covers(address) { return true }
+        // Those say nothing of the path.
+        if self.hasHostsOfResource == true { return false }
         let hosts = SessionChoice.rules(self)
-        // Where no hosts are written that of the resource stands there, without its path.
-        if hosts.count == 1, hosts[0].names(own?.server.place) { return false }
         return hosts.isEmpty ? self.resource == nil : SessionChoice.closest(hosts, to: server.place) != nil
-    }
-}
-
-extension HostRule {
-    /// Whether it is for `place` and no other server.
-    fileprivate func names(_ place: HostName?) -> Bool {
-        place.map { !coversSubdomains && user == nil && closeness(to: $0) != nil } ?? false
     }
 }

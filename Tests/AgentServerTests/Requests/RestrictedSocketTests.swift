@@ -59,9 +59,12 @@ struct RestrictedSocketTests {
         let agent = try await Self.agent {
             $0.sessions[AgentHarness.work]?.hosts = ["git.example.com"]
             $0.sessions[AgentHarness.work]?.resource = "https://git.example.com/mcp"
+            $0.sessions[AgentHarness.work]?.hasHostsOfResource = true
         }
         let peer = try SocketPeer(Self.path(agent))
-        let members = ["session", "state", "hosts", "resource", "expires_at", "expires_in"]
+        let members = [
+            "session", "state", "hosts", "resource", "hosts_of_resource", "expires_at", "expires_in",
+        ]
         let list = try JSONValue(parsing: try await peer.exchange("GET", "/v1/sessions").body.utf8)
         let entries = try #require(list.object?["sessions"]?.array)
         #expect(entries.count == 1)

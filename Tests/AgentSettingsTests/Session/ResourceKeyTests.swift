@@ -16,7 +16,7 @@ struct ResourceKeyTests {
     @Test func `a resource needs no issuer, and stands for the session's hosts`() throws {
         let session = try #require(try read(text("")).sessions.first)
         #expect(session.server == .resource(ProtectedResource(address: Self.address)))
-        #expect(session.hostsServed == ["api.example:8443"])
+        #expect(session.hostsServed == ["api.example:8443"] && session.hasHostsOfResource)
         #expect(session.issuerShown == Self.address)
         let named = try #require(
             try read(text("issuer = \"https://as.example\"\nhosts = [\"git.example\"]")).sessions.first
@@ -24,7 +24,7 @@ struct ResourceKeyTests {
         #expect(
             named.server == .resource(ProtectedResource(address: Self.address, issuer: "https://as.example"))
         )
-        #expect(named.hostsServed == ["git.example"])
+        #expect(named.hostsServed == ["git.example"] && !named.hasHostsOfResource)
         #expect(named.fingerprint != session.fingerprint)
     }
 

@@ -62,6 +62,29 @@ extension EndToEnd {
             #expect(mistaken.status == 2 && mistaken.standardError.contains("upstream: "), "\(mistaken)")
         }
 
+        @Test func `a session that is shown to the proxy and hidden from tokenctl is served`() async throws {
+            let upstream = try await RawUpstream.start { _ in .bytes(ProxyScene.ok()) }
+            let scene = try await Scene.loggedIn()
+            let token = try await scene.token()
+            let text = try #require(File.text(scene.agent.configurationPath))
+            let rule = "allow = [{ exe = \"\(BuiltPrograms.directory)/tokenagent-proxy\" }]"
+            try scene.agent.configure(text.replacing("[session.work]", with: "[session.work]\n\(rule)"))
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            #expect(try await scene.agent.tokenctl("get", "work").status == 7)
+            func serve(_ session: String) async throws -> ProgramResult {
+                try await scene.agent.tokenctl(
+                    [
+                        "proxy", session, "--upstream", upstream.url, "--", "sh", "-c",
+                        "curl -s -w '%{http_code}' $TOKENAGENT_PROXY_URL",
+                    ]
+                )
+            }
+            let result = try await serve("work")
+            #expect(result.standardOutput == "fine200", "\(result)")
+            #expect(upstream.requests.contains { $0.contains("Bearer \(token)") })
+            #expect(try await serve("wrok").status == 7)
+        }
+
         @Test func `where no configuration is, a proxy of a session that the socket gives needs none`()
             async throws
         {

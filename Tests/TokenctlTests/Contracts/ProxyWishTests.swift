@@ -10,6 +10,8 @@ struct ProxyWishTests {
     struct Row: Sendable {
         var hosts: [String]?
         var resource: String?
+        /// Whether the agent says that nobody wrote the hosts.
+        var hasHostsOfResource: Bool?
         var upstream: String
         var isServed: Bool
     }
@@ -24,20 +26,30 @@ struct ProxyWishTests {
         Row(
             hosts: ["a.example"],
             resource: "https://a.example/v1",
+            hasHostsOfResource: true,
             upstream: "https://a.example/v1/x",
             isServed: true
         ),
         Row(
             hosts: ["a.example"],
             resource: "https://a.example/v1",
+            hasHostsOfResource: true,
             upstream: "https://a.example/v10",
             isServed: false
         ),
         Row(
             hosts: ["a.example"],
             resource: "https://a.example/v1",
+            hasHostsOfResource: true,
             upstream: "https://a.example",
             isServed: false
+        ),
+        // Hosts that a person wrote are for every path, also beside a resource at the same one.
+        Row(
+            hosts: ["a.example"],
+            resource: "https://a.example/v1",
+            upstream: "https://a.example/v10",
+            isServed: true
         ),
         Row(
             hosts: ["b.example"],
@@ -55,6 +67,7 @@ struct ProxyWishTests {
             $0.session = "work"
             $0.hosts = row.hosts
             $0.resource = row.resource
+            $0.hasHostsOfResource = row.hasHostsOfResource
         }
         var code: FailureCode?
         do throws(AgentError) {
