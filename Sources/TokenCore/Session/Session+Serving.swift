@@ -180,7 +180,8 @@ extension Session {
 
     /// What the server just could not give: asking again would be a request storm.
     ///
-    /// For an ID token that none has come after, that is so until the access token beside it is due.
+    /// For an ID token that none has come after, or that had ended when it came, that is so until the access token beside
+    /// it is due.
     private func ungiven(_ need: TokenNeed, _ login: Login, at now: Instant) -> ServingFailure? {
         guard let token = usableToken(need.variant) else { return nil }
         let isNew = now - token.obtainedAt < .seconds(10)
@@ -189,7 +190,7 @@ extension Session {
             guard token.idToken != nil else {
                 return isNew || token.obtainedAt > login.loggedInAt ? .noIDToken : nil
             }
-            if token.hasEarlierIDToken {
+            if token.lacksNewIDToken {
                 let wasEnough = life.lasts(leastLife(of: life, for: need), from: token.obtainedAt)
                 let isGood = meets(TokenNeed(variant: need.variant, deadline: now), at: now)
                 return wasEnough || !isGood ? nil : notRenewed(life, for: need)
@@ -205,7 +206,7 @@ extension Session {
         let life = token.life(isID: need.wantsIDToken)
         if need.wantsIDToken {
             guard token.idToken != nil else { return .noIDToken }
-            if token.hasEarlierIDToken {
+            if token.lacksNewIDToken {
                 let isLeft = need.minimumValidity == nil && life.lasts(.seconds(1), from: now)
                 return isLeft ? nil : notRenewed(life, for: need)
             }
@@ -215,15 +216,18 @@ extension Session {
         return life.lifetime.map { .validityUnattainable(lifetime: $0) }
     }
 
-    /// What those are told whom an ID token with this life is not enough, where a refresh has brought no other one.
+    /// What those are told whom an ID token with this life is not enough, where the refresh has brought no better one.
     private func notRenewed(_ life: TokenLife, for need: TokenNeed) -> ServingFailure {
-        if let minimum = need.minimumValidity, let lifetime = life.lifetime, minimum > lifetime {
+        // One that had ended when it came says nothing of how long others live.
+        if let minimum = need.minimumValidity, let lifetime = life.lifetime, lifetime > .zero,
+            minimum > lifetime
+        {
             return .validityUnattainable(lifetime: lifetime)
         }
         return .idTokenNotRenewed(remedy: loginElsewhere)
     }
 
-    /// Whether the ID token of `variant` has ended, and the server brought no other one when it was asked.
+    /// Whether the ID token of `variant` has ended, and the server brought no better one when it was asked.
     package func hasOutlivedIDToken(of variant: TokenVariant, at now: Instant) -> Bool {
         let need = TokenNeed(variant: variant, wantsIDToken: true, deadline: now)
         guard let login, token(for: need, at: now) == nil else { return false }

@@ -76,7 +76,13 @@ package struct AccessToken: Equatable, Sendable {
     }
 
     /// Whether the answer that brought it brought no ID token, so that the one beside it is of an earlier answer.
-    var hasEarlierIDToken: Bool { idToken.map { $0.life.obtainedAt < obtainedAt } ?? false }
+    private var hasEarlierIDToken: Bool { idToken.map { $0.life.obtainedAt < obtainedAt } ?? false }
+
+    /// Whether the answer that brought it brought no ID token that was of use: none, or one that had already ended.
+    var lacksNewIDToken: Bool {
+        let hadEnded = idToken.map { !$0.life.lasts(.nanoseconds(1), from: $0.life.obtainedAt) } ?? false
+        return hadEnded || hasEarlierIDToken
+    }
 
     package var isRefused: Bool {
         if case .refused = standing { true } else { false }

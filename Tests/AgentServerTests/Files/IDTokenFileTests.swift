@@ -59,10 +59,15 @@ struct IDTokenFileTests {
         await agent.stop()
     }
 
-    @Test func `where no refresh brings another one, a login is what helps`() async throws {
+    /// What the refresh brings: no ID token, or one that has ended.
+    @Test(arguments: [true, false])
+    func `where no refresh brings another one, a login is what helps`(bringsEnded: Bool) async throws {
         let agent = try await agent()
         await agent.advance(by: .seconds(900))
-        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        let granted =
+            bringsEnded
+            ? try agent.granted("token-2", idToken: ("id-2", .zero)) : try agent.granted("token-2")
+        await agent.serving.nextRefresh().answer(.granted(granted))
         #expect(try await holds(nil, agent))
         let peer = try agent.peer()
         for _ in 0..<3 {

@@ -128,23 +128,50 @@ import Testing
         #expect(idToken(in: effects.reply(to: waiter)) == Self.fresh)
     }
 
-    @Test
-    func `an ID token that has ended when it comes is given to nobody, and asked for once in ten seconds`() {
+    /// The script once a refresh has brought an ID token that had already ended.
+    private func endedAtOnce() -> SessionScript {
         var script = script()
         script.advance(by: .seconds(600))
-        let (first, refresh) = script.get(idToken: true)
+        let (waiter, refresh) = script.get(idToken: true)
         let granted = script.granted(
             lifetime: .seconds(3_600),
             idToken: Self.fresh,
             idTokenLifetime: .zero
         )
-        let refused = Reply.failure(.validityUnattainable(lifetime: .zero))
-        #expect(script.answer(refresh, granted).reply(to: first) == refused)
-        script.advance(by: .seconds(9))
-        let (second, effects) = script.get(idToken: true)
-        #expect(effects == [.reply(second, refused)])
-        script.advance(by: .seconds(1))
-        #expect(script.get(idToken: true).1.sendsRequest)
+        let refused = Reply.failure(.idTokenNotRenewed(remedy: nil))
+        #expect(script.answer(refresh, granted).reply(to: waiter) == refused)
+        return script
+    }
+
+    @Test(arguments: [true, false])
+    func `an ID token that has ended when it comes costs one refresh, however many ask`(isRestarted: Bool) {
+        var script = endedAtOnce()
+        if isRestarted { script = script.restarted() }
+        let refused = Reply.failure(.idTokenNotRenewed(remedy: nil))
+        for _ in 0..<1_000 {
+            script.advance(by: .seconds(1))
+            let (waiter, effects) = script.get(idToken: true)
+            #expect(effects == [.reply(waiter, refused)])
+        }
+        // It is no measure of what others could last.
+        let (waiter, effects) = script.get(minimum: .seconds(60), idToken: true)
+        #expect(effects == [.reply(waiter, refused)])
+        #expect(script.session.hasOutlivedIDToken(of: .primary, at: script.moment.now))
+    }
+
+    @Test func `an ID token that has ended when it comes is tried again with its access token`() {
+        var script = endedAtOnce()
+        let refresh = script.sleepUntilWake()
+        #expect(refresh.sendsRequest)
+        let granted = script.granted(
+            lifetime: .seconds(3_600),
+            secret: 502,
+            idToken: SecretID(rawValue: 503),
+            idTokenLifetime: .seconds(600)
+        )
+        _ = script.answer(refresh, granted)
+        let (waiter, effects) = script.get(idToken: true)
+        #expect(idToken(in: effects.reply(to: waiter)) == SecretID(rawValue: 503))
     }
 
     @Test func `a login without an ID token is refreshed once for one`() {
