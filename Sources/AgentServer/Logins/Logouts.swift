@@ -141,7 +141,7 @@ final class Logouts {
         }
         if order.unregisters {
             var server = order.isLocal ? nil : agent.sessions[name]?.session.presentLogin?.server
-            if let found = server, isShared(found, by: name, in: agent) { server = nil }
+            if let found = server, isInUse(found, besides: name, in: agent) { server = nil }
             leaving.updateValue(server, forKey: name)
         }
         logOut(of: name, local: order.isLocal, by: order.origin, in: agent)
@@ -158,10 +158,10 @@ final class Logouts {
         agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
 
-    /// Whether another session is logged in as the same client.
-    private func isShared(
+    /// Whether a session, another one than `name`, is logged in as the same client.
+    private func isInUse(
         _ server: FoundServer,
-        by name: SessionName,
+        besides name: SessionName? = nil,
         in agent: isolated SessionAgent
     ) -> Bool {
         agent.sessions.contains { other, kept in
@@ -180,7 +180,7 @@ final class Logouts {
             agent.erasure.giveBack(request.secrets)
             let jitter = agent.ports.chance()
             agent.apply(name) { session, moment in
-                session.revocationFinished(outcome, jitter: jitter, at: moment)
+                session.revocationFinished(request, outcome, jitter: jitter, at: moment)
             }
         }
     }
@@ -198,9 +198,10 @@ final class Logouts {
         guard let server = leaving.removeValue(forKey: name) else {
             return answer(result, for: name, in: agent)
         }
-        // Its tokens are revoked: now the client may go too.
+        // Its tokens are revoked: now the client may go too, unless somebody has logged in with it meanwhile.
+        let isInUse = server.map { self.isInUse($0, in: agent) } ?? false
         Task {
-            if let server { await agent.ports.authorization.unregister(name, server) }
+            if let server, !isInUse { await agent.ports.authorization.unregister(name, server) }
             // Who has to ask the server again needs the secret for that.
             if result.told != .retrying { await agent.ports.authorization.forgetClientSecret(of: name) }
             answer(result, for: name, in: agent)
@@ -229,6 +230,8 @@ final class Logouts {
             session: name,
             remedy: "tokenctl logout \(name), to end that login too"
         )
+        // The client that was to go is that of the login that goes on.
+        leaving.removeValue(forKey: name)
         refuse(connections.removeValue(forKey: name) ?? [], failure)
     }
 

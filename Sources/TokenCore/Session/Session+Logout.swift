@@ -65,8 +65,24 @@ extension Session {
         return [.commit(nextCommit(), login.snapshot(standing: standing, at: moment)), .revoke(request)]
     }
 
-    /// The server was told, or could not be.
+    /// The server was told of `request`, or could not be.
     package mutating func revocationFinished(
+        _ request: RevocationRequest,
+        _ outcome: RevocationOutcome,
+        jitter: Double,
+        at moment: Moment
+    ) -> [Effect] {
+        // That of an earlier login, which a later logout has taken the place of, says nothing of the later one's tokens.
+        if case .loggedOut(let ended) = state, case .revoking(_, let present, _, _, _) = ended.afterlife,
+            present != request
+        {
+            return []
+        }
+        return revocationFinished(outcome, jitter: jitter, at: moment)
+    }
+
+    /// The server was told of the present logout's tokens, or could not be.
+    mutating func revocationFinished(
         _ outcome: RevocationOutcome,
         jitter: Double,
         at moment: Moment

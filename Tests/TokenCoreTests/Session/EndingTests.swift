@@ -127,6 +127,23 @@ import Testing
         #expect(script.session.status.state == .ready)
     }
 
+    @Test func `what became of one login's tokens is not taken for that of a later login's`() throws {
+        func revoked(_ effects: [Effect]) -> RevocationRequest? {
+            effects.lazy.compactMap { if case .revoke(let request) = $0 { request } else { nil } }.first
+        }
+        var script = SessionScript.ready()
+        let first = try #require(revoked(script.session.logoutRequested(local: false, at: script.moment)))
+        let number = LoginNumber(rawValue: 2)
+        _ = script.session.loginStarted(number, at: script.moment)
+        let grant = LoginOutcome.granted(script.loginGrant())
+        script.commitAll(script.session.loginFinished(number, grant, jitter: 0, at: script.moment))
+        let second = try #require(revoked(script.session.logoutRequested(local: false, at: script.moment)))
+        #expect(first != second)
+        #expect(script.session.revocationFinished(first, .revoked, jitter: 0, at: script.moment) == [])
+        let told = script.session.revocationFinished(second, .revoked, jitter: 0, at: script.moment)
+        #expect(told.last == .finishLogout(.revoked))
+    }
+
     /// What the server said, what those who asked hear, and whether tokens may be left over.
     @Test(arguments: [
         (RevocationOutcome.revoked, LogoutResult.revoked, false), (.nothing, .nothingToRevoke, false),
