@@ -11,6 +11,9 @@ import TokenCore
 final class FirstSights {
     private let eventLoop: any EventLoop
     private var waiting: [SessionName: [PostponedRequest]] = [:]
+    /// Requests of a reader, each of which waits for a look of its own.
+    private var looking: [UInt64: PostponedRequest] = [:]
+    private var latestLook: UInt64 = 0
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
@@ -48,7 +51,9 @@ final class FirstSights {
         in agent: isolated SessionAgent
     ) -> Bool {
         let name = call.session
-        guard !call.hasLooked, patience > .zero, agent.fleet.trouble == nil else { return false }
+        guard !call.hasLooked, patience > .zero, agent.fleet.trouble == nil,
+            agent.fleet[name]?.trouble == nil
+        else { return false }
         let moment = agent.moment
         let isLacking = agent.ask(name) { session, _ in
             session.lacksAsReader(TokenNeed(query, call, policy: session.policy, at: moment), at: moment.now)
@@ -57,11 +62,23 @@ final class FirstSights {
         var waiting = PostponedRequest(query: query, call: call, deadline: moment.now + patience)
         (waiting.call.hasLooked, waiting.call.hasWaited) = (true, true)
         call.connection.awaited = .fleet
-        Task { [waiting] in
+        latestLook += 1
+        let number = latestLook
+        looking[number] = waiting
+        eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
+            agent?.assumeIsolated { $0.requests.tokens.firstSights.endLook(number, in: $0) }
+        }
+        Task {
             await agent.fleet.look(at: name, in: agent)
-            agent.requests.tokens.resume(waiting, in: agent)
+            endLook(number, in: agent)
         }
         return true
+    }
+
+    /// The look has been had, or its request waits no longer: the session says what it knows by now.
+    private func endLook(_ number: UInt64, in agent: isolated SessionAgent) {
+        guard let ended = looking.removeValue(forKey: number) else { return }
+        agent.requests.tokens.resume(ended, in: agent)
     }
 
     /// Answers a request that nothing can be begun for as long as the fleet has not shown its session.
@@ -95,6 +112,10 @@ final class FirstSights {
         for (name, refused) in waiting where session == nil || session == name {
             waiting[name] = nil
             for one in refused { agent.requests.tokens.answer(failure, to: one.call, in: agent) }
+        }
+        for (number, refused) in looking where session == nil || session == refused.call.session {
+            looking[number] = nil
+            agent.requests.tokens.answer(failure, to: refused.call, in: agent)
         }
     }
 }

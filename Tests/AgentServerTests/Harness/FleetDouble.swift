@@ -24,18 +24,23 @@ final class FleetDouble: FleetSharing {
         )
         var tokens: [AttemptID: Tokens] = [:]
         var watch: AsyncStream<FleetNews>.Continuation?
+        var sealingTrouble: FleetTrouble?
+        var writingTrouble: FleetTrouble?
+        /// Looks that are held; `nil`: none is.
+        var looks: [CheckedContinuation<Void, Never>]?
     }
 
     static let binding = FleetBinding(kind: "oidc", issuer: "i", client: "c", endpoint: "e")
     private static let session = AgentHarness.work
 
-    let role = FleetRole.keeper
+    let role: FleetRole
     let epoch: UInt32 = 1
     private let memory: SealedMemory
     private let state = Mutex(State())
 
-    init(memory: SealedMemory) {
+    init(memory: SealedMemory, role: FleetRole = .keeper) {
         self.memory = memory
+        self.role = role
     }
 
     var time: FleetTime? { state.withLock(\.view.time) }
@@ -54,6 +59,32 @@ final class FleetDouble: FleetSharing {
             state.watch = nil
         }
     }
+
+    /// Logins and logouts cannot be written down any more, because of `trouble`.
+    func refuseSealing(_ trouble: FleetTrouble) {
+        state.withLock { $0.sealingTrouble = trouble }
+    }
+
+    /// Nothing is carried out any more, because of `trouble`.
+    func refuseWrites(_ trouble: FleetTrouble) {
+        state.withLock { $0.writingTrouble = trouble }
+    }
+
+    /// Has every look from now on wait, until ``letLooksGo()``.
+    func holdLooks() {
+        state.withLock { $0.looks = [] }
+    }
+
+    func letLooksGo() {
+        let held = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            defer { state.looks = nil }
+            return state.looks ?? []
+        }
+        for look in held { look.resume() }
+    }
+
+    /// Looks that wait.
+    var heldLooks: Int { state.withLock { $0.looks?.count ?? 0 } }
 
     /// Plays another host that logs in, or refreshes with the next generation of a login.
     func write(login: UInt64, generation: UInt64, token: String) {
@@ -86,7 +117,19 @@ final class FleetDouble: FleetSharing {
     // MARK: FleetSharing
 
     func look(at session: SessionName, since epoch: UInt32) async throws(FleetTrouble) -> FleetSight {
-        FleetSight(session: session, view: state.withLock(\.view), epoch: self.epoch)
+        await untilLooksGo()
+        return FleetSight(session: session, view: state.withLock(\.view), epoch: self.epoch)
+    }
+
+    private func untilLooksGo() async {
+        await withCheckedContinuation { (look: CheckedContinuation<Void, Never>) in
+            let isHeld = state.withLock { state -> Bool in
+                guard state.looks != nil else { return false }
+                state.looks?.append(look)
+                return true
+            }
+            if !isHeld { look.resume() }
+        }
     }
 
     func grantLease(_ lifetime: Duration) async throws(FleetTrouble) -> FleetLease {
@@ -101,11 +144,16 @@ final class FleetDouble: FleetSharing {
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
     ) throws(FleetTrouble) -> SealedFleetTransaction {
+        let isNews = transaction.changes.contains { change in
+            if case .deleteLates = change { true } else { false }
+        }
+        if isNews, let trouble = state.withLock(\.sealingTrouble) { throw trouble }
         for (attempt, snapshot) in contents { _ = try keep(snapshot, of: attempt, session, as: binding) }
         return SealedFleetTransaction(transaction, if: [], then: [], lease: lease?.id)
     }
 
     func transact(_ transaction: SealedFleetTransaction) async throws(FleetTrouble) -> FleetOutcome {
+        if let trouble = state.withLock(\.writingTrouble) { throw trouble }
         let isDone = state.withLock { state in
             let isAllowed = transaction.decided.conditions.allSatisfy { condition in
                 switch condition {
