@@ -12,6 +12,8 @@ struct LoginUnderWay {
     var question: (kind: LoginQuestion.Kind, answer: CheckedContinuation<SecretID, any Error>)?
     /// Everything the person has given so far, to be erased at the end.
     var given: [SecretID] = []
+    /// Its last line is on the way.
+    var hasEnded = false
 
     /// Writes one line of progress.
     func tell(_ line: LoginProgress) {

@@ -191,6 +191,21 @@ final class Logins {
         end(number, in: agent)
     }
 
+    /// Ends the logins because of `failure`, but not those that are being made durable: they have their end soon.
+    func refuseUnstored(_ failure: RequestFailure, in agent: isolated SessionAgent) {
+        for (number, login) in logins where !isStoring(number, login.session, in: agent) {
+            refuse(number, failure, in: agent)
+        }
+    }
+
+    private func isStoring(
+        _ number: LoginNumber,
+        _ name: SessionName,
+        in agent: isolated SessionAgent
+    ) -> Bool {
+        agent.sessions[name]?.session.isStoring(number) == true
+    }
+
     /// Ends all logins, or all to one session, because of `failure`.
     func refuseAll(
         _ failure: RequestFailure,
@@ -203,7 +218,8 @@ final class Logins {
     }
 
     private func refuse(_ number: LoginNumber, _ failure: RequestFailure, in agent: isolated SessionAgent) {
-        guard let login = logins[number] else { return }
+        // What has ended is told its own end.
+        guard let login = logins[number], !login.hasEnded else { return }
         login.tell(.failed(FailedMessage { $0.error = failure.wire }))
         end(number, in: agent)
         agent.apply(login.session) { session, moment in
@@ -218,6 +234,7 @@ final class Logins {
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
+        logins[number]?.hasEnded = true
         agent.journal.loginEnded(result, of: name)
         let origin = logins[number].map { AuditRecord.Origin.peer(of: $0.connection) } ?? .agent
         agent.audit.add(.login, result.decision, name, by: origin)

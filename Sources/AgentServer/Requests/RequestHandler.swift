@@ -411,15 +411,21 @@ extension RequestHandler {
         }
     }
 
-    /// Answers everybody who waits: the agent locks.
-    func refuseAll(_ failure: RequestFailure, in agent: isolated SessionAgent) {
+    /// Answers everybody who waits, and lets what is in flight finish within `limit`: the agent locks.
+    func refuseAll(
+        _ failure: RequestFailure,
+        within limit: TimeAmount,
+        in agent: isolated SessionAgent
+    ) async {
         refuseThoseInQueues(failure, in: agent)
-        logins.refuseAll(failure, in: agent)
+        logins.refuseUnstored(failure, in: agent)
         // Who waits for a bare token can be told nothing, and goes on waiting for a while.
         tokens.preparations.withdrawAll(in: agent)
         tokens.refuseWaiting(failure, in: agent)
         logouts.refuseAll(failure)
         logouts.late.end()
+        await agent.work.drain(within: limit)
+        logins.refuseAll(agent.stopping, in: agent)
     }
 
     /// Answers everybody who waits for a session that goes.
@@ -451,6 +457,7 @@ extension RequestHandler {
 
     /// Ends what is left, once nothing is in flight any more.
     func finishStopping(in agent: isolated SessionAgent) async {
+        logins.refuseAll(agent.stopping, in: agent)
         tokens.preparations.refuse(agent.stopping, in: agent)
         tokens.refuseWaiting(agent.stopping, in: agent)
         events.end()

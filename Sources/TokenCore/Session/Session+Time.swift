@@ -71,6 +71,11 @@ extension Session {
         if case .committing = progress { true } else { false }
     }
 
+    /// The tokens of this login are being made durable.
+    package func isStoring(_ number: LoginNumber) -> Bool {
+        if case .committing(number, _, _) = progress { true } else { false }
+    }
+
     /// Why `next` is refreshed; what came due while no agent ran has the reason `start`.
     private func reason(for next: (variant: TokenVariant, at: Instant), _ login: Login) -> RefreshReason {
         guard login.tokens[next.variant]?.isRefused != true else { return .refusedToken }

@@ -26,7 +26,9 @@ struct LoginTurnTests {
         await agent.stop()
     }
 
-    @Test func `whoever waits for the login before is told that the agent locks`() async throws {
+    @Test func `a login that is being written ends while the agent locks, and who waits is refused`()
+        async throws
+    {
         let agent = try await AgentHarness()
         agent.store.disk.holdCommits()
         let first = try agent.peer()
@@ -43,11 +45,11 @@ struct LoginTurnTests {
         _ = try await first.streamHead()
         _ = try await second.streamHead()
         async let lock: Void = agent.runtime.agent.lock()
-        for peer in [first, second] {
-            let last = try await peer.chunk()
-            #expect(last.contains("\"code\":\"locked\""), "\(last)")
-        }
+        let refused = try await second.chunk()
+        #expect(refused.contains("\"code\":\"locked\""), "\(refused)")
         agent.store.disk.letCommitsGo()
+        let last = try await first.chunk()
+        #expect(last.contains("\"done\""), "\(last)")
         await lock
         await agent.stop()
     }
