@@ -92,7 +92,11 @@ struct FleetTransactionSealing {
         case .deleteLates:
             // One that does not open here may hold the only tokens there are.
             if let reason = sight.unreadableLates.first {
-                throw FleetTrouble(.unreadable, "a late answer of \(session) in etcd \(reason)")
+                throw FleetTrouble(
+                    .unreadable,
+                    "a late answer of \(session) in etcd \(reason)",
+                    remedy: FleetTrouble.repair(session)
+                )
             }
             let range = names.lates(of: names.name(of: session))
             return [.deleteBetween(range.start, range.end)]

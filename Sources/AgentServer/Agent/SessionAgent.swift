@@ -324,8 +324,7 @@ extension SessionAgent {
         phase = .locking
         configuration.files.followAll(in: self)
         refreshes.forget()
-        requests.refuseAll(.lockedAgent, in: self)
-        await work.drain(within: Self.drainLimit)
+        await requests.refuseAll(.lockedAgent, within: Self.drainLimit, in: self)
         guard phase == .locking else { return }
         fleet.forget()
         sessions = [:]
@@ -371,7 +370,7 @@ extension SessionAgent {
         phase = .stopping
         configuration.files.followAll(in: self)
         refreshes.forget()
-        requests.logins.refuseAll(stopping, in: self)
+        requests.logins.refuseUnstored(stopping, in: self)
     }
 
     /// Stops for good: what is in flight finishes.
@@ -462,7 +461,7 @@ extension SessionAgent {
     private func drop(_ name: SessionName, _ failure: RequestFailure) {
         requests.refuseAll(failure, about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
-        fleet.depart(name)
+        fleet.depart(name, in: self)
         records.letGo(of: name)
         planWake(name)
     }

@@ -15,6 +15,25 @@ enum FleetDebt {
     case login
 }
 
+extension FleetDebt {
+    /// `nil`: the others have everything that this host has of `session`.
+    init?(of session: SharedSession) {
+        let memory = session.member.memory
+        if memory.isNews, memory.record?.status == .out {
+            self = .logout
+        } else if let answer = memory.answer, answer.placedIn == nil {
+            self = session.sharing.role == .reader ? .withheldAnswer : .answer
+        } else if session.isExchanging {
+            self = .answer
+        } else if session.hasNews {
+            // A login may follow a logout whose tokens are still to be revoked.
+            self = session.heldBack.followsLogout ? .logout : .login
+        } else {
+            return nil
+        }
+    }
+}
+
 extension RequestFailure {
     /// This host cannot give up a session yet.
     init(_ debt: FleetDebt, _ trouble: FleetTrouble?, of name: SessionName) {

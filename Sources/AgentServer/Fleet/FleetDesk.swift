@@ -178,17 +178,18 @@ final class FleetDesk {
     }
 
     /// A session is not configured any more.
-    func depart(_ name: SessionName) {
-        remove(name)
+    func depart(_ name: SessionName, in agent: isolated SessionAgent) {
+        remove(name, in: agent)
         left.remove(name)
         reservations[name] = nil
     }
 
     /// - Returns: whether this host took part in the session.
     @discardableResult
-    private func remove(_ name: SessionName) -> Bool {
+    private func remove(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
         let (session, waiting) = (sessions.removeValue(forKey: name), joining.removeValue(forKey: name))
         alarm.plan(name, at: nil)
+        session?.letGo(in: agent)
         leavers.look()
         return session != nil || waiting != nil
     }
@@ -207,7 +208,7 @@ final class FleetDesk {
 
     /// Logged out at this host alone: the others go on, and this one takes no part until somebody logs in here.
     func leave(_ name: SessionName, in agent: isolated SessionAgent) {
-        guard remove(name) else { return }
+        guard remove(name, in: agent) else { return }
         left.insert(name)
         let gone = SessionSnapshot(loggedOutAt: agent.moment)
         agent.storeThread.run { _ = $0.commit(name, gone) }
@@ -221,7 +222,7 @@ final class FleetDesk {
         if status.state == .loggedOut, let blank = blank(of: status.name) {
             (status.reason, status.message, status.remedy) = (nil, blank.sentence, blank.remedy)
         } else if let session = sessions[status.name], session.hasNews, let trouble = session.trouble {
-            let what = session.debt == .logout ? "are still logged in" : "do not have this login yet"
+            let what = status.state == .loggedOut ? "are still logged in" : "do not have this login yet"
             status.remarks.append(GrantRemark(.notShared, "the other hosts \(what): \(trouble.advice)"))
         } else if sessions[status.name]?.debt == .withheldAnswer {
             let message =

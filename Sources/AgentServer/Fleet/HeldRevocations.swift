@@ -5,6 +5,8 @@ import TokenCore
 /// Revocations that wait until etcd has the login or logout that they follow from: until then other hosts live on the tokens.
 struct HeldRevocations {
     private var effects: [Effect] = []
+    /// A person has logged out and waits for the server to hear of it.
+    private(set) var followsLogout = false
 
     var isEmpty: Bool { effects.isEmpty }
 
@@ -18,6 +20,7 @@ struct HeldRevocations {
         switch effect {
         case .revoke, .discard:
             guard hasNews else { return false }
+            if case .revoke = effect { followsLogout = true }
             if !effects.contains(effect) { effects.append(effect) }
             return true
         case .erase(let secret): return keep(secret)
@@ -44,8 +47,17 @@ struct HeldRevocations {
     ///
     /// - Returns: what was kept back.
     mutating func release() -> [Effect] {
-        defer { effects = [] }
+        defer { self = HeldRevocations() }
         return effects
+    }
+
+    /// Gives up what was kept back.
+    ///
+    /// - Returns: the secrets that nobody else has: those of a `revoke` are still the session's.
+    mutating func letGo() -> Set<SecretID> {
+        release().reduce(into: []) { secrets, effect in
+            if case .discard(let request) = effect { secrets.formUnion(request.secrets) }
+        }
     }
 }
 

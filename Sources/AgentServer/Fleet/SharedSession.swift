@@ -17,14 +17,14 @@ final class SharedSession {
     /// The record on disk is to lose its tokens once it is written.
     private var owesFarewell = false
     /// Revocations that wait until etcd has the login or logout that they follow from.
-    private var heldBack = HeldRevocations()
+    private(set) var heldBack = HeldRevocations()
     /// What has gone wrong last; `nil`: all is well.
     private(set) var trouble: FleetTrouble?
     private var lease: FleetLease?
     /// The record that was last to be sealed anew, for whoever has an older key or finds no access tokens.
     private var resealed: FleetHeader?
     private let wishes: ReaderWishes
-    private let sharing: any FleetSharing
+    let sharing: any FleetSharing
     private let host: UInt64
 
     init(
@@ -59,14 +59,7 @@ final class SharedSession {
     var isBlind: Bool { record.sight == nil || trouble != nil }
 
     /// What this host alone has, and the others cannot do without; `nil`: nothing.
-    var debt: FleetDebt? {
-        if member.memory.isNews, member.memory.record?.status == .out { return .logout }
-        if let answer = member.memory.answer, answer.placedIn == nil {
-            return sharing.role == .reader ? .withheldAnswer : .answer
-        }
-        if isExchanging { return .answer }
-        return hasNews ? .login : nil
-    }
+    var debt: FleetDebt? { FleetDebt(of: self) }
 
     /// Nobody here knows yet whether somebody has logged in.
     var isUnseen: Bool { member.memory.record == nil && (record.sight == nil || !member.isAtRest) }
@@ -172,7 +165,9 @@ final class SharedSession {
         case .ended(.loggedOut, _):
             guard let known = member.memory.record, known.status != .out else { return false }
             let logout = SharedRecord.Pending(ended: known.lineage, commit: commit, snapshot: snapshot)
-            finish(record.await(news: logout), nil, in: agent)
+            let former = record.await(news: logout)
+            // Whoever waits for an earlier logout hears of the end of this one.
+            if former?.ended == nil { finish(former, nil, in: agent) }
             apply(in: agent) { member, now in member.loggedOut(at: now) }
             return true
         // What this host has found by itself is true for it alone.
@@ -199,6 +194,9 @@ final class SharedSession {
     ///
     /// - Returns: whether it does.
     func holdsBack(_ effect: Effect) -> Bool { heldBack.hold(effect, while: hasNews) }
+
+    /// This host takes no part any more: nobody else has the tokens that were to be revoked later.
+    func letGo(in agent: isolated SessionAgent) { agent.erasure.erase(heldBack.letGo()) }
 
     // MARK: Actions
 
@@ -317,6 +315,7 @@ final class SharedSession {
                 return apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
             }
             note(error, in: agent)
+            waitNoLonger(in: agent)
             // The same would be decided again at once.
             return agent.fleet.later { [self] in
                 apply(in: agent) { member, now in member.transactionUnanswered(at: now) }

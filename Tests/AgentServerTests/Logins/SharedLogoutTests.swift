@@ -107,6 +107,71 @@ struct SharedLogoutTests {
         await agent.stop()
     }
 
+    @Test func `a logout that a late answer keeps from etcd has an end, and says what helps`() async throws {
+        let (agent, fleet) = try await start()
+        fleet.refuseSealing(
+            FleetTrouble(.unreadable, "a late answer", remedy: FleetTrouble.repair(AgentHarness.work))
+        )
+        let answer = try await agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
+        #expect(answer.status == 200)
+        #expect(answer.body.contains("\"told\":\"retrying\""), "\(answer.body)")
+        #expect(answer.body.contains("tokenctl fleet repair work"), "\(answer.body)")
+        #expect(fleet.record?.status == .live)
+        await agent.stop()
+    }
+
+    @Test func `a logout that another one takes the place of ends with that`() async throws {
+        let (agent, fleet) = try await start()
+        agent.store.disk.holdCommits()
+        async let logout = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
+        #expect(try await Polling.until { agent.store.disk.heldCommits == 1 })
+        await agent.runtime.agent.logOutAgain(of: AgentHarness.work)
+        agent.store.disk.letCommitsGo()
+        await agent.serving.nextRevocation().answer(.revoked)
+        let answer = try await logout
+        #expect(answer.status == 200, "\(answer.body)")
+        #expect(fleet.record?.status == .out)
+        await agent.stop()
+    }
+
+    @Test func `a logout that was overtaken takes no client away at a later one`() async throws {
+        let (agent, fleet) = try await start()
+        agent.store.disk.holdCommits()
+        async let first = agent.peer().exchange(
+            "POST",
+            "/v1/sessions/work/logout",
+            body: "{\"unregister\":true}"
+        )
+        #expect(try await Polling.until { agent.store.disk.heldCommits == 1 })
+        fleet.write(login: 6, generation: 0, token: "token-2")
+        agent.store.disk.letCommitsGo()
+        await agent.serving.nextRevocation().answer(.revoked)
+        #expect(try await first.status == 403)
+        #expect(try await Polling.until { try await token(of: agent) == "token-2" })
+        async let second = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
+        await agent.serving.nextRevocation().answer(.revoked)
+        #expect(try await second.status == 200)
+        #expect(agent.serving.forgottenSecrets == 0)
+        await agent.stop()
+    }
+
+    @Test func `a local logout does not give up what an earlier logout is still to revoke`() async throws {
+        let (agent, fleet) = try await start()
+        fleet.refuseWrites(FleetTrouble(.unavailable, "etcd is away"))
+        let first = try await agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
+        #expect(first.body.contains("etcd is away"), "\(first.body)")
+        try await agent.logIn(token: "token-2")
+        let second = try await agent.peer().exchange(
+            "POST",
+            "/v1/sessions/work/logout",
+            body: "{\"local\":true}"
+        )
+        #expect(second.status == 503)
+        #expect(second.body.contains("the logout of work"), "\(second.body)")
+        #expect(try await token(of: agent) == "token-2")
+        await agent.stop()
+    }
+
     /// An agent that has taken over another host's login.
     private func start() async throws -> (AgentHarness, FleetDouble) {
         let memory = try SealedMemory()
@@ -129,5 +194,12 @@ struct SharedLogoutTests {
         let answer = try await agent.peer().exchange("GET", "/v1/sessions/work/token")
         guard answer.status == 200 else { return nil }
         return ["token-1", "token-2"].first { answer.body.contains("\"\($0)\"") }
+    }
+}
+
+extension SessionAgent {
+    /// As whoever has waited too long for the logout before does.
+    fileprivate func logOutAgain(of name: SessionName) {
+        apply(name) { session, moment in session.logoutRequested(local: false, at: moment) }
     }
 }

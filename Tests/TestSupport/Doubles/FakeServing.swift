@@ -29,11 +29,19 @@ package final class FakeServing: AuthorizationServing {
     private let revocations = CallQueue<Revocation>()
 
     private let returns = Atomic(0)
+    private let forgotten = Atomic(0)
 
     package init() {}
 
     /// How often the network came back.
     package var networkReturns: Int { returns.load(ordering: .relaxed) }
+
+    /// How often a client secret was forgotten.
+    package var forgottenSecrets: Int { forgotten.load(ordering: .relaxed) }
+
+    package func forgetClientSecret(of session: SessionName) async {
+        forgotten.add(1, ordering: .relaxed)
+    }
 
     /// The demand and the secrets' numbers, so that a test sees what was asked for.
     package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
