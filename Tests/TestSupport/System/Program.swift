@@ -130,7 +130,7 @@ package final class Program: Sendable {
         return ProgramResult(status: status, standardOutput: standardOutput, standardError: standardError)
     }
 
-    /// Waits until a line of standard output contains `text`, and returns that line.
+    /// Waits until a whole line of standard output contains `text`, and returns that line.
     package func outputLine(
         containing text: String,
         within limit: Duration = .seconds(20)
@@ -138,7 +138,10 @@ package final class Program: Sendable {
         -> String
     {
         let line = try await Polling.value(within: limit) {
-            standardOutput.split(separator: "\n").first { $0.contains(text) }.map(String.init)
+            let output = standardOutput
+            // The last line may be on its way still.
+            let end = output.utf8.lastIndex(of: UInt8(ascii: "\n")) ?? output.startIndex
+            return output[..<end].split(separator: "\n").first { $0.contains(text) }.map(String.init)
         }
         guard let line else { throw StuckProgram(name: name, output: standardOutput, error: standardError) }
         return line
