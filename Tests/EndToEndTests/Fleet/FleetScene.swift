@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import DemoIssuer
+import Glibc
 import TestSupport
 import Testing
 import Text
@@ -99,6 +100,13 @@ struct FleetScene {
             ["login", "work", "--flow", "password", "--username", "alice", "--password-stdin"],
             input: "alice-password\n"
         )
+    }
+
+    /// Waits until a login at a host that knows of no other one counts as later than those before: logins are told apart by
+    /// etcd's time then, which counts whole seconds, and a host may be one of them behind.
+    func untilLaterLogin() async throws {
+        let start = time(nil)
+        #expect(try await Polling.until { time(nil) > start + 1 })
     }
 
     /// Logs in, and has `host` refresh; the issuer holds its answer back.
