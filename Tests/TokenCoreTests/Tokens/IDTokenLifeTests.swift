@@ -186,16 +186,21 @@ import Testing
         #expect(refused == [.reply(second, .failure(.noIDToken))])
     }
 
-    @Test func `who waits at a reader for an ID token gets that of the keepers' next record`() throws {
-        let policy = SessionPolicy(isShared: true, isReader: true)
+    /// A reader whose ID token has ended, and whose access token has not.
+    private static func readerAtItsEnd() -> SessionScript {
         var script = SessionScript.ready(
             lifetime: .seconds(3_600),
-            policy: policy,
+            policy: SessionPolicy(isShared: true, isReader: true),
             renewal: .byKeepers,
             idToken: SessionScript.idToken,
             idTokenLifetime: .seconds(600)
         )
         script.advance(by: .seconds(600))
+        return script
+    }
+
+    @Test func `who waits at a reader for an ID token gets that of the keepers' next record`() throws {
+        var script = Self.readerAtItsEnd()
         let (waiter, asking) = script.get(idToken: true)
         #expect(asking.sendsRequest)
         var record = script.record(renewal: .byKeepers)
@@ -206,15 +211,7 @@ import Testing
     }
 
     @Test func `who waits at a reader is sent to a keeper where the keepers get no other ID token`() throws {
-        let policy = SessionPolicy(isShared: true, isReader: true)
-        var script = SessionScript.ready(
-            lifetime: .seconds(3_600),
-            policy: policy,
-            renewal: .byKeepers,
-            idToken: SessionScript.idToken,
-            idTokenLifetime: .seconds(600)
-        )
-        script.advance(by: .seconds(600))
+        var script = Self.readerAtItsEnd()
         let idToken = script.session.primaryToken?.idToken
         let (waiter, _) = script.get(idToken: true)
         var record = script.record(renewal: .byKeepers)
