@@ -13,7 +13,7 @@ struct FleetAdmission {
 
     /// Whether a login has to wait.
     func delaysLogin(in agent: isolated SessionAgent) -> Bool {
-        isOutside(in: agent) || isTelling(in: agent) || isTimeless(in: agent)
+        isOutside(in: agent) || isUnseen(in: agent) || isTelling(in: agent) || isTimeless(in: agent)
     }
 
     /// Waits until a login is later than the one that the fleet has, as far as this host can know.
@@ -25,13 +25,20 @@ struct FleetAdmission {
         if let failure = agent.fleet.deafness(to: session) { throw failure }
         do throws(FleetTrouble) {
             if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }
+            try await agent.fleet.lookFromOutside(at: session, in: agent)
         } catch {
             // Else it is later at least than the login that this host knows.
             guard agent.fleet[session]?.member.memory.record != nil else {
                 throw RequestFailure(.troubled(error), of: session)
             }
         }
+        if isUnseen(in: agent) { await agent.fleet.look(at: session, in: agent) }
         await agent.fleet.wait { isTelling(in: agent) }
+    }
+
+    /// The login that this one is to follow is not known yet.
+    private func isUnseen(in agent: isolated SessionAgent) -> Bool {
+        agent.fleet[session]?.isUnseen == true
     }
 
     /// etcd's time is not known yet, by which the later of two logins is told.

@@ -2,28 +2,26 @@
 
 import TokenCore
 
-extension FleetDesk {
-    /// Why nobody here can say yet whether somebody has logged in to a session.
-    enum Blank {
-        /// The fleet is being asked.
-        case awaited
-        case troubled(FleetTrouble)
+/// Why nobody here can say yet whether somebody has logged in to a session.
+enum FleetBlank {
+    /// The fleet is being asked.
+    case awaited
+    case troubled(FleetTrouble)
 
-        /// Without a full stop.
-        var sentence: String {
-            switch self {
-            case .awaited: "the fleet has not answered yet"
-            case .troubled(let trouble): trouble.sentence
-            }
+    /// Without a full stop.
+    var sentence: String {
+        switch self {
+        case .awaited: "the fleet has not answered yet"
+        case .troubled(let trouble): trouble.sentence
         }
+    }
 
-        var remedy: String? {
-            if case .troubled(let trouble) = self { trouble.remedy } else { nil }
-        }
+    var remedy: String? {
+        if case .troubled(let trouble) = self { trouble.remedy } else { nil }
+    }
 
-        /// When it may be known.
-        var retryAfter: Duration {
-            if case .awaited = self { .seconds(1) } else { .seconds(10) }
-        }
+    /// When it may be known.
+    var retryAfter: Duration {
+        if case .awaited = self { .seconds(1) } else { .seconds(10) }
     }
 }

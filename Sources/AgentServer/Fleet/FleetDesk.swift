@@ -20,7 +20,7 @@ final class FleetDesk {
     /// Sessions that wait for the shared store to be opened.
     private var joining: [SessionName: JoiningSession] = [:]
     /// Sessions that a person has logged out at this host alone.
-    private var left: Set<SessionName> = []
+    private var left: [SessionName: DepartedSession] = [:]
     /// Rooms for answers that the fleet has been asked for.
     private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
     private let store = SharedStore()
@@ -47,7 +47,7 @@ final class FleetDesk {
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
         guard let port, let binding = settings.fleetBinding else { return }
         let joining = JoiningSession(settings, binding, content, port)
-        if joining == nil { left.insert(name) }
+        if joining == nil { left[name] = DepartedSession() }
         self.joining[name] = joining
     }
 
@@ -180,7 +180,7 @@ final class FleetDesk {
     /// A session is not configured any more.
     func depart(_ name: SessionName, in agent: isolated SessionAgent) {
         remove(name, in: agent)
-        left.remove(name)
+        left[name] = nil
         reservations[name] = nil
     }
 
@@ -200,7 +200,7 @@ final class FleetDesk {
         announcements.end()
         sessions = [:]
         joining = [:]
-        left = []
+        left = [:]
         reservations = [:]
         alarm.planNothing()
         leavers.look()
@@ -209,25 +209,29 @@ final class FleetDesk {
     /// Logged out at this host alone: the others go on, and this one takes no part until somebody logs in here.
     func leave(_ name: SessionName, in agent: isolated SessionAgent) {
         guard remove(name, in: agent) else { return }
-        left.insert(name)
+        left[name] = DepartedSession()
         let gone = SessionSnapshot(loggedOutAt: agent.moment)
         agent.storeThread.run { _ = $0.commit(name, gone) }
     }
 
-    func hasLeft(_ name: SessionName) -> Bool { left.contains(name) }
+    func hasLeft(_ name: SessionName) -> Bool { left[name] != nil }
+
+    /// Notes what the fleet has of a session that this host has left, for a login that is about to begin here.
+    ///
+    /// - Throws: ``FleetTrouble`` if it cannot be told.
+    func lookFromOutside(at name: SessionName, in agent: isolated SessionAgent) async throws(FleetTrouble) {
+        guard hasLeft(name), let sharing else { return }
+        let sight = try await sharing.look(at: name, since: 0)
+        left[name]?.sight = sight
+    }
 
     /// The session as it stands, with what the fleet knows of it that the session itself does not.
     func status(of session: Session) -> SessionStatus {
         var status = session.status
         if status.state == .loggedOut, let blank = blank(of: status.name) {
             (status.reason, status.message, status.remedy) = (nil, blank.sentence, blank.remedy)
-        } else if let session = sessions[status.name], session.hasNews, let trouble = session.trouble {
-            let what = status.state == .loggedOut ? "are still logged in" : "do not have this login yet"
-            status.remarks.append(GrantRemark(.notShared, "the other hosts \(what): \(trouble.advice)"))
-        } else if sessions[status.name]?.debt == .withheldAnswer {
-            let message =
-                "this host has tokens that the others lack, and a reader cannot give them: make it a keeper again"
-            status.remarks.append(GrantRemark(.notShared, message))
+        } else if let remark = sessions[status.name].flatMap({ GrantRemark($0, in: status.state) }) {
+            status.remarks.append(remark)
         }
         return status
     }
@@ -236,7 +240,7 @@ final class FleetDesk {
     /// with the key of this host; `nil`: it would.
     func deafness(to name: SessionName) -> RequestFailure? {
         let unreadable = sessions[name]?.trouble.flatMap { $0.kind == .unreadable ? $0 : nil }
-        let isOutside = joining[name] != nil || left.contains(name)
+        let isOutside = joining[name] != nil || hasLeft(name)
         let trouble = isOutside ? store.failure : unreadable
         return trouble.map { RequestFailure(.troubled($0), of: name) }
     }
@@ -302,7 +306,7 @@ extension FleetDesk {
     }
 
     /// `nil`: it is known, or the session is this host's alone.
-    func blank(of name: SessionName) -> Blank? {
+    func blank(of name: SessionName) -> FleetBlank? {
         if let joining = joining[name] {
             guard !joining.knowsLogin else { return nil }
             return trouble.map { .troubled($0) } ?? .awaited
@@ -316,7 +320,7 @@ extension FleetDesk {
 
     /// The shared sessions, or the one that is named.
     func names(_ name: SessionName?) -> Set<SessionName> {
-        name.map { [$0] } ?? left.union(sessions.keys).union(joining.keys)
+        name.map { [$0] } ?? Set(left.keys).union(sessions.keys).union(joining.keys)
     }
 
     /// What this host does for a session; `nil`: it shares none of this name, or not yet.
@@ -334,9 +338,9 @@ extension FleetDesk {
 
     /// Takes part again in sessions that a person has logged out here.
     func rejoin(_ name: SessionName?, in agent: isolated SessionAgent) {
-        for name in left.intersection(names(name)) {
+        for name in names(name) where hasLeft(name) {
             guard let kept = agent.sessions[name] else { continue }
-            left.remove(name)
+            left[name] = nil
             // Else the next start would find the logout there.
             agent.storeThread.run { try? $0.forget(name) }
             join(name, kept.settings, nil)
@@ -427,10 +431,12 @@ extension FleetDesk {
         of name: SessionName,
         in agent: isolated SessionAgent
     ) -> Bool {
-        if left.contains(name), let kept = agent.sessions[name], kept.session.isLogin(commit) {
+        if hasLeft(name), let port, let kept = agent.sessions[name], kept.session.isLogin(commit),
+            let binding = kept.settings.fleetBinding
+        {
             // A login to a session that had left brings the host back.
-            left.remove(name)
-            join(name, kept.settings, nil)
+            let keeping = left.removeValue(forKey: name)?.keeping(binding)
+            joining[name] = JoiningSession(kept.settings, binding, keeping: keeping, port)
             start(in: agent)
         }
         guard let session = sessions[name] else { return false }

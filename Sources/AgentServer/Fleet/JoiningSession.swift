@@ -37,6 +37,13 @@ struct JoiningSession {
         }
     }
 
+    /// A person's login here brings the host back, which knows `keeping`.
+    init(_ settings: SessionSettings, _ binding: FleetBinding, keeping: FleetKeeping?, _ port: FleetPort) {
+        self.binding = binding
+        self.keeping = keeping
+        timing = FleetTiming(reuse: settings.reuse, patience: port.patience)
+    }
+
     /// This host knows what has become of the login.
     var knowsLogin: Bool { keeping?.memory.record != nil || login != nil }
 }

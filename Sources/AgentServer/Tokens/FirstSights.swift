@@ -102,7 +102,7 @@ final class FirstSights {
         for waiting in overdue { answer(waiting.call, .awaited, in: agent) }
     }
 
-    private func answer(_ call: TokenCall, _ blank: FleetDesk.Blank, in agent: isolated SessionAgent) {
+    private func answer(_ call: TokenCall, _ blank: FleetBlank, in agent: isolated SessionAgent) {
         let failure = RequestFailure(blank, of: call.session)
         agent.requests.tokens.answer(failure, to: call, in: agent)
     }
@@ -122,7 +122,7 @@ final class FirstSights {
 
 extension RequestFailure {
     /// Why nobody at this host can say whether somebody has logged in to `session`.
-    init(_ blank: FleetDesk.Blank, of session: SessionName) {
+    init(_ blank: FleetBlank, of session: SessionName) {
         self.init(
             code: .temporarilyUnavailable,
             message: Self.sentence(blank.sentence),

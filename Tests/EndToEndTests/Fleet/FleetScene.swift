@@ -102,13 +102,6 @@ struct FleetScene {
         )
     }
 
-    /// Waits until a login at a host that knows of no other one counts as later than those before: logins are told apart by
-    /// etcd's time then, which counts whole seconds, and a host may be one of them behind.
-    func untilLaterLogin() async throws {
-        let start = time(nil)
-        #expect(try await Polling.until { time(nil) > start + 1 })
-    }
-
     /// Logs in, and has `host` refresh; the issuer holds its answer back.
     ///
     /// - Returns: the token until then, and the refresh, to be waited for once the issuer has released it.

@@ -111,7 +111,6 @@ extension EndToEnd {
                 #expect(try await other.tokenctl("fleet", "leave", "work").status == 0)
                 try await other.end()
                 try await other.start()
-                try await scene.untilLaterLogin()
                 try await scene.logIn(at: other)
                 let own = try #require(try await scene.token(of: other))
                 #expect(own != token)
@@ -135,7 +134,6 @@ extension EndToEnd {
                 #expect(refused.status == 5, "\(refused)")
                 #expect(refused.standardError.contains("tcd cannot be reached"), "\(refused)")
                 try await scene.etcd("up", "n1")
-                try await scene.untilLaterLogin()
                 try await scene.logIn(at: other)
                 #expect(try await scene.commonToken(besides: token) != nil, "\(other.log)")
             }

@@ -34,6 +34,22 @@ extension FleetDebt {
     }
 }
 
+extension GrantRemark {
+    /// What the status of `session` says of a debt; `nil`: nothing, there is none or it is about to be paid.
+    init?(_ session: SharedSession, in state: SessionStatus.State) {
+        if session.hasNews, let trouble = session.trouble {
+            let what = state == .loggedOut ? "are still logged in" : "do not have this login yet"
+            self.init(.notShared, "the other hosts \(what): \(trouble.advice)")
+        } else if session.debt == .withheldAnswer {
+            let message =
+                "this host has tokens that the others lack, and a reader cannot give them: make it a keeper again"
+            self.init(.notShared, message)
+        } else {
+            return nil
+        }
+    }
+}
+
 extension RequestFailure {
     /// This host cannot give up a session yet.
     init(_ debt: FleetDebt, _ trouble: FleetTrouble?, of name: SessionName) {
