@@ -5,6 +5,7 @@ import collections.abc
 import contextlib
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -41,9 +42,15 @@ def say(text: str) -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port for a server that may stop and come back: none that the kernel gives to a client meanwhile.
+
+    A client that tries a port which is closed on its own machine can even be given just that port, and talk to itself.
+    """
+    first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", random.randrange(min(first, 20_000) // 2, first)))
+            return probe.getsockname()[1]
 
 
 def descendants(pid: int) -> list[int]:
