@@ -69,6 +69,20 @@ extension Settings {
             $0.file = place?.file
             $0.line = place.map { Int64($0.line) }
             $0.namedBy = tables
+            $0.settings = sessions.first { $0.name == name }?.wire
+        }
+    }
+}
+
+extension ConfiguredSession {
+    /// Where its tokens may go, in the words of `GET /v1/sessions/NAME`.
+    fileprivate var wire: SessionMessage {
+        SessionMessage {
+            $0.session = name.description
+            $0.kind = server.identity.kind.rawValue
+            if !hostsServed.isEmpty { $0.hosts = hostsServed }
+            $0.resource = server.resourceAddress
+            if hasHostsOfResource { $0.hasHostsOfResource = true }
         }
     }
 }

@@ -10,28 +10,28 @@ struct ProxyWish {
     let session: String
     let upstream: String
 
-    /// What the agent says of the session; `nil`: it may be hidden from this program alone.
+    /// What the agent says of the session, or the configuration where it may be hidden from this program alone.
     ///
-    /// - Throws: the agent's own ``AgentError`` if it knows no such session.
-    func session(at endpoint: AgentEndpoint) throws(AgentError) -> SessionMessage? {
+    /// - Throws: the agent's own ``AgentError`` if neither knows such a session.
+    func session(at endpoint: AgentEndpoint) throws(AgentError) -> SessionMessage {
         do throws(AgentError) {
             return try endpoint.message(AgentRequest(.get, "sessions", session))
         } catch {
-            // Its rules may show it to the proxy; what the agent says to that one's requests counts then.
-            if error.code == .notFound, isConfigured(at: endpoint) { return nil }
+            // Its rules may show it to the proxy.
+            if error.code == .notFound, let known = configured(at: endpoint) { return known }
             throw error.about(session)
         }
     }
 
-    /// Whether this user's own agent answers, and this user's configuration has the session.
-    private func isConfigured(at endpoint: AgentEndpoint) -> Bool {
+    /// What this user's configuration says of the session, if it is this user's own agent that answers.
+    private func configured(at endpoint: AgentEndpoint) -> SessionMessage? {
         // Where it is only forwarded to, or at a `[[socket]]`, the agent does not tell its process.
         let agent: AgentMessage? = try? endpoint.message(AgentRequest(.get))
-        guard agent?.pid != nil else { return false }
-        return (try? ConfigurationReport(about: session))?.message.session?.line != nil
+        guard agent?.pid != nil else { return nil }
+        return (try? ConfigurationReport(about: session))?.message.session?.settings
     }
 
-    /// Checks that the tokens of the session, of which the agent says `known`, can be added to requests to that server.
+    /// Checks that the tokens of the session, of which `known` is known, can be added to requests to that server.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured`.
     func check(_ known: SessionMessage) throws(AgentError) {

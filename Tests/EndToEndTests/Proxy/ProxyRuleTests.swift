@@ -83,6 +83,12 @@ extension EndToEnd {
             #expect(result.standardOutput == "fine200", "\(result)")
             #expect(upstream.requests.contains { $0.contains("Bearer \(token)") })
             #expect(try await serve("wrok").status == 7)
+            let bound = "[session.work]\n\(rule)\nhosts = [\"api.example.com\"]"
+            try scene.agent.configure(text.replacing("[session.work]", with: bound))
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            let elsewhere = try await serve("work")
+            #expect(elsewhere.status == 2, "\(elsewhere)")
+            #expect(elsewhere.standardError.contains("are not for \(upstream.url)"), "\(elsewhere)")
         }
 
         @Test func `where no configuration is, a proxy of a session that the socket gives needs none`()

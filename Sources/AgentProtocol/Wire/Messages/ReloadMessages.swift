@@ -57,6 +57,8 @@ package struct SessionPlaceMembers: WireMembers {
     package let line = WireMember<Int64>("line", isOptional: true)
     /// Tables that name it.
     package let namedBy = WireMember<[String]>("named_by")
+    /// What the table says of where its tokens may go; missing if there is no table.
+    package let settings = WireMember<SessionMessage>("settings", isOptional: true)
 
     package static let table = Self()
 }
