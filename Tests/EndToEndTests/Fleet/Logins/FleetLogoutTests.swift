@@ -66,6 +66,8 @@ extension EndToEnd {
                 // The host may have left before the server had answered the login.
                 #expect([0, 8].contains(entered.status), "\(entered)")
                 #expect(left.status == 0, "\(left) \(other.log)")
+                // A busy machine may start the second command sooner: then it is a logout of all hosts.
+                guard refused.status != 0 else { return #expect(try await isLoggedOut(one), "\(one.log)") }
                 #expect(refused.status == 2, "\(refused)")
                 #expect(refused.standardError.contains("has left work"), "\(refused)")
                 #expect(try await one.tokenctl("get", "work").status == 0, "\(one.log)")
