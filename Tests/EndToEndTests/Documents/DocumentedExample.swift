@@ -21,7 +21,7 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
         var continues = false
         for line in lines where continues || line.hasPrefix("$ ") {
             commands.append(continues ? line : String(line.dropFirst(2)))
-            continues = line.hasSuffix("\\") || line.hasSuffix("|")
+            continues = ["\\", "|", "&&"].contains(where: line.hasSuffix)
         }
         return commands.joined(separator: "\n")
     }
