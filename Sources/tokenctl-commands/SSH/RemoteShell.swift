@@ -12,8 +12,9 @@ enum RemoteShell {
     /// Bytes of the longest path of a socket on any system that runs sshd (sockaddr_un of the BSDs).
     private static let longestSocket = 103
 
-    /// Makes a new directory that only the user can enter, prints where a socket in it shall be, and removes both when
-    /// nobody holds its input any more, or the connection is gone.
+    /// Makes a new directory that only the user can enter, prints where a socket in it shall be, and removes the directory,
+    /// with whatever programs there have put beside the socket, when nobody holds its input any more, or the connection is
+    /// gone.
     ///
     /// What an earlier one left that was killed itself goes first: a directory of this user, which is no link, named
     /// for a process that is gone.
@@ -25,9 +26,9 @@ enum RemoteShell {
             [ -z "$(printf %s "$base" | tr -d "A-Za-z0-9/._-")" ] && [ ${#base} -le 60 ] || base=/tmp; \
             for left in "$base"/tokenagent-ssh.*; do pid=${left##*/tokenagent-ssh.}; \
             [ -O "$left" ] && [ ! -L "$left" ] && ! kill -0 "${pid%%.*}" 2>/dev/null && \
-            rm -f "$left/sock" && rmdir "$left" 2>/dev/null; done; \
+            rm -rf "$left"; done; \
             dir=$(mktemp -d "$base/tokenagent-ssh.$$.XXXXXXXXXX") || exit 1; \
-            end() { rm -f "$dir/sock"; rmdir "$dir" 2>/dev/null; echo "\(farewell)" 2>/dev/null; }; \
+            end() { rm -rf "$dir"; echo "\(farewell)" 2>/dev/null; }; \
             trap end EXIT; trap "exit 0" HUP INT TERM; \
             echo "\(announcement)$dir/sock"; while read -r line; do :; done
             """

@@ -185,10 +185,16 @@ extension EndToEnd {
             let scene = try await scene()
             let server = try await SSHServer.start()
             for name in ["tokenagent-ssh.999999999.left", "tokenagent-ssh.1.kept", "other.1.kept"] {
-                try server.directory.makeDirectory("runtime/\(name)")
+                // A program that was killed there has left its token.
+                for folder in ["", "/exec", "/exec/TRUdVY"] {
+                    try server.directory.makeDirectory("runtime/\(name)\(folder)")
+                }
+                try server.directory.write("", to: "runtime/\(name)/exec/TRUdVY/token")
                 try server.directory.write("", to: "runtime/\(name)/sock")
             }
-            #expect(try await far("true", scene, server).status == 0)
+            // What programs put beside the socket goes with it.
+            let programs = "tokenctl exec work -- true && tokenctl kube-credential work >/dev/null"
+            #expect(try await far(programs, scene, server).status == 0)
             #expect(server.directory.names(in: "runtime") == ["other.1.kept", "tokenagent-ssh.1.kept"])
         }
 
