@@ -46,10 +46,13 @@ struct StatusCheck {
 }
 
 extension SessionMessage {
-    /// Whether nobody expects a login: there was none, or a person ended it.
+    /// Whether nobody expects a login: there was none, or a person ended it, or it is not told why there is none.
     fileprivate var isUnused: Bool {
-        needsLogin && (self.reason == "never_logged_in" || self.reason == "logged_out")
+        needsLogin && (isRestricted || self.reason == "never_logged_in" || self.reason == "logged_out")
     }
+
+    /// Whether a `[[socket]]` has answered, which says nothing of logins but whether there is one.
+    private var isRestricted: Bool { self.kind == nil }
 
     /// Whether it is the login to another session, one of `names`, that is missing.
     fileprivate func waits(forOneOf names: Set<ByteText>) -> Bool {
@@ -63,7 +66,7 @@ extension SessionMessage {
     }
 
     /// Whether the agent cannot say, as it has not been able to ask the session's fleet.
-    private var isUnknown: Bool { self.state == "logged_out" && self.reason == nil }
+    private var isUnknown: Bool { self.state == "logged_out" && self.reason == nil && !isRestricted }
 
     /// Whether something has to be fixed, or no token can be had.
     fileprivate var isInTrouble: Bool {

@@ -17,6 +17,7 @@ struct StatusCheckTests {
     {
         SessionMessage {
             $0.state = state
+            $0.kind = "oidc"
             $0.reason = reason
             $0.expiresIn = left
             if ends { $0.endsSoon = true }
@@ -60,6 +61,14 @@ struct StatusCheckTests {
         #expect(status(Self.stuck, Self.over) == 4)
         #expect(status(Self.ready, Self.ending) == 9)
         #expect(status(Self.unused, Self.over) == 4)
+    }
+
+    @Test func `a socket that tells no reasons turns no prompt red for sessions that nobody uses`() {
+        var session = SessionMessage()
+        session.state = "logged_out"
+        #expect(StatusCheck.exitStatus(of: [session], isEachMeant: true) == 4)
+        #expect(StatusCheck.exitStatus(of: [session], isEachMeant: false) == 0)
+        #expect(StatusCheck.exitStatus(of: [session, Self.stuck], isEachMeant: false) == 5)
     }
 
     @Test func `for a session that is made from another one the login to that one counts`() {
