@@ -14,6 +14,11 @@ package enum TokenDirectories {
         socket.lastIndex(of: "/").map { String(socket[..<$0]) + "/exec" }
     }
 
+    /// Removes what killed processes left beside a socket.
+    package static func removeLeftovers(besideSocket socket: String) {
+        if let parent = parent(besideSocket: socket) { removeLeftovers(in: parent) }
+    }
+
     /// Removes what killed processes left in `parent`; does nothing unless only this user can enter it.
     package static func removeLeftovers(in parent: String) {
         do throws(AgentError) {

@@ -47,9 +47,7 @@ enum ForegroundAgent {
 
         let assembly = try AgentAssembly(options, places, environment, workflow, runner: runner)
         let socket = if let inherited { inherited } else { try listen(at: places.socket) }
-        if let parent = TokenDirectories.parent(besideSocket: places.socket) {
-            TokenDirectories.removeLeftovers(in: parent)
-        }
+        TokenDirectories.removeLeftovers(besideSocket: places.socket)
         let agent = try assembly.start(on: socket)
         if let readiness = options.readiness {
             Descriptor.leaveTerminal()

@@ -208,8 +208,11 @@ extension AgentAssembly {
 
     /// Does what a confined agent no longer can; returns the configured commands.
     private static func prepare(_ settings: Settings, _ runner: Int32) -> CommandTable {
-        // A failure is reported when the socket is opened.
-        for socket in settings.sockets { try? ListeningSocket.prepareRestricted(socket.path) }
+        for socket in settings.sockets {
+            // A failure is reported when the socket is opened.
+            try? ListeningSocket.prepareRestricted(socket.path)
+            TokenDirectories.removeLeftovers(besideSocket: socket.path)
+        }
         let table = CommandTable(settings)
         table.hand(to: runner)
         return table
