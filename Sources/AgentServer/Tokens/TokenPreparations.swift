@@ -5,7 +5,8 @@ import TokenCore
 
 /// Those who wait until a session has a token that can be given without waiting.
 ///
-/// While the agent is locked they wait for it to be unlocked: then their session is asked.
+/// While the agent is locked they wait for it to be unlocked: then their session is asked. One that is worth another try
+/// within their time is asked again.
 ///
 /// Confined to the agent's event loop.
 final class TokenPreparations {
@@ -15,6 +16,7 @@ final class TokenPreparations {
     private struct Waiting {
         var session: SessionName
         var done: Completion
+        var end: NIODeadline
         var limit: Scheduled<Void>
         /// Whether the session has been asked and will answer.
         var isAsked = false
@@ -42,7 +44,11 @@ final class TokenPreparations {
             guard let agent else { return }
             agent.assumeIsolated { $0.requests.tokens.preparations.giveUp(waiter, in: $0) }
         }
-        waiting[waiter] = Waiting(session: session, done: done, limit: limit)
+        waiting[waiter] = Waiting(session: session, done: done, end: .now() + patience, limit: limit)
+        askUnlessLocked(for: waiter, in: agent)
+    }
+
+    private func askUnlessLocked(for waiter: WaiterID, in agent: isolated SessionAgent) {
         if agent.isServing || agent.phase == .stopping { ask(for: waiter, in: agent) }
     }
 
@@ -67,13 +73,23 @@ final class TokenPreparations {
 
     /// Takes the answer of a session, if it is for one of those that wait here.
     /// - Returns: whether it is.
-    func answer(_ waiter: WaiterID, _ reply: Reply) -> Bool {
+    func answer(_ waiter: WaiterID, _ reply: Reply, in agent: isolated SessionAgent) -> Bool {
         guard let session = waiting[waiter]?.session else { return false }
         switch reply {
         case .token: finish(waiter, nil)
+        case .failure(.temporarilyUnavailable(_, let pause?)) where lasts(waiter, for: pause):
+            waiting[waiter]?.isAsked = false
+            agent.eventLoop.scheduleTask(in: .nanoseconds(pause.saturatedNanoseconds)) { [weak agent] in
+                agent?.assumeIsolated { $0.requests.tokens.preparations.askUnlessLocked(for: waiter, in: $0) }
+            }
         case .failure(let failure): finish(waiter, RequestFailure(failure, of: session))
         }
         return true
+    }
+
+    private func lasts(_ waiter: WaiterID, for pause: Duration) -> Bool {
+        guard let end = waiting[waiter]?.end else { return false }
+        return NIODeadline.now() + .nanoseconds(pause.saturatedNanoseconds) < end
     }
 
     /// Tells everybody who waits, or only those who wait for one session, that there will be no token.

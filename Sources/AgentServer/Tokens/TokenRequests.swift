@@ -212,7 +212,7 @@ final class TokenRequests {
 extension TokenRequests {
     func answer(_ waiter: WaiterID, _ reply: Reply, at moment: Moment, in agent: isolated SessionAgent) {
         guard let call = calls.removeValue(forKey: waiter) else {
-            if preparations.answer(waiter, reply) { return }
+            if preparations.answer(waiter, reply, in: agent) { return }
             return agent.refreshes.sources.answer(waiter, reply, in: agent)
         }
         answer(reply, to: call, at: moment, in: agent)

@@ -74,6 +74,19 @@ struct BareTokenTests {
         await agent.stop()
     }
 
+    @Test func `a refresh that fails once costs those who wait no more than time`() async throws {
+        let agent = try await agent()
+        try await agent.logIn(lifetime: .seconds(100))
+        await agent.advance(by: .seconds(101))
+        let peer = try SocketPeer(path(agent))
+        await agent.serving.nextRefresh().answer(.failed(RefreshFailure(kind: .busy, message: "503")))
+        await agent.advance(by: .seconds(5))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try await peer.wholeRest() == "token-2")
+        #expect(agent.serving.refreshCount == 2)
+        await agent.stop()
+    }
+
     @Test func `without a login reading fails, and the reason is in the log`() async throws {
         let agent = try await agent()
         #expect(try await read(agent) == nil)
