@@ -59,15 +59,31 @@ struct TokenFilePlace: ~Copyable {
     /// - Throws: ``TokenFileFault`` if it is not there, or not ours alone.
     init(_ path: String) throws(TokenFileFault) {
         let parent = ListeningSocket.directory(of: path)
-        guard unsafe access(parent, F_OK) == 0 else {
-            guard errno == ENOENT else { throw .latest("reach \(parent)") }
-            throw .noDirectory(parent)
-        }
+        try Self.reach(parent)
         do throws(ListenFailure) {
             _ = try SocketDirectory(preparing: parent, isOpenToOthers: true)
         } catch {
             throw .failed(error.description)
         }
+        try self.init(unchecked: path)
+    }
+
+    /// Opens the directory of `path` to remove a file whose identity is known: that goes even where others may write by now.
+    ///
+    /// - Throws: ``TokenFileFault`` if it is not there, or is a symbolic link.
+    init(removing path: String) throws(TokenFileFault) {
+        try Self.reach(ListeningSocket.directory(of: path))
+        try self.init(unchecked: path)
+    }
+
+    private static func reach(_ parent: String) throws(TokenFileFault) {
+        guard unsafe access(parent, F_OK) != 0 else { return }
+        guard errno == ENOENT else { throw .latest("reach \(parent)") }
+        throw .noDirectory(parent)
+    }
+
+    private init(unchecked path: String) throws(TokenFileFault) {
+        let parent = ListeningSocket.directory(of: path)
         // Only to name it in other calls, which our own confinement allows everywhere.
         let opened = unsafe open(parent, __O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard opened >= 0 else { throw .latest("open \(parent)") }

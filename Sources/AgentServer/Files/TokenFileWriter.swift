@@ -42,7 +42,7 @@ final class TokenFileWriter: Sendable {
         let identity = written.withLock { $0[path.bytewise] }
         guard let identity else { return nil }
         do throws(TokenFileFault) {
-            try TokenFilePlace(path).remove(identity)
+            try TokenFilePlace(removing: path).remove(identity)
         } catch {
             // Without its directory the file is gone too.
             guard case .noDirectory = error else { return error }

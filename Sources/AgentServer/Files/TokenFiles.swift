@@ -28,8 +28,11 @@ final class TokenFiles {
         var nextAsk = Instant(nanoseconds: .min)
         /// Changes with each job of the thread.
         var job = 0
-        /// Why it is not there, as it was logged last.
-        var complaint: TokenFileFault?
+        /// Why its place has not taken the last change, as it was logged.
+        var fault: TokenFileFault?
+        /// Why there is nothing to put there, as it was logged; `nil`: there is something, or nobody expects anything.
+        var lack: TokenFileFault?
+        var complaint: TokenFileFault? { fault ?? lack }
 
         init(_ outlet: FileOutlet) { self.outlet = outlet }
 
@@ -180,10 +183,9 @@ final class TokenFiles {
             put(secret, in: content, into: file, in: agent)
         }
         if file.retryAt != nil, let end = file.heldEnd, end <= moment.now { removeEnded(file) }
-        if token == nil, let lack = lackOfIDToken(file.outlet, at: moment.now, in: agent) {
-            complain(of: file, .failed(lack))
-            return alarm.plan(file.key, at: file.retryAt)
-        }
+        let lack = token == nil ? lackOfIDToken(file.outlet, at: moment.now, in: agent) : nil
+        noteLack(of: file, lack.map { .failed($0) })
+        if lack != nil { return alarm.plan(file.key, at: file.retryAt) }
         let due = dueTime(of: token, for: file.outlet, at: moment.now, in: agent)
         if let due, due.at <= moment.now, file.nextAsk <= moment.now {
             file.nextAsk = moment.now + Self.pause
@@ -309,19 +311,50 @@ final class TokenFiles {
     private func finish(_ file: KeptFile, _ fault: TokenFileFault?, in agent: isolated SessionAgent) {
         guard let fault else {
             file.heldEnd = file.wantedEnd
-            guard file.wanted != nil else { return }
-            file.complaint = nil
+            guard file.wanted != nil else { return lookAgain(at: file, in: agent) }
+            file.fault = nil
             return agent.audit.add(file.outlet)
         }
         complain(of: file, fault)
+        tryAgain(file, in: agent)
+    }
+
+    /// Forgets why a file could not be written or removed, once it is gone and another one could be made.
+    private func lookAgain(at file: KeptFile, in agent: isolated SessionAgent) {
+        guard file.fault != nil else { return }
+        let (job, path) = (file.job, file.outlet.path)
+        thread.run { [writer] in
+            writer.probe(path)
+        } then: { [self] fault in
+            guard file.job == job else { return }
+            if let fault {
+                complain(of: file, fault)
+                tryAgain(file, in: agent)
+            } else {
+                file.fault = nil
+            }
+        }
+    }
+
+    private func tryAgain(_ file: KeptFile, in agent: isolated SessionAgent) {
         guard files[file.key] === file else { return }
         file.retryAt = agent.now + Self.pause
         settle(file, in: agent)
     }
 
     private func complain(of file: KeptFile, _ fault: TokenFileFault) {
-        guard file.complaint != fault else { return }
-        file.complaint = fault
+        guard file.fault != fault else { return }
+        file.fault = fault
+        log(fault, of: file)
+    }
+
+    private func noteLack(of file: KeptFile, _ lack: TokenFileFault?) {
+        guard file.lack != lack else { return }
+        file.lack = lack
+        if let lack { log(lack, of: file) }
+    }
+
+    private func log(_ fault: TokenFileFault, of file: KeptFile) {
         let values: Logger.Metadata = ["path": "\(file.outlet.path)", "reason": "\(fault.reason)"]
         logger.warning("a token file is not as it should be", metadata: values)
     }

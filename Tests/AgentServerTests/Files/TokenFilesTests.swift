@@ -202,6 +202,28 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
+    @Test func `a file goes where others can write by now, and a complaint goes with its reason`()
+        async throws
+    {
+        let agent = try await agent()
+        try await agent.logIn()
+        chmod(agent.directory.path("tokens"), 0o777)
+        try await agent.logIn(token: "token-2")
+        func complains() async throws -> Bool {
+            try await agent.peer().exchange("GET", "/v1/doctor").body.contains("others may write to it")
+        }
+        #expect(try await Polling.until { try await complains() })
+        let body = #"{"local":true}"#
+        #expect(try await agent.peer().exchange("POST", "/v1/sessions/work/logout", body: body).status == 200)
+        #expect(agent.directory.names(in: "tokens") == [])
+        // The next token could not be written.
+        #expect(try await complains())
+        chmod(agent.directory.path("tokens"), 0o755)
+        await agent.advance(by: .seconds(31))
+        #expect(try await Polling.until { try await !complains() })
+        await agent.stop()
+    }
+
     @Test func `a reload takes files over, removes others, and names what needs a restart`() async throws {
         let agent = try await agent()
         try await agent.logIn()
