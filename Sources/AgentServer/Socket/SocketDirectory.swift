@@ -20,7 +20,8 @@ struct SocketDirectory {
         try Self.checkParents(of: path)
         let status = try Self.status(of: path)
         guard status.st_mode & S_IFMT == S_IFDIR else {
-            throw .unsafeDirectory(path: path, reason: "it is not a directory")
+            let what = status.st_mode & S_IFMT == S_IFLNK ? "a symbolic link" : "not a directory"
+            throw .unsafeDirectory(path: path, reason: "it is \(what)")
         }
         guard status.st_uid == geteuid() else {
             throw .unsafeDirectory(path: path, reason: "it belongs to user \(status.st_uid)")

@@ -83,6 +83,7 @@ package enum TokenFormat: String, CaseIterable {
             throw AgentError(
                 .badRequest,
                 "its tokens are bound to a key, and --format \(rawValue) has no place for the proof",
+                session: answer.session,
                 remedy: "use --dpop-url URL with --format header"
             )
         }
