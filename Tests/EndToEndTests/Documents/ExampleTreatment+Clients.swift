@@ -166,13 +166,7 @@ extension ExampleTreatment {
             shows: ["no [[proxy]] or [[endpoint]] deploy"]
         ),
         endpoint("google", "gce-metadata", "GCE_METADATA_HOST", shows: "127.0.0.1:"),
-        endpoint(
-            "vault",
-            "azure-msi",
-            "IDENTITY_ENDPOINT",
-            more: #"audiences=["https://vault.azure.net"]"#,
-            shows: "/msi/token"
-        ),
+        endpoint("vault", "azure-msi", "IDENTITY_ENDPOINT", shows: "/msi/token"),
         ExampleTreatment("$ tokenctl setup gcloud", .runs, shows: ["tokenctl google work"]),
         ExampleTreatment(
             "$ tokenctl exec work --id-token",
@@ -189,12 +183,11 @@ extension ExampleTreatment {
         _ name: String,
         _ kind: String,
         _ variable: String,
-        more: String = "",
         shows: String
     ) -> ExampleTreatment {
         let script = #"""
             umask 077; echo 'import os; print(os.environ["\#(variable)"])' >app.py
-            printf '\n[[endpoint]]\nname="%s"\nkind="%s"\nlisten="127.0.0.1:0"\nsession="work"\nno_secret=true\n%s\n' \#(name) \#(kind) '\#(more)' |
+            printf '\n[[endpoint]]\nname="%s"\nkind="%s"\nlisten="127.0.0.1:0"\nsession="work"\nno_secret=true\naudiences=["https://a.test"]\n' \#(name) \#(kind) |
                 cat "$XDG_CONFIG_HOME/tokenagent/config.toml" - >config.toml
             TOKENAGENT_CONFIG="$PWD/config.toml" ${EXAMPLE#\$ }
             """#
