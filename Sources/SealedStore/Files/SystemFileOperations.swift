@@ -35,10 +35,27 @@ package struct SystemFileOperations: FileOperations {
     }
 
     package func allocate(_ file: Int32, count: Int) throws(SystemCallError) {
+        refuseCopyOnWrite(file)
         var code = posix_fallocate(file, 0, count)
         while code == EINTR { code = posix_fallocate(file, 0, count) }
         guard code == 0 else { throw SystemCallError(call: "fallocate", code: code) }
     }
+
+    /// Has an empty file changed in place, where btrfs would give each change a place of its own: on a full disk there is
+    /// none, whatever was allocated.
+    ///
+    /// Other file systems know nothing of it. The checksums that btrfs makes go with it; what the files hold is sealed.
+    private func refuseCopyOnWrite(_ file: Int32) {
+        var flags: Int32 = 0
+        guard unsafe ioctl(file, SystemFileOperations.getFlags, &flags) == 0 else { return }
+        flags |= SystemFileOperations.noCopyOnWrite
+        _ = unsafe ioctl(file, SystemFileOperations.setFlags, &flags)
+    }
+
+    /// `FS_IOC_GETFLAGS`, `FS_IOC_SETFLAGS` and `FS_NOCOW_FL` of ioctl_iflags(2), which Swift does not see.
+    private static let getFlags: UInt = 0x8008_6601
+    private static let setFlags: UInt = 0x4008_6602
+    private static let noCopyOnWrite: Int32 = 0x0080_0000
 
     package func resize(_ file: Int32, to count: Int) throws(SystemCallError) {
         _ = try SystemFileOperations.retrying("ftruncate") { ftruncate(file, count) }
