@@ -2,7 +2,6 @@
 
 import EtcdClient
 import SealedStore
-import Synchronization
 import TokenCore
 
 /// The sessions of a fleet in etcd, sealed; safe to use from any thread.
@@ -13,7 +12,7 @@ package final class FleetStore: FleetSharing {
     private let memory: SealedMemory
     private let etcdTime = EtcdTime()
     /// How long the watch may say nothing before it is begun anew.
-    private let silence: Duration
+    let silence: Duration
     let flow = WatchFlow()
 
     /// How long a wish of a reader lasts.
@@ -243,75 +242,8 @@ package final class FleetStore: FleetSharing {
         _ sessions: Set<SessionName>,
         _ take: @escaping @Sendable (FleetNews) async -> Void
     ) async {
-        let all = records.names.all
-        let keys = EtcdKeys(from: all.start, upTo: all.end)
-        let watch = Mutex(FleetWatch(sessions, records))
-        await EtcdWatch(client, keys, silence: silence).follow(after: nil) { [self] news in
-            switch news {
-            case .connected:
-                await take(.connected)
-                await tell(await readAll(keys, of: sessions, into: watch), take)
-            case .changes(let header, let changes):
-                flow.note(isWhole: true)
-                await tell(watch.withLock { $0.apply(changes, header, at: time) }, take)
-            case .resumed(let header):
-                if await hasMissed(keys, watch.withLock(\.place), before: header) {
-                    await tell(await readAll(keys, of: sessions, into: watch), take)
-                }
-                await take(.resumed)
-            // What was missed is read once it is connected again.
-            case .historyLost: watch.withLock { $0.loseHistory() }
-            case .trouble(let failure): await take(.trouble(trouble(failure)))
-            }
-        }
+        await FleetFollower(self, sessions, take).follow()
     }
-
-    /// Whether the watch, which has been silent until `header`, has not shown everything.
-    private func hasMissed(_ keys: EtcdKeys, _ place: FleetPlace?, before header: EtcdHeader) async -> Bool {
-        guard let place else { return true }
-        guard header.revision > place.revision else { return false }
-        let changed = try? await call { client throws(EtcdFailure) in
-            try await client.hasChanged(keys, after: place.revision)
-        }
-        guard changed?.content == true else { return false }
-        // Whatever has come to pass in this moment is told next.
-        flow.note(isWhole: false)
-        return true
-    }
-
-    private func tell(_ news: [FleetNews], _ take: @Sendable (FleetNews) async -> Void) async {
-        for news in news { await take(news) }
-    }
-
-    /// What happened before the watch stood.
-    ///
-    /// Pages are of different moments: what the watch tells of the time between them comes once more, and does no harm.
-    private func readAll(
-        _ keys: EtcdKeys,
-        of sessions: Set<SessionName>,
-        into watch: borrowing Mutex<FleetWatch>
-    ) async -> [FleetNews] {
-        watch.withLock { $0.forget() }
-        var next = keys
-        do throws(FleetTrouble) {
-            while true {
-                let page = try await call { [next] client throws(EtcdFailure) in
-                    try await client.range(next, limit: FleetStore.pageLength)
-                }
-                watch.withLock { $0.read(page) }
-                guard page.content.hasMore, let last = page.content.pairs.last else { break }
-                next.start = last.key + [0]
-            }
-        } catch {
-            // Of some sessions there may be a part, which would be taken for all.
-            watch.withLock { $0.forget() }
-            return sessions.map { .changed($0) }
-        }
-        return watch.withLock { $0.all(at: time) }
-    }
-
-    /// Keys in one answer: their values stay below what an answer may have.
-    private static let pageLength: Int64 = 100
 }
 
 extension FleetTrouble {

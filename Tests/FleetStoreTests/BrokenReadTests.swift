@@ -105,13 +105,45 @@ import TokenCore
         }
     }
 
+    @Test(arguments: Member.Withheld.allCases)
+    fileprivate func `where no watch can be had everything is read all the same, and that is said`(
+        withheld: Member.Withheld
+    ) async throws {
+        try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true, withheld) {
+            member,
+            news,
+            store async throws in
+            var news = news
+            var place: FleetPlace?
+            while store.flow.trouble == nil || place?.revision != 5 {
+                switch await news.next() {
+                case .shown(let sight): place = sight.view.place
+                case .trouble: member.revision = 5
+                case let other: return Issue.record("\(String(describing: other))")
+                }
+            }
+            #expect(store.flow.trouble?.remedy?.contains("/v3/watch") == true)
+            member.withheld = nil
+            while true {
+                switch await news.next() {
+                case .shown, .trouble: continue
+                case let other:
+                    #expect(other == .connected)
+                    return #expect(store.flow.trouble == nil)
+                }
+            }
+        }
+    }
+
     private static func whileFollowing(
         silence: Duration,
         isWhole: Bool = false,
+        _ withheld: Member.Withheld? = nil,
         _ body: (Member, AsyncStream<FleetNews>.Iterator, FleetStore) async throws -> Void
     ) async throws {
         let member = try Member()
         member.isWhole = isWhole
+        member.withheld = withheld
         let server = try StreamingServer { request, peer in member.answer(request, peer) }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         let host = try StoreHost(member.keys, [endpoint], "client", silence: silence)
@@ -124,7 +156,13 @@ import TokenCore
     }
 
     /// A member of etcd whose first page has a lock, and whose second one ends the connection.
-    private final class Member: Sendable {
+    fileprivate final class Member: Sendable {
+        /// What a gateway does not pass on of the watch.
+        enum Withheld: CaseIterable, Sendable {
+            case all
+            case lines
+        }
+
         static let lock = AttemptID(host: 1, random: 9)
 
         let keys: FleetKeys
@@ -133,6 +171,7 @@ import TokenCore
 
         private struct State {
             var isWhole = false
+            var withheld: Withheld?
             var reads = 0
             var revision = 3
             var watcher: StreamingServer.Peer?
@@ -149,6 +188,11 @@ import TokenCore
             set { state.withLock { $0.isWhole = newValue } }
         }
 
+        var withheld: Withheld? {
+            get { state.withLock(\.withheld) }
+            set { state.withLock { $0.withheld = newValue } }
+        }
+
         /// Where it stands.
         var revision: Int {
             get { state.withLock(\.revision) }
@@ -160,7 +204,9 @@ import TokenCore
 
         func answer(_ request: StreamingServer.Request, _ peer: StreamingServer.Peer) {
             if request.target.hasSuffix("/watch") {
-                peer.beginStream()
+                let withheld = withheld
+                if withheld != .all { peer.beginStream() }
+                guard withheld == nil else { return peer.waitUntilLeft() }
                 peer.piece(#"{"result":{\#(header(revision)),"created":true}}"# + "\n")
                 state.withLock { $0.watcher = peer }
                 peer.waitUntilLeft()

@@ -83,12 +83,11 @@ final class SharedStore {
         }
     }
 
-    /// The watch has come to an end.
+    /// The watch has come to an end, or there is still none.
     /// - Returns: whether there was one.
     func noteAway(_ trouble: FleetTrouble) -> Bool {
-        guard watchTrouble == nil else { return false }
-        watchTrouble = trouble
-        return true
+        defer { watchTrouble = trouble }
+        return watchTrouble == nil
     }
 
     /// There is a watch.
