@@ -14,6 +14,7 @@ struct FleetAdmission {
     /// Whether a login has to wait.
     func delaysLogin(in agent: isolated SessionAgent) -> Bool {
         isOutside(in: agent) || isUnseen(in: agent) || isTelling(in: agent) || isTimeless(in: agent)
+            || agent.fleet[session]?.trouble != nil
     }
 
     /// Waits until a login is later than the one that the fleet has, as far as this host can know.
@@ -25,7 +26,7 @@ struct FleetAdmission {
         if let failure = agent.fleet.deafness(to: session) { throw failure }
         do throws(FleetTrouble) {
             if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }
-            try await agent.fleet.lookFromOutside(at: session, in: agent)
+            try await lookFromOutside(in: agent)
         } catch {
             // Else it is later at least than the login that this host knows.
             guard agent.fleet[session]?.member.memory.record != nil else {
@@ -33,7 +34,25 @@ struct FleetAdmission {
             }
         }
         if isUnseen(in: agent) { await agent.fleet.look(at: session, in: agent) }
+        // Of another client or server: the hosts would never have this one.
+        if let trouble = agent.fleet[session]?.trouble, trouble.kind == .foreign {
+            throw RequestFailure(.troubled(trouble), of: session)
+        }
         await agent.fleet.wait { isTelling(in: agent) }
+    }
+
+    /// Has a host that has left know which login it is that the next one here follows.
+    private func lookFromOutside(in agent: isolated SessionAgent) async throws(FleetTrouble) {
+        guard agent.fleet.hasLeft(session), let sharing = agent.fleet.sharing,
+            let binding = agent.sessions[session]?.settings.fleetBinding
+        else { return }
+        let sight = try await sharing.look(at: session, since: 0)
+        if let record = sight.view.record, record.status != .out,
+            let snapshot = try sharing.open(record.attempt, in: sight, as: binding)
+        {
+            agent.erasure.erase(snapshot.secrets)
+        }
+        agent.fleet.note(sight)
     }
 
     /// The login that this one is to follow is not known yet.

@@ -217,13 +217,7 @@ final class FleetDesk {
     func hasLeft(_ name: SessionName) -> Bool { left[name] != nil }
 
     /// Notes what the fleet has of a session that this host has left, for a login that is about to begin here.
-    ///
-    /// - Throws: ``FleetTrouble`` if it cannot be told.
-    func lookFromOutside(at name: SessionName, in agent: isolated SessionAgent) async throws(FleetTrouble) {
-        guard hasLeft(name), let sharing else { return }
-        let sight = try await sharing.look(at: name, since: 0)
-        left[name]?.sight = sight
-    }
+    func note(_ sight: FleetSight) { left[sight.session]?.sight = sight }
 
     /// The session as it stands, with what the fleet knows of it that the session itself does not.
     func status(of session: Session) -> SessionStatus {

@@ -181,6 +181,10 @@ extension EndToEnd {
                     refused.standardError.contains("differs from this host's settings in client_id"),
                     "\(refused)"
                 )
+                // Nobody else would have that login.
+                let login = try await scene.tryLogIn(at: other)
+                #expect(login.status == refused.status, "\(login)")
+                #expect(login.standardError.contains("in client_id"), "\(login)")
                 #expect(try await one.tokenctl("refresh", "work").status == 0)
                 let next = try #require(try await scene.token(of: one))
                 #expect(next != token)
