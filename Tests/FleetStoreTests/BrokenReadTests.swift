@@ -119,7 +119,9 @@ import TokenCore
                 switch await news.next() {
                 case .shown(let sight): place = sight.view.place
                 case .trouble: member.revision = 5
-                case let other: return Issue.record("\(String(describing: other))")
+                case let other:
+                    Issue.record("\(String(describing: other))")
+                    return
                 }
             }
             #expect(store.flow.trouble?.remedy?.contains("/v3/watch") == true)
@@ -129,7 +131,8 @@ import TokenCore
                 case .shown, .trouble: continue
                 case let other:
                     #expect(other == .connected)
-                    return #expect(store.flow.trouble == nil)
+                    #expect(store.flow.trouble == nil)
+                    return
                 }
             }
         }
