@@ -59,11 +59,17 @@ struct LogoutCommand: ParsableCommand {
     /// Goes on after a failure and answers the first failure.
     private func logOutOfAll() throws(AgentError) -> AgentError? {
         var failure: AgentError?
-        for known in try agent.endpoint.sessions().map(SessionRow.init) where known.state != "logged_out" {
-            let next = logOut(of: known.name)
+        for known in try agent.endpoint.sessions() where !LogoutCommand.hasNothing(known) {
+            let next = logOut(of: SessionRow(known).name)
             failure = failure ?? next
         }
         return failure
+    }
+
+    /// Whether nothing of a session is left: one that has ended by itself may still give out its last token.
+    private static func hasNothing(_ session: SessionMessage) -> Bool {
+        session.state == "logged_out"
+            && ["never_logged_in", "logged_out", "source_ended"].contains(session.reason ?? "")
     }
 
     /// Logs out of one session and answers what went wrong, which the JSON says too if that is wanted.
