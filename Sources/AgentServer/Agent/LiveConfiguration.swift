@@ -23,6 +23,7 @@ final class LiveConfiguration {
     private(set) var derived: DerivedSessions
     /// Called with each configuration as soon as it is in force; returns the sockets that cannot be opened.
     private var follower: @Sendable (AgentConfiguration) -> [UnopenedSocket] = { _ in [] }
+    private var lookForUnopened: @Sendable () -> [UnopenedSocket] = { [] }
     /// When the agent looks at its configuration by itself.
     private var watch = ConfigurationWatch()
     /// Whether the configuration is to be read again when the agent is unlocked.
@@ -52,11 +53,19 @@ final class LiveConfiguration {
     /// The settings of a session; `nil` if there is no such session.
     subscript(name: SessionName) -> SessionSettings? { current.sessions[name] }
 
-    /// Calls `action` on the event loop with the present configuration, and again with every later one.
-    func follow(_ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket]) {
+    /// Calls `action` on the event loop with the present configuration, and again with every later one; `unopened` gives the
+    /// sockets that cannot be opened now.
+    func follow(
+        _ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket],
+        unopened: @escaping @Sendable () -> [UnopenedSocket]
+    ) {
         follower = action
+        lookForUnopened = unopened
         _ = action(current)
     }
+
+    /// The sockets that cannot be opened now.
+    var unopened: [UnopenedSocket] { lookForUnopened() }
 
     // MARK: Reloading
 

@@ -430,11 +430,6 @@ extension SessionAgent {
         configuration.reloadOnceUnlocked()
     }
 
-    /// Calls `action` on the event loop with the present configuration, and again with every later one.
-    func followConfiguration(_ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket]) {
-        configuration.follow(action)
-    }
-
     /// Takes over another configuration: logins of the same settings go on undisturbed, others must not be used.
     func changeSessions() async {
         guard phase == .working else { return }

@@ -61,7 +61,11 @@ package final class AgentRuntime: Sendable {
     package func start(on socket: ListeningSocket) async throws {
         try await agent.begin { [self] agent in
             // The other sockets come first: they are there when the agent's own answers.
-            agent.followConfiguration { [listeners] in listeners.adopt($0) }
+            agent.configuration.follow { [listeners] in
+                listeners.adopt($0)
+            } unopened: { [listeners] in
+                listeners.unopened
+            }
             try listeners.start(on: socket)
             // Nobody waits for this one.
             loop.execute { [self] in watchRoutes() }

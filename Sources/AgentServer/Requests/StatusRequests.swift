@@ -102,7 +102,9 @@ struct StatusRequests {
     func serveDoctor(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
             let fleet = await FleetCheckup().checks(in: agent)
-            let all = await diagnostics.checks() + fleet + agent.configuration.files.checks
+            let all =
+                await diagnostics.checks() + fleet + agent.configuration.files.checks
+                + agent.configuration.unopened.map(\.check)
             let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
@@ -124,6 +126,17 @@ extension TokenFiles {
                 sessions: [outlet.session]
             )
         }
+    }
+}
+
+extension UnopenedSocket {
+    fileprivate var check: DiagnosticCheck {
+        DiagnosticCheck(
+            name: "socket",
+            verdict: .problem,
+            detail: "\(path) cannot be opened: \(reason)",
+            remedy: "correct the path of the [[socket]], or the directory; a new one needs a restart of the agent"
+        )
     }
 }
 

@@ -52,8 +52,11 @@ final class SocketListeners: @unchecked Sendable {
         failed = [:]
         for (path, open) in restricted where !wanted.contains(where: { $0.file == open.file }) { close(path) }
         openWanted()
-        return failed.sorted { $0.key < $1.key }.map(UnopenedSocket.init)
+        return unopened
     }
+
+    /// The sockets that cannot be opened.
+    var unopened: [UnopenedSocket] { failed.sorted { $0.key < $1.key }.map(UnopenedSocket.init) }
 
     /// Closes unused connections and makes sure that the sockets are in place; called by ``Housekeeping``.
     /// - Returns: whether the agent can still be reached.
@@ -100,7 +103,7 @@ final class SocketListeners: @unchecked Sendable {
             guard failed.updateValue("\(error)", forKey: socket.path) == nil else { return }
             logger.error(
                 "a socket cannot be opened; one in a new directory needs a restart of the agent",
-                metadata: ["reason": "\(error)"]
+                metadata: ["socket": "\(socket.path)", "reason": "\(error)"]
             )
         }
     }

@@ -218,9 +218,15 @@ struct RestrictedSocketTests {
         }
         #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
         #expect(!File.exists(agent.directory.path("open/work.sock")))
+        func isNamed() async throws -> Bool {
+            let doctor = try await agent.peer().exchange("GET", "/v1/doctor").body
+            return doctor.contains("open/work.sock cannot be opened")
+        }
+        #expect(try await isNamed())
         chmod(agent.directory.path("open"), 0o755)
         await agent.runtime.housekeep()
         #expect(try await Polling.until { (try? SocketPeer(agent.directory.path("open/work.sock"))) != nil })
+        #expect(try await !isNamed())
         await agent.stop()
     }
 
