@@ -76,7 +76,7 @@ extension Session {
         until: Instant,
         at now: Instant
     ) -> Ended {
-        let message = "the session ended before the agent was started"
+        let message = "the session ended before the agent was started or unlocked"
         guard reason == .loggedOut else {
             let isAskedAgain = reason.consequences.isAskedAgain && !policy.isShared
             let probeAt = isAskedAgain ? now + RetrySchedule.unexplainedRetry : nil

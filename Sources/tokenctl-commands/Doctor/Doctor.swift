@@ -134,7 +134,7 @@ struct Doctor {
                 .problem,
                 "port \(listen)",
                 "the port of [[\(title)]] \(table.name ?? "") is another user's, uid \(owner)",
-                remedy: "set another listen, or a path"
+                remedy: table.kind == .proxy ? "set another listen, or a path" : "set another listen"
             )
         }
     }

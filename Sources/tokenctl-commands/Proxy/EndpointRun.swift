@@ -18,7 +18,11 @@ struct EndpointRun {
     /// - Throws: ``AgentError`` if there is no endpoint `name`, or it cannot be served.
     func run(_ name: String, _ command: [String]) throws(AgentError) -> Int32 {
         _ = try endpoint.connect()
-        let tables = try ListenerTables(endpoint: endpoint, name: name).read()
+        let tables = try ListenerTables(
+            endpoint: endpoint,
+            name: name,
+            remedy: "write a table with that name, see tokenagent.conf(5)"
+        ).read()
         guard let table = tables.listeners?.first, let kind = table.kind, kind != .proxy else {
             throw AgentError(.notFound, "\(name) is a [[proxy]]", remedy: "tokenctl proxy \(name) -- COMMAND")
         }

@@ -14,6 +14,8 @@ struct ListenerTables {
     var proxy: ProxyWish?
     /// Only the table with this name.
     var name: String?
+    /// What else `name` may be meant for.
+    var remedy: String?
 
     /// The tables, checked.
     ///
@@ -36,7 +38,7 @@ struct ListenerTables {
                 throw AgentError(
                     .notFound,
                     "there is no [[proxy]] or [[endpoint]] \(name) in the configuration",
-                    remedy: "give --upstream to serve the session \(name) without a table"
+                    remedy: remedy ?? "give --upstream to serve the session \(name) without a table"
                 )
             }
             message.listeners = named
