@@ -135,7 +135,7 @@ extension UnopenedSocket {
             name: "socket",
             verdict: .problem,
             detail: "\(path) cannot be opened: \(reason)",
-            remedy: "correct the path of the [[socket]], or the directory; a new one needs a restart of the agent"
+            remedy: "correct the path of the [[socket]], or the directory; a new directory needs a restart"
         )
     }
 }
