@@ -146,6 +146,8 @@ import TokenCore
             _ = try await one.look()
             let time = try #require(one.store.time)
             let card = HostCard(id: 77, role: .keeper, label: "build-1", version: "0.1.0", seen: time)
+            let value = String(decoding: try one.store.records.value(card), as: UTF8.self)
+            #expect(!value.contains("build-1") && !value.contains("0.1.0"))
             try await one.store.announce(card)
             let survey = await one.store.survey([StoreHost.session])
             #expect(survey.hosts == [card])

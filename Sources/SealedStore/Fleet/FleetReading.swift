@@ -211,11 +211,20 @@ extension FleetRecords {
         return want
     }
 
-    /// Checks what a host says of itself and reads it.
+    /// Opens what a host says of itself.
     package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetFault) -> HostCard {
         let value = try FleetValue(bytes, under: key)
-        try sealing.check(value, under: key)
-        guard case .host(let host) = value.clear, key.kind == .host(host.id) else { throw .notAValue }
+        let host = try unsafe sealing.open(value, under: key) { content throws(RecordFault) in
+            do {
+                var reader = unsafe ByteReader(content)
+                let host = try reader.fleetHost()
+                guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
+                return host
+            } catch {
+                throw RecordFault.malformed("what a host says of itself makes no sense")
+            }
+        }
+        guard key.kind == .host(host.id) else { throw .notAValue }
         return host
     }
 

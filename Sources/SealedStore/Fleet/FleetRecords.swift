@@ -134,7 +134,11 @@ package struct FleetRecords: Sendable {
 
     /// The value of what a host says of itself, which readers do too.
     package func value(_ host: HostCard) throws(StorageFailure) -> [UInt8] {
-        try sealing.sign(.host(host), under: names.key(ofHost: host.id))
+        var bytes: [UInt8] = []
+        bytes.append(host)
+        var content = WipedBytes()
+        for byte in bytes { content.append(byte) }
+        return try sealing.seal(content, .host, under: names.key(ofHost: host.id))
     }
 
     /// The value of a lock.

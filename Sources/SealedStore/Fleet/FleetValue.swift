@@ -9,7 +9,7 @@ enum FleetClear: Equatable {
     case late(LateAnswer)
     case intent(FleetIntent)
     case want(FleetWant)
-    case host(HostCard)
+    case host
     case kept
 
     fileprivate var bytes: [UInt8] {
@@ -19,8 +19,7 @@ enum FleetClear: Equatable {
         case .late(let late): bytes.append(late)
         case .intent(let intent): bytes.append(intent)
         case .want(let want): bytes.append(want)
-        case .host(let host): bytes.append(host)
-        case .kept: break
+        case .host, .kept: break
         }
         return bytes
     }
@@ -30,7 +29,7 @@ enum FleetClear: Equatable {
 ///
 /// ```
 /// "TKAFLT\0" | u8 version 1 | u16 suite 1 | u8 1 rt, 2 at, 3 late, 4 intent, 5 want, 6 kept, 7 host | u32 epoch | what is in clear
-/// rt, late, kept: nonce[24] | ciphertext | tag[16]     at: the same, and an Ed25519 signature[64]     intent, want, host: mac[32]
+/// rt, late, kept, host: nonce[24] | ciphertext | tag[16]     at: the same, and an Ed25519 signature[64]     intent, want: mac[32]
 /// ```
 struct FleetValue {
     private static let magic = Array("TKAFLT\0".utf8)
@@ -93,7 +92,7 @@ struct FleetValue {
             case .late: .late(try reader.lateAnswer())
             case .intent: .intent(try reader.fleetIntent())
             case .want: .want(try reader.fleetWant())
-            case .host: .host(try reader.fleetHost())
+            case .host: .host
             case .kept: .kept
             case .lock: throw FleetFault.notAValue
             }
@@ -117,7 +116,7 @@ extension FleetKeyName.Kind {
         case .want: (5, .wants)
         case .kept: (6, .refreshTokens)
         // Readers are hosts too.
-        case .host: (7, .wants)
+        case .host: (7, .accessTokens)
         // Says only whose it is.
         case .lock: (0, nil)
         }
