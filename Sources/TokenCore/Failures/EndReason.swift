@@ -32,13 +32,12 @@ struct EndConsequences: Equatable, Sendable {
 extension EndReason {
     var consequences: EndConsequences {
         switch self {
-        case .grantDead, .replyLost, .interactionRequired, .refreshTokenExpired, .noRefreshToken:
+        case .grantDead, .replyLost, .interactionRequired, .refreshTokenExpired, .noRefreshToken,
+            .sessionTooOld:
             EndConsequences(allowsSilentLogin: true, leavesTokensGood: true)
         case .sourceEnded: EndConsequences(leavesTokensGood: true)
         case .refusedWithoutReason:
             EndConsequences(allowsSilentLogin: true, leavesTokensGood: true, isAskedAgain: true)
-        // The limit on the age means that nothing is served beyond it.
-        case .sessionTooOld: EndConsequences(allowsSilentLogin: true)
         case .neverLoggedIn, .loggedOut, .identityChanged, .recordUnreadable, .rolledBack,
             .configurationChanged:
             EndConsequences()
