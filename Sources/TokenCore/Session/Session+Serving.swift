@@ -292,7 +292,7 @@ extension Session {
 
     /// Answers the requests that do not wait, or for which waiting makes no sense.
     private mutating func settleWaitless(at now: Instant) -> [Effect] {
-        guard case .retrying(_, let setback) = state else { return settleOverdue(at: now) }
+        guard case .retrying(_, let setback) = state else { return settleDenied() + settleOverdue(at: now) }
         return settleAfterSetback(setback, at: now)
     }
 

@@ -149,10 +149,19 @@ extension Session {
         return settleDenied()
     }
 
-    /// Answers those who want another token although nobody can be asked for one.
+    /// Answers those who want another token although nobody can be asked for one; where the present one was refused, all do.
     mutating func settleDenied() -> [Effect] {
         guard let denial = currentAttempt?.denial else { return [] }
-        return waiters.answer { $0.newerThan == nil ? nil : .failure(denial) }
+        let isRefused = hopelessness != nil
+        return waiters.answer { $0.newerThan == nil && !isRefused ? nil : .failure(denial) }
+    }
+
+    /// Why there is no token to be had before the keepers refresh by themselves; `nil`: there is one, or one comes soon.
+    var hopelessness: String? {
+        guard case .temporarilyUnavailable(let message, _)? = currentAttempt?.denial,
+            login?.primary?.isRefused == true
+        else { return nil }
+        return message
     }
 
     /// Answers those who asked before there was a login for what no reader gets.

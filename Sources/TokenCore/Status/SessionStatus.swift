@@ -55,7 +55,7 @@ extension Session {
             name: name,
             state: shownState,
             reason: ended?.reason,
-            message: ended?.message ?? hindrance?.message ?? history.lastFailure?.message,
+            message: ended?.message ?? hopelessness ?? hindrance?.message ?? history.lastFailure?.message,
             tokenExpiresAt: login?.primary.flatMap { $0.isRefused ? nil : $0.expiresAt },
             scope: shown?.primary?.scope ?? [],
             nextRefreshAt: nextRefreshAt,
@@ -97,7 +97,7 @@ extension Session {
         case .loggedOut, .probing: progress == nil ? .loggedOut : .loggingIn
         case .reauthenticating: .loggingIn
         case .ready: .ready
-        case .refreshing: .refreshing
+        case .refreshing: hopelessness == nil ? .refreshing : .retrying
         case .retrying: .retrying
         case .suspended: .suspended
         }

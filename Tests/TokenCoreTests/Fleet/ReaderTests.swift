@@ -70,6 +70,27 @@ import Testing
         #expect(adopted.reply(to: waiter)?.secret == SecretID(rawValue: 800))
     }
 
+    @Test func `where the token was refused, nobody waits who cannot ask for another one`() throws {
+        var script = script()
+        let person = WaiterID(rawValue: 9)
+        let (reporter, reported) = script.refuse(SessionScript.accessToken)
+        let attempt = try begin(&script, reported)
+        let (waiter, _) = script.get()
+        let effects = script.session.reservationFinished(attempt, Self.denial, jitter: 0, at: script.moment)
+        #expect(effects.reply(to: waiter) == Self.told && effects.reply(to: reporter) == Self.told)
+        let (later, told) = script.get()
+        #expect(told.reply(to: later) == Self.told)
+        #expect(demand(&script, as: person) == [.reply(person, Self.told)])
+        let status = script.session.status
+        #expect(status.state == .retrying && status.message == "no right" && status.tokenExpiresAt == nil)
+        let adopted = script.session.recordAdopted(
+            script.record(renewal: .byKeepers),
+            jitter: 0.5,
+            at: script.moment
+        )
+        #expect(adopted.notified == [.refreshed] && script.session.isReady)
+    }
+
     @Test func `a token that the keepers do not have is nothing to wait for, and nobody is asked`() throws {
         var script = script()
         let (waiter, effects) = script.get(Self.scoped)
