@@ -78,11 +78,15 @@ extension EndToEnd {
                     try host.configure(former.replacing("demo-public", with: "demo-other"))
                     try await host.start()
                 }
-                try await scene.logIn(at: scene.keepers[0])
+                let refused = try await scene.tryLogIn(at: scene.keepers[0])
+                #expect(refused.status != 0, "\(refused)")
+                #expect(refused.standardError.contains("client_id"), "\(refused)")
+                #expect(refused.standardError.contains("tokenctl fleet repair work"), "\(refused)")
                 let said = try await scene.record(at: scene.keepers[0])?["message"]?.string
                 #expect(said?.contains("client_id") == true, "\(said ?? "")")
                 let repaired = try await scene.keepers[0].tokenctl("fleet", "repair", "work")
                 #expect(repaired.status == 0, "\(repaired.standardError)")
+                try await scene.logIn(at: scene.keepers[0])
                 #expect(try await scene.commonToken(besides: token) != nil)
             }
         }
