@@ -108,7 +108,8 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         case .noHandshake: "look whether etcd speaks TLS there: its listen-client-urls begin with https then"
         case .noPlainAnswer: "if etcd speaks TLS there, begin the endpoint with https"
         case .noGateway:
-            "put its client port into endpoints, by default 2379: 2380 is for other members alone"
+            "put its client port into endpoints, by default 2379: 2380 is for other members alone; where etcd has a "
+                + "configuration file, write enable-grpc-gateway: true there"
         case .insecure(let distrust): distrust.remedy
         case .noPassword(_, let remedy): remedy
         case .unauthenticated(let text) where text.contains("CommonName"):
