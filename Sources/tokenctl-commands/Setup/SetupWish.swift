@@ -122,6 +122,8 @@ struct SetupWish {
     /// - Throws: ``AgentError`` with the code `misconfigured` if there is none.
     func entries() throws(AgentError) -> [SessionsOfHosts.Entry] {
         guard !isUndo else { return [] }
+        try checkHosts()
+        if session != nil { _ = try knownSession() }
         let sessions = try endpoint.sessions()
             // Some programs give the name to a shell; the agent at the socket may be somebody else's.
             .filter { $0.session?.utf8.allSatisfy(\.isUnreserved) == true }
@@ -147,6 +149,16 @@ struct SetupWish {
                 ? "name each server with --host"
                 : "set hosts in the session's table: the servers that its token is for"
         )
+    }
+
+    /// A server is written into other programs' addresses: one that is an address itself would be no server there.
+    private func checkHosts() throws(AgentError) {
+        for host in options.hosts {
+            guard !host.utf8.contains(where: "/@".utf8.contains), ServerAddress(host) != nil else {
+                let words = "--host takes a server, such as git.example.com or git.example.com:8443, not"
+                throw AgentError(.badRequest, "\(words) \(TerminalText.escaped(host))")
+            }
+        }
     }
 
     /// Which of the servers in `present` are to be taken back: those named here, and those whose session is the one named.
