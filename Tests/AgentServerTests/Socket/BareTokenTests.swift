@@ -80,6 +80,8 @@ struct BareTokenTests {
         await agent.advance(by: .seconds(101))
         let peer = try SocketPeer(path(agent))
         await agent.serving.nextRefresh().answer(.failed(RefreshFailure(kind: .busy, message: "503")))
+        // The next try is planned from the moment at which the agent has heard of it.
+        #expect(try await Polling.until { agent.log.lines.contains { $0.contains("refresh failed") } })
         await agent.advance(by: .seconds(5))
         await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
         #expect(try await peer.wholeRest() == "token-2")
