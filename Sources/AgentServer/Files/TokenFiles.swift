@@ -300,8 +300,12 @@ final class TokenFiles {
         file.job += 1
         let job = file.job
         let path = file.outlet.path
+        let wasFaulty = file.fault != nil
         thread.run { [writer] () -> TokenFileFault? in
-            guard let secret, let content else { return writer.remove(path) }
+            guard let secret, let content else {
+                // What kept a file from being written is over only once another one could be made.
+                return writer.remove(path) ?? (wasFaulty ? writer.probe(path) : nil)
+            }
             return writer.write(secret, in: content, to: path)
         } then: { [self] fault in
             if file.job == job { finish(file, fault, in: agent) }
@@ -311,32 +315,11 @@ final class TokenFiles {
     private func finish(_ file: KeptFile, _ fault: TokenFileFault?, in agent: isolated SessionAgent) {
         guard let fault else {
             file.heldEnd = file.wantedEnd
-            guard file.wanted != nil else { return lookAgain(at: file, in: agent) }
             file.fault = nil
+            guard file.wanted != nil else { return }
             return agent.audit.add(file.outlet)
         }
         complain(of: file, fault)
-        tryAgain(file, in: agent)
-    }
-
-    /// Forgets why a file could not be written or removed, once it is gone and another one could be made.
-    private func lookAgain(at file: KeptFile, in agent: isolated SessionAgent) {
-        guard file.fault != nil else { return }
-        let (job, path) = (file.job, file.outlet.path)
-        thread.run { [writer] in
-            writer.probe(path)
-        } then: { [self] fault in
-            guard file.job == job else { return }
-            if let fault {
-                complain(of: file, fault)
-                tryAgain(file, in: agent)
-            } else {
-                file.fault = nil
-            }
-        }
-    }
-
-    private func tryAgain(_ file: KeptFile, in agent: isolated SessionAgent) {
         guard files[file.key] === file else { return }
         file.retryAt = agent.now + Self.pause
         settle(file, in: agent)
