@@ -21,8 +21,8 @@ final class LiveConfiguration {
     }
     private(set) var rules: RulesInForce
     private(set) var derived: DerivedSessions
-    /// Called with each configuration as soon as it is in force; returns the sockets that cannot be opened.
-    private var follower: @Sendable (AgentConfiguration) -> [UnopenedSocket] = { _ in [] }
+    /// Called with each configuration as soon as it is in force.
+    private var follower: @Sendable (AgentConfiguration) -> Void = { _ in }
     private var lookForUnopened: @Sendable () -> [UnopenedSocket] = { [] }
     /// When the agent looks at its configuration by itself.
     private var watch = ConfigurationWatch()
@@ -56,12 +56,12 @@ final class LiveConfiguration {
     /// Calls `action` on the event loop with the present configuration, and again with every later one; `unopened` gives the
     /// sockets that cannot be opened now.
     func follow(
-        _ action: @escaping @Sendable (AgentConfiguration) -> [UnopenedSocket],
+        _ action: @escaping @Sendable (AgentConfiguration) -> Void,
         unopened: @escaping @Sendable () -> [UnopenedSocket]
     ) {
         follower = action
         lookForUnopened = unopened
-        _ = action(current)
+        action(current)
     }
 
     /// The sockets that cannot be opened now.
@@ -173,7 +173,8 @@ final class LiveConfiguration {
         }
         var changes = loaded.changes
         current = loaded.configuration
-        changes.restarts += follower(current).map { socket in
+        follower(current)
+        changes.restarts += unopened.map { socket in
             ConfigurationChanges.Restart(
                 "socket",
                 reason: "\(socket.path) cannot be opened: \(socket.reason)"

@@ -41,8 +41,7 @@ final class SocketListeners: @unchecked Sendable {
     }
 
     /// Opens the sockets that are new, closes those that are gone, and takes over which users may use them.
-    /// - Returns: the sockets that cannot be opened.
-    func adopt(_ configuration: AgentConfiguration) -> [UnopenedSocket] {
+    func adopt(_ configuration: AgentConfiguration) {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
         let watchesSenders = RulesInForce(configuration).exist
@@ -52,7 +51,6 @@ final class SocketListeners: @unchecked Sendable {
         failed = [:]
         for (path, open) in restricted where !wanted.contains(where: { $0.file == open.file }) { close(path) }
         openWanted()
-        return unopened
     }
 
     /// The sockets that cannot be opened.
