@@ -68,8 +68,7 @@ struct LogoutCommand: ParsableCommand {
 
     /// Whether nothing of a session is left: one that has ended by itself may still give out its last token.
     private static func hasNothing(_ session: SessionMessage) -> Bool {
-        session.state == "logged_out"
-            && ["never_logged_in", "logged_out", "source_ended"].contains(session.reason ?? "")
+        session.state == "logged_out" && (session.isLeftByPerson || session.reason == "source_ended")
     }
 
     /// Logs out of one session and answers what went wrong, which the JSON says too if that is wanted.

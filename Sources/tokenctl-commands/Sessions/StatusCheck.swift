@@ -48,8 +48,11 @@ struct StatusCheck {
 extension SessionMessage {
     /// Whether nobody expects a login: there was none, or a person ended it, or it is not told why there is none.
     fileprivate var isUnused: Bool {
-        needsLogin && (isRestricted || self.reason == "never_logged_in" || self.reason == "logged_out")
+        needsLogin && (isRestricted || isLeftByPerson)
     }
+
+    /// Whether there is no login because there was none, or a person ended it.
+    var isLeftByPerson: Bool { self.reason == "never_logged_in" || self.reason == "logged_out" }
 
     /// Whether a `[[socket]]` has answered, which says nothing of logins but whether there is one.
     private var isRestricted: Bool { self.kind == nil }
