@@ -39,15 +39,12 @@ final class FleetFollower: Sendable {
                 readWithout.withLock { $0 = nil }
                 store.flow.note(isWhole: true)
                 await take(.connected)
-                // Of sessions that cannot be read all are looked at, so that somebody hears why.
-                await tell(await readAll() ?? sessions.map { .changed($0) })
+                await catchUp()
             case .changes(let header, let changes):
                 store.flow.note(isWhole: true)
                 await tell(watch.withLock { $0.apply(changes, header, at: store.time) })
             case .resumed(let header):
-                if await hasMissed(before: header) {
-                    await tell(await readAll() ?? sessions.map { .changed($0) })
-                }
+                if await hasMissed(before: header) { await catchUp() }
                 await take(.resumed)
             // What was missed is read once it is connected again.
             case .historyLost: watch.withLock { $0.loseHistory() }
@@ -81,6 +78,11 @@ final class FleetFollower: Sendable {
         // Whatever has come to pass in this moment is told next.
         store.flow.note(isWhole: false)
         return true
+    }
+
+    /// Tells all that there is; where it cannot be read, every session is looked at, so that somebody hears why.
+    private func catchUp() async {
+        await tell(await readAll() ?? sessions.map { .changed($0) })
     }
 
     private func tell(_ news: [FleetNews]) async {

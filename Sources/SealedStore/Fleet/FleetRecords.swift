@@ -137,7 +137,7 @@ package struct FleetRecords: Sendable {
         var bytes: [UInt8] = []
         bytes.append(host)
         var content = WipedBytes()
-        for byte in bytes { content.append(byte) }
+        unsafe bytes.withUnsafeBytes { unsafe content.append($0) }
         return try sealing.seal(content, .host, under: names.key(ofHost: host.id))
     }
 
