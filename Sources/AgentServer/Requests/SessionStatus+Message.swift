@@ -16,9 +16,7 @@ extension SessionStatus {
         message.state = state.rawValue
         message.kind = settings.kind
         message.issuer = settings.issuer
-        if !settings.hosts.isEmpty { message.hosts = settings.hosts }
-        message.resource = settings.resource
-        if settings.hasHostsOfResource { message.hasHostsOfResource = true }
+        settings.addPlaces(to: &message)
         if settings.policy.isShared {
             message.isShared = true
             message.fleetRole = (settings.policy.isReader ? FleetRole.reader : .keeper).rawValue
@@ -45,9 +43,7 @@ extension SessionStatus {
         var message = SessionMessage()
         message.session = name.description
         message.state = state.rawValue
-        if !settings.hosts.isEmpty { message.hosts = settings.hosts }
-        message.resource = settings.resource
-        if settings.hasHostsOfResource { message.hasHostsOfResource = true }
+        settings.addPlaces(to: &message)
         message.expiresAt = tokenExpiresAt.map { moment.wallTime(at: $0).secondsSince1970 }
         message.expiresIn = tokenExpiresAt.map { max(0, ($0 - moment.now).wholeSeconds) }
         return message
@@ -140,5 +136,14 @@ extension JSONObject {
     fileprivate init(_ members: [String: JSONValue]) {
         self.init()
         for (name, value) in members.sorted(by: { $0.key < $1.key }) { self[name] = value }
+    }
+}
+
+extension SessionSettings {
+    /// Adds where the session's tokens may go.
+    package func addPlaces(to message: inout SessionMessage) {
+        if !hosts.isEmpty { message.hosts = hosts }
+        message.resource = resource
+        if hasHostsOfResource { message.hasHostsOfResource = true }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import AgentServer
 import AgentSettings
 import Glibc
 import Text
@@ -69,21 +70,19 @@ extension Settings {
             $0.file = place?.file
             $0.line = place.map { Int64($0.line) }
             $0.namedBy = tables
-            $0.settings = sessions.first { $0.name == name }?.wire
+            $0.settings = sessions.first { $0.name == name }.map { SessionSettings($0).message(of: name) }
         }
     }
 }
 
-extension ConfiguredSession {
-    /// Where its tokens may go, in the words of `GET /v1/sessions/NAME`.
-    fileprivate var wire: SessionMessage {
-        SessionMessage {
-            $0.session = name.description
-            $0.kind = server.identity.kind.rawValue
-            if !hostsServed.isEmpty { $0.hosts = hostsServed }
-            $0.resource = server.resourceAddress
-            if hasHostsOfResource { $0.hasHostsOfResource = true }
-        }
+extension SessionSettings {
+    /// Where the tokens of `name` may go, in the words of `GET /v1/sessions/NAME`.
+    fileprivate func message(of name: SessionName) -> SessionMessage {
+        var message = SessionMessage()
+        message.session = name.description
+        message.kind = kind
+        addPlaces(to: &message)
+        return message
     }
 }
 
