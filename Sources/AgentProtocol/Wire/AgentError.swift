@@ -42,6 +42,19 @@ extension AgentError: CustomStringConvertible {
         return clause + (isCommand ? "; run: " : "; ") + remedy
     }
 
+    /// The remedy, or what is usually done about a failure of this code; nil where that depends.
+    package var suggestedRemedy: String? {
+        if let remedy { return remedy }
+        return switch code {
+        case .loginRequired: session.map { "tokenctl login \($0)" }
+        case .locked: "tokenctl unlock"
+        case .notFound: session == nil ? nil : "tokenctl list"
+        case .temporarilyUnavailable:
+            retryAfter.map { "try again in \(DurationPhrase.short($0.components.seconds))" }
+        case .internal, .badRequest, .misconfigured, .noAgent, .denied: nil
+        }
+    }
+
     /// The message without its full stop, which the agent's answers have.
     package var clause: String {
         let text = message.utf8

@@ -27,7 +27,7 @@ package enum FailureReport {
             $0.code = error.code
             $0.message = error.message
             $0.session = error.session
-            $0.remedy = error.remedy ?? defaultRemedy(for: error)
+            $0.remedy = error.suggestedRemedy
             $0.retryAfter = error.retryAfter?.components.seconds
         }
     }
@@ -37,7 +37,7 @@ package enum FailureReport {
         var shown = error
         shown.message = TerminalText.escaped(error.message)
         shown.message = sentence(for: shown)
-        shown.remedy = (error.remedy ?? defaultRemedy(for: error)).map {
+        shown.remedy = error.suggestedRemedy.map {
             TerminalText.escaped($0, longest: longestRemedy)
         }
         return shown.description
@@ -52,16 +52,5 @@ package enum FailureReport {
             text.bytewise.hasPrefix("\(session): ".bytewise)
             || text.bytewise.hasSuffix("session \(session)".bytewise)
         return isTold ? text : "\(session): \(text)"
-    }
-
-    private static func defaultRemedy(for error: AgentError) -> String? {
-        switch error.code {
-        case .loginRequired: error.session.map { "tokenctl login \($0)" }
-        case .locked: "tokenctl unlock"
-        case .notFound: error.session == nil ? nil : "tokenctl list"
-        case .temporarilyUnavailable:
-            error.retryAfter.map { "try again in \(DurationPhrase.short($0.components.seconds))" }
-        case .internal, .badRequest, .misconfigured, .noAgent, .denied: nil
-        }
     }
 }

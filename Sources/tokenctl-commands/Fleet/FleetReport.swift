@@ -4,6 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 import Glibc
+import Text
 
 /// What the agent says about its fleet, for a person.
 struct FleetReport {
