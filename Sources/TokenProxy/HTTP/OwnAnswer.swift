@@ -76,16 +76,14 @@ extension OwnAnswer {
             "code": .string(error.code.rawValue),
         ]
         if let session = error.session { problem["session"] = .string(session) }
+        let wait = max(1, error.retryAfter?.components.seconds ?? 1)
         let remedy =
-            error.remedy
-            ?? (error.code == .loginRequired ? error.session.map { "tokenctl login \($0)" } : nil)
+            error.suggestedRemedy ?? (status == 503 ? "try again in \(DurationPhrase.short(wait))" : nil)
         if let remedy { problem["remedy"] = .string(remedy) }
         self.init(status, OwnAnswer.problemType, JSONValue.object(problem).serialized)
         switch status {
         case 401: fields.append(("WWW-Authenticate", "Tokenagent"))
-        case 503:
-            let wait = max(1, error.retryAfter?.components.seconds ?? 1)
-            fields.append(("Retry-After", String(wait)))
+        case 503: fields.append(("Retry-After", String(wait)))
         default: break
         }
     }
