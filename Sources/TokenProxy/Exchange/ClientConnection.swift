@@ -102,8 +102,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         guard let deadline, deadline < now else { return }
         if case .head = state, input.readableBytes > 0 {
             self.deadline = nil
-            keepsAlive = false
-            return answer(OwnAnswer(MessageFault(408, "the request did not come in time")))
+            return refuse(MessageFault(408, "the request did not come in time"))
         }
         abort()
     }
@@ -144,7 +143,13 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         deadline = nil
         let head: MessageHead
         do throws(HeadProblem) { head = try MessageHead(bytes) } catch { throw MessageFault(error) }
-        try serve(ProxiedRequest(head))
+        let request = try ProxiedRequest(head)
+        do throws(MessageFault) {
+            try serve(request)
+        } catch {
+            refuse(error, of: request)
+            return false
+        }
         return true
     }
 
@@ -238,16 +243,27 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Answers a request that goes no further, and ends the connection: what follows may not be what it seems.
-    private func refuse(_ fault: MessageFault) {
+    private func refuse(_ fault: MessageFault, of request: ProxiedRequest? = nil) {
+        let answer = OwnAnswer(fault)
+        let isHead = request?.isHead == true
+        var line: String? = "refused \(fault.status)"
         if case .exchange(let exchange, _) = state {
-            exchange.clientLeft()
+            exchange.clientLeft(as: fault.status)
             // A second head would be read as a part of the answer.
             guard !exchange.hasAnswered else { return abort() }
+            line = nil
+        } else if let request {
+            var record = AccessRecord(request)
+            record.status = answer.status
+            record.sent = isHead ? 0 : Int64(answer.body.count)
+            line = "refused \(record.line(at: .now()))"
         }
-        listener.services.report.noteRefusal(fault.status, of: listener.services.name)
+        listener.services.report.noteRefusal(fault.status, of: listener.services.name, line)
         keepsAlive = false
         state = .asking
-        answer(OwnAnswer(fault))
+        write(answer.bytes(withoutBody: isHead, keepsAlive: false))
+        flush()
+        exchangeEnded()
     }
 
     /// Sends the end of our side, and waits a moment for the client to read what was written (RFC 9112 §9.6).

@@ -96,11 +96,11 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     /// Sends what has been written.
     func flushRequest() { upstream?.flush() }
 
-    /// The client has gone: nobody needs the answer.
-    func clientLeft() {
+    /// The client has gone, or what it sends is refused with `status`: nobody needs the answer.
+    func clientLeft(as status: Int = 499) {
         if case .ended = phase { return }
         upstream?.close()
-        end(as: record.status == 0 ? 499 : record.status)
+        end(as: record.status == 0 ? status : record.status)
     }
 
     /// The client takes bytes again.

@@ -50,10 +50,10 @@ final class ProxyReport: @unchecked Sendable {
         if logsAccess { log("\(listener): \(record.line(at: .now()))") }
     }
 
-    /// Notes a request that broke a rule.
-    func noteRefusal(_ status: Int, of listener: String) {
+    /// Notes a request that broke a rule; `line` is nil where an exchange has told of it already.
+    func noteRefusal(_ status: Int, of listener: String, _ line: String?) {
         counts[listener, default: Counts()].refused[status, default: 0] += 1
-        if logsAccess { log("\(listener): refused \(status)") }
+        if logsAccess, let line { log("\(listener): \(line)") }
     }
 
     /// Notes a connection that was closed before a byte of it was read.

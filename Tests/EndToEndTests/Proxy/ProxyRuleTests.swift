@@ -168,11 +168,16 @@ extension EndToEnd {
             let url = String(try await proxy.outputLine(containing: "api ").dropFirst("api ".count))
             let token = try await scene.scene.token()
             let result = try await scene.agent.shell(
-                "curl -s '\(url)/v1/x?secret=1'; curl -s --unix-socket '\(metrics)' http://localhost/metrics"
+                "curl -s '\(url)/v1/x?secret=1'; curl -s -H 'Origin: http://x' '\(url)/v1/y?secret=2'; curl -s --unix-socket '\(metrics)' http://localhost/metrics"
             )
             let sum = "tokenagent_proxy_requests_total{listener=\"api\",class=\"2xx\"} 1"
             #expect(result.standardOutput.contains(sum), "\(result)")
             #expect(try await Polling.until { proxy.standardError.contains("api: GET /v1/x 200 ") })
+            #expect(
+                try await Polling.until {
+                    proxy.standardError.contains("api: refused GET /v1/y 403 in=0 out=")
+                }
+            )
             #expect(!proxy.standardError.contains("secret") && !proxy.standardError.contains(token))
         }
     }
