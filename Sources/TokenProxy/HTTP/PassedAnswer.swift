@@ -66,10 +66,9 @@ struct PassedAnswer {
             address += target
             return address[...]
         }
-        let isPath = url.first == UInt8(ascii: "/") && !url.starts(with: "//".utf8)
-        if isPath, let target = rules.upstream.stripped(url) {
-            return target.first == UInt8(ascii: "/") ? target : [UInt8(ascii: "/")] + target
-        }
-        return url
+        guard url.first == UInt8(ascii: "/"), !url.starts(with: "//".utf8) else { return url }
+        // What the listener does not serve is found at the upstream alone.
+        guard let target = rules.upstream.stripped(url) else { return rules.upstream.origin.utf8 + url }
+        return target.first == UInt8(ascii: "/") ? target : [UInt8(ascii: "/")] + target
     }
 }

@@ -40,16 +40,18 @@ struct UpstreamAddress: Hashable, Sendable {
         guard url.count >= own.count, url.prefix(own.count).saysTheSame(as: own[...]) else { return nil }
         let rest = url.dropFirst(own.count)
         // Behind another host that begins alike: api.example.com.evil.org, api.example.com@evil.org.
-        guard rest.isEmpty || rest.first == UInt8(ascii: "/") || rest.first == UInt8(ascii: "?") else {
-            return nil
-        }
-        return stripped(rest)
+        return UpstreamAddress.endsName(rest) ? stripped(rest) : nil
     }
 
-    /// The target at the listener of a path and query at the server; `nil` above ``prefix``.
+    /// The target at the listener of a path, query and fragment at the server; `nil` above ``prefix``.
     func stripped(_ target: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard target.starts(with: prefix) else { return nil }
         let rest = target.dropFirst(prefix.count)
-        return rest.isEmpty || rest.first == UInt8(ascii: "/") || rest.first == UInt8(ascii: "?") ? rest : nil
+        return UpstreamAddress.endsName(rest) ? rest : nil
+    }
+
+    /// Whether what stands before `rest` is a whole host or a whole segment of a path.
+    private static func endsName(_ rest: ArraySlice<UInt8>) -> Bool {
+        rest.first.map(Array("/?#".utf8).contains) ?? true
     }
 }
