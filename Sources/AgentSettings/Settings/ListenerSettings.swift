@@ -24,7 +24,7 @@ package struct ListenerSettings: Equatable, Sendable {
 
     /// The message with the content of `ca_file` in it, for a process that opens no files.
     ///
-    /// - Throws: ``ConfigurationProblem`` if the file cannot be read.
+    /// - Throws: ``ConfigurationProblem``, whose key stands in this table, if the file cannot be read.
     package func filled() throws(ConfigurationProblem) -> ListenerMessage {
         guard let path = message.authorityFile else { return message }
         var message = message
@@ -35,7 +35,7 @@ package struct ListenerSettings: Equatable, Sendable {
             }
             message.authorities = String(decoding: try file.contents(), as: UTF8.self)
         } catch {
-            throw ConfigurationProblem(key: "\(title): ca_file", message: "\(path) \(error.message)")
+            throw ConfigurationProblem(key: "ca_file", message: "\(path) \(error.message)")
         }
         return message
     }

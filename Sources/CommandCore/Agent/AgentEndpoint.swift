@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import Glibc
 import Text
 
 /// Which agent a command talks to, and whether it may start it.
@@ -64,12 +63,10 @@ package struct AgentEndpoint: Equatable, Sendable {
     package var socketPath: String {
         get throws(AgentError) {
             guard let socket else { return try AgentPaths.socket() }
-            guard !socket.hasPrefix("/") else { return socket }
-            guard let directory = unsafe getcwd(nil, 0) else {
+            guard let path = AbsolutePath.from(socket) else {
                 throw AgentError(.badRequest, "--socket is not an absolute path: \(socket)")
             }
-            defer { unsafe free(directory) }
-            return unsafe String(cString: directory) + "/" + socket
+            return path
         }
     }
 }

@@ -30,7 +30,7 @@ struct ListenerList {
         let settings: Settings
         do throws(ConfigurationProblems) {
             if let text = options.listener {
-                return [try fill(try SettingsReader(home: places.home).proxy(text))]
+                return [try alone(SettingsReader(home: places.home).proxy(text))]
             }
             settings = try places.configuration.settings(home: places.home)
         } catch {
@@ -49,11 +49,23 @@ struct ListenerList {
         }
     }
 
+    /// A listener of the command line.
+    private func alone(_ listener: ListenerSettings) throws(ConfigurationProblems) -> ListenerMessage {
+        do throws(ConfigurationProblem) {
+            return try listener.filled()
+        } catch {
+            throw ConfigurationProblems(file: "", problems: [error])
+        }
+    }
+
+    /// A listener of the configuration.
     private func fill(_ listener: ListenerSettings) throws(ConfigurationProblems) -> ListenerMessage {
         do throws(ConfigurationProblem) {
             return try listener.filled()
         } catch {
-            throw ConfigurationProblems(file: places.configuration.path, problems: [error])
+            var problem = error
+            problem.key = "\(listener.title): \(error.key)"
+            throw ConfigurationProblems(file: places.configuration.path, problems: [problem])
         }
     }
 }

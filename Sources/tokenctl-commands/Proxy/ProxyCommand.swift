@@ -84,6 +84,7 @@ struct ProxyCommand: ParsableCommand {
 
     func validate() throws {
         guard config?.isEmpty != true else { throw ValidationError("--config needs a path") }
+        guard authorityFile?.isEmpty != true else { throw ValidationError("--ca-file needs a path") }
         guard upstream == nil || name != nil else { throw ValidationError("--upstream goes with a session") }
         guard upstream == nil || config == nil else {
             throw ValidationError("--config goes without --upstream, which needs no table")
@@ -152,7 +153,7 @@ struct ProxyCommand: ParsableCommand {
         add("audience", variant.audience)
         add("paths", paths)
         add("methods", methods)
-        add("ca_file", authorityFile)
+        add("ca_file", authorityFile.map { AbsolutePath.from($0) ?? $0 })
         return lines.joined(separator: "\n") + "\n"
     }
 }
