@@ -7,6 +7,8 @@ package struct ResourceAddress: Equatable, Sendable {
     package let text: String
     package let server: ServerAddress
     private let path: PathSegments
+    /// Whether the address can be asked for as it stands: visible ASCII, with no user name, password or fragment.
+    package let isPlain: Bool
 
     /// Reads an address with a scheme; nil if it is none, or could be read in two ways.
     package init?(_ text: String) {
@@ -17,6 +19,9 @@ package struct ResourceAddress: Equatable, Sendable {
         self.text = text
         self.server = server
         self.path = segments
+        isPlain =
+            text.utf8.isVisibleWord && !rest.contains(UInt8(ascii: "#"))
+            && !rest.prefix { !"/?".utf8.contains($0) }.contains(UInt8(ascii: "@"))
     }
 
     /// The host, as a name for a session: letters, digits, dots and `-`, beginning with a letter or digit.

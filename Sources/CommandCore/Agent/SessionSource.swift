@@ -13,8 +13,17 @@ package struct SessionSource: Sendable {
     package let address: ResourceAddress
     package let endpoint: AgentEndpoint
 
-    /// - Throws: ``AgentError`` with the code `badRequest` if tokens could be read on the way to the address.
+    /// - Throws: ``AgentError`` with the code `badRequest` if nobody could log in for the address, or tokens could be read
+    ///   on the way to it.
     package init(_ address: ResourceAddress, _ endpoint: AgentEndpoint) throws(AgentError) {
+        // It is not shown: it may hold a password.
+        guard address.isPlain else {
+            throw AgentError(
+                .badRequest,
+                "the address has a user name, a fragment or characters that are not written in an address",
+                remedy: "leave them out, or write them as %XX"
+            )
+        }
         guard address.server.isPrivate, ["http", "https"].contains(address.server.scheme) else {
             throw AgentError(.badRequest, "a token goes by https only, or by http on this machine")
         }
