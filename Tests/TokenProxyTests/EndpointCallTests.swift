@@ -82,4 +82,27 @@ import Text
         #expect(answer.status == status && (answer.body == Array(token.utf8)) == (status == 200))
         #expect(GCEMetadata.identity("opaque", for: "svc").status == 400)
     }
+
+    @Test(
+        arguments: [
+            ("/computeMetadata", .directory(1)), ("/computeMetadata/v1/", .directory(2)),
+            ("/computeMetadata/v1/instance", .directory(3)), ("/computeMetadata/v1/instance/", .directory(3)),
+            ("/computeMetadata/v1/instance/service-accounts", .directory(4)),
+            ("/computeMetadata/v1/instance/service-accounts/default", .account("default", item: nil)),
+            ("/computeMetadata/v1/instance/service-accounts/a@b/", .account("a@b", item: nil)),
+            ("/computeMetadata/v1/instance/service-accounts/a@b/token", .account("a@b", item: "token")),
+            ("/computeMetadata/v1/instance/service-accounts/a@b/token/", nil),
+            ("/computeMetadata/v1/instance/service-accounts//token", nil),
+            ("/computeMetadata/v1/instance/service-accounts//", nil),
+            ("/computeMetadata/v1/instance/service-accounts/a/b/c", nil),
+            ("/computeMetadata//v1", nil), ("/computeMetadata/v1/project/project-id", nil),
+            ("/computeMetadata/v1beta1/instance", nil), ("//computeMetadata/v1", nil), ("/x", nil),
+        ] as [(String, GCEMetadataPath?)]
+    )
+    func `a path of the metadata server names a directory, an account, or what is asked of it`(
+        path: String,
+        meaning: GCEMetadataPath?
+    ) {
+        #expect(GCEMetadataPath(path) == meaning)
+    }
 }

@@ -5,8 +5,6 @@ import Text
 
 /// The part of the metadata server of Google's virtual machines that has to do with tokens.
 struct GCEMetadata {
-    private static let root = "/computeMetadata/v1/instance/service-accounts/"
-
     private let service: EndpointService
 
     init(_ service: EndpointService) {
@@ -24,57 +22,85 @@ struct GCEMetadata {
         guard call.request.only("metadata-flavor")?.spells("Google") == true else {
             return reply(GCEMetadata.text("Missing Metadata-Flavor:Google header.\n", status: 403))
         }
-        guard call.path.bytewise.hasPrefix(GCEMetadata.root.bytewise) else {
-            return reply(GCEMetadata.nothing)
-        }
-        let rest = call.path.dropFirst(GCEMetadata.root.count)
-        // The account, and what is asked of it: nothing lies below that.
-        let parts = rest.bytewise.split(on: "/", omittingEmpty: false)
-        guard parts.count <= 2 else { return reply(GCEMetadata.nothing) }
-        guard let account = parts.first, !account.isEmpty else {
-            return reply(parts.count > 1 ? GCEMetadata.nothing : GCEMetadata.text("default/\n"))
-        }
+        guard let path = GCEMetadataPath(call.path) else { return reply(GCEMetadata.nothing) }
         service.ask(AgentRequest(.get, "sessions", service.session)) { result in
             switch result {
             case .failure(let error): reply(GCEMetadata.refusal(error))
             case .success(let response):
                 let session = SessionMessage(parsing: response.body)
                 let mail = session?.account.flatMap { $0.utf8.isVisibleWord ? $0 : nil } ?? "default"
-                guard account.bytewise == "default" || account.bytewise == mail.bytewise else {
-                    return reply(GCEMetadata.nothing)
-                }
-                answer(parts.dropFirst().first.map(String.init) ?? "", mail, call, reply)
+                answer(path, mail, call, reply)
             }
+        }
+    }
+
+    private func answer(
+        _ path: GCEMetadataPath,
+        _ mail: String,
+        _ call: EndpointCall,
+        _ reply: @escaping (OwnAnswer) -> Void
+    ) {
+        switch path {
+        case .directory(let depth): reply(GCEMetadata.directory(depth, mail, call))
+        case .account(let account, let item):
+            guard account.bytewise == "default" || account.bytewise == mail.bytewise else {
+                return reply(GCEMetadata.nothing)
+            }
+            answer(item, mail, call, reply)
         }
     }
 
     /// Answers what is asked of the account.
     private func answer(
-        _ item: String,
+        _ item: String?,
         _ mail: String,
         _ call: EndpointCall,
         _ reply: @escaping (OwnAnswer) -> Void
     ) {
-        switch item.bytewise {
-        case "": reply(account(mail, call))
-        case "email": reply(GCEMetadata.text(mail))
-        case "aliases": reply(GCEMetadata.text("default\n"))
-        case "scopes": reply(GCEMetadata.text(call.rules.sessionScopes.map { $0 + "\n" }.joined()))
+        switch item?.bytewise {
+        case nil: reply(GCEMetadata.account(mail, call))
+        case "email": reply(call.wantsJSON ? GCEMetadata.json(.string(mail)) : GCEMetadata.text(mail))
+        case "aliases": reply(GCEMetadata.list(["default"], call))
+        case "scopes": reply(GCEMetadata.list(call.rules.sessionScopes, call))
         case "token": token(call, reply)
         case "identity": identity(call, reply)
         default: reply(GCEMetadata.nothing)
         }
     }
 
-    private func account(_ mail: String, _ call: EndpointCall) -> OwnAnswer {
-        guard call.parameter("recursive")?.bytewise.lowercased == "true" else {
-            return GCEMetadata.text("aliases\nemail\nidentity\nscopes\ntoken\n")
+    /// A directory above the accounts, `depth` names below the root; all that is in it where that is asked for.
+    private static func directory(_ depth: Int, _ mail: String, _ call: EndpointCall) -> OwnAnswer {
+        let names = Set(["default", mail]).sorted()
+        guard call.isRecursive else {
+            let below = GCEMetadataPath.above.dropFirst(depth).first.map { [$0.name] } ?? names
+            return text(below.map { "\($0)/\n" }.joined())
         }
-        let object: JSONValue = [
+        var accounts = JSONObject()
+        for name in names { accounts[name] = whole(mail, call) }
+        let steps = GCEMetadataPath.above.dropFirst(depth).reversed()
+        return json(
+            steps.reduce(.object(accounts)) { content, step in
+                var outer = JSONObject()
+                outer[step.member] = content
+                return .object(outer)
+            }
+        )
+    }
+
+    private static func account(_ mail: String, _ call: EndpointCall) -> OwnAnswer {
+        call.isRecursive ? json(whole(mail, call)) : text("aliases\nemail\nidentity\nscopes\ntoken\n")
+    }
+
+    /// All that there is about the account but its tokens.
+    private static func whole(_ mail: String, _ call: EndpointCall) -> JSONValue {
+        [
             "aliases": .strings(["default"]), "email": .string(mail),
             "scopes": .strings(call.rules.sessionScopes),
         ]
-        return OwnAnswer(200, "application/json", object.serialized)
+    }
+
+    private static func list(_ words: [String], _ call: EndpointCall) -> OwnAnswer {
+        call.wantsJSON ? json(.strings(words)) : text(words.map { $0 + "\n" }.joined())
     }
 
     private func token(_ call: EndpointCall, _ reply: @escaping (OwnAnswer) -> Void) {
@@ -96,7 +122,7 @@ struct GCEMetadata {
             case .success(let token):
                 var object: JSONObject = ["access_token": .string(token.value), "token_type": "Bearer"]
                 object["expires_in"] = .integer(token.expiresIn ?? 3600)
-                reply(OwnAnswer(200, "application/json", JSONValue.object(object).serialized))
+                reply(GCEMetadata.json(.object(object)))
             }
         }
     }
@@ -134,7 +160,50 @@ struct GCEMetadata {
         text(error.description + "\n", status: OwnAnswer(error).status)
     }
 
+    private static func json(_ value: JSONValue) -> OwnAnswer {
+        OwnAnswer(200, "application/json", value.serialized)
+    }
+
     private static func text(_ text: String, status: Int = 200) -> OwnAnswer {
         OwnAnswer(status, "application/text", Array(text.utf8))
     }
+}
+
+/// What a path of the metadata server names.
+enum GCEMetadataPath: Equatable {
+    /// One of the directories in ``above``, or none: how many of them lead to it.
+    case directory(Int)
+    /// What is asked of an account; nil: the directory of it.
+    case account(String, item: String?)
+
+    /// The directories above the accounts, and what they are called in JSON.
+    static let above = [
+        (name: "computeMetadata", member: "computeMetadata"), (name: "v1", member: "v1"),
+        (name: "instance", member: "instance"), (name: "service-accounts", member: "serviceAccounts"),
+    ]
+
+    /// Reads a path; a directory may be written without its slash, which libraries leave out. Nil if nothing is there.
+    init?(_ path: String) {
+        var names = path.bytewise.split(on: "/", omittingEmpty: false).dropFirst()
+        let isDirectory = names.last?.isEmpty == true
+        if isDirectory { names.removeLast() }
+        let above = GCEMetadataPath.above
+        guard zip(names, above).allSatisfy({ $0.bytewise == $1.name.bytewise }) else { return nil }
+        let rest = names.dropFirst(above.count).map(String.init)
+        guard !rest.contains(where: \.isEmpty) else { return nil }
+        switch rest.count {
+        case 0: self = .directory(names.count)
+        case 1: self = .account(rest[0], item: nil)
+        case 2 where !isDirectory: self = .account(rest[0], item: rest[1])
+        default: return nil
+        }
+    }
+}
+
+extension EndpointCall {
+    /// Whether all below a directory is asked for, which is JSON.
+    fileprivate var isRecursive: Bool { parameter("recursive")?.bytewise.lowercased == "true" }
+
+    /// Whether a value is asked for as JSON.
+    fileprivate var wantsJSON: Bool { parameter("alt")?.bytewise == "json" }
 }
