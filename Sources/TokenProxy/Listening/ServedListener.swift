@@ -74,7 +74,9 @@ final class ServedListener: @unchecked Sendable {
                 file = made
                 binding = bootstrap.withBoundSocket(made.descriptor)
             } catch {
-                return opened(.failure(error))
+                var failure = error
+                failure.message = "\(services.name): \(error.message)"
+                return opened(.failure(failure))
             }
         }
         let lock = file
@@ -209,10 +211,17 @@ extension AgentError {
             case .path(let path): path
             case .loopback(let host, let port): "\(host) port \(port)"
             }
+        let remedy: String? =
+            switch number {
+            case EADDRINUSE: "see whose it is with tokenctl doctor, or set another listen"
+            case EACCES: "set a listen with a port from 1024 on"
+            case EADDRNOTAVAIL: "set another listen: this machine does not have that address"
+            default: nil
+            }
         return AgentError(
-            number == EADDRINUSE ? .misconfigured : .internal,
+            remedy == nil ? .internal : .misconfigured,
             "\(table.name): cannot listen at \(place): \(reason)",
-            remedy: number == EADDRINUSE ? "see whose it is with tokenctl doctor, or set another listen" : nil
+            remedy: remedy
         )
     }
 }

@@ -39,12 +39,10 @@ final class SocketFile: @unchecked Sendable {
 
     private static func bind(_ descriptor: CInt, to path: String) throws(AgentError) -> (dev_t, ino_t) {
         if unsafe SocketFile.call(Glibc.bind, descriptor, path) != 0 {
-            guard errno == EADDRINUSE else {
-                throw AgentError(.internal, "cannot listen at \(path): \(systemMessage(errno))")
-            }
+            guard errno == EADDRINUSE else { throw refusal(of: path, errno) }
             try removeLeftover(at: path)
             guard unsafe SocketFile.call(Glibc.bind, descriptor, path) == 0 else {
-                throw AgentError(.misconfigured, "cannot listen at \(path): \(systemMessage(errno))")
+                throw refusal(of: path, errno)
             }
         }
         var status = stat()
@@ -56,19 +54,40 @@ final class SocketFile: @unchecked Sendable {
         return (status.st_dev, status.st_ino)
     }
 
+    /// Why no socket can be made at `path`: the person who chose it can help.
+    private static func refusal(of path: String, _ number: CInt) -> AgentError {
+        let remedy: String? =
+            switch number {
+            case ENOENT: "make its directory, for yourself alone (mode 0700), or set another listen"
+            case ENOTDIR, EACCES, EPERM, EROFS, ENAMETOOLONG, ELOOP, EADDRINUSE:
+                "set listen to a path in a directory of your own"
+            default: nil
+            }
+        let code: FailureCode = remedy == nil ? .internal : .misconfigured
+        return AgentError(code, "cannot listen at \(path): \(systemMessage(number))", remedy: remedy)
+    }
+
     /// Removes a socket of this user at which nobody listens.
     private static func removeLeftover(at path: String) throws(AgentError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,
             status.st_uid == geteuid()
         else {
-            throw AgentError(.misconfigured, "cannot listen at \(path): something else is there")
+            throw AgentError(
+                .misconfigured,
+                "cannot listen at \(path): something else is there",
+                remedy: "set another listen, or take that away"
+            )
         }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard probe >= 0 else { throw AgentError(.internal, "socket: \(systemMessage(errno))") }
         defer { close(probe) }
         guard unsafe SocketFile.call(Glibc.connect, probe, path) != 0, errno == ECONNREFUSED else {
-            throw AgentError(.misconfigured, "cannot listen at \(path): another program listens there")
+            throw AgentError(
+                .misconfigured,
+                "cannot listen at \(path): another program listens there",
+                remedy: "end it, or set another listen"
+            )
         }
         _ = unsafe unlink(path)
     }
