@@ -120,7 +120,7 @@ struct TextBlockTests {
         try directory.write("[install]\nkey = 1\n", to: "file")
         var block = block(.section("[global]"))
         #expect(try !block.isMade())
-        block.sections = ["[install]"]
+        block.sections = ["[install]"].compactMap { SectionHeader($0) }
         #expect(throws: AgentError.self) { try block.make() }
         #expect(File.text(block.file) == "[install]\nkey = 1\n")
     }
@@ -137,7 +137,7 @@ struct TextBlockTests {
     ])
     func `a TOML file that would have a key twice stays`(text: String) throws {
         let block = block(.section("[registries.inner]"), lines: ["key = \"ours\""], isTOML: true)
-        try expect(text, refuses: block, "has a key or table of its own in place of")
+        try expect(text, refuses: block, "has a key, table or text of its own in place of")
     }
 
     @Test func `a TOML file with a mistake stays, but its block is taken back`() throws {

@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The line that begins a section, compared by what it names: `[profile "a"]` and `[ profile a ] # mine` are the same.
 struct SectionHeader: Equatable {
     /// What is between the brackets, without quotes and the blanks around words.
     private let words: [[UInt8]]
+    /// What stands behind the brackets: a comment, or a key.
+    let rest: String
+
+    static func == (left: SectionHeader, right: SectionHeader) -> Bool { left.words == right.words }
+
+    /// The only word behind `kind`, whatever the case of that: the server in `[credential "https://git.example.com"]`.
+    func subject(of kind: String) -> String? {
+        guard words.count == 2, words[0].elementsEqual(kind.utf8, by: { $0.lowercasedASCII == $1 }) else {
+            return nil
+        }
+        return String(decoding: words[1], as: UTF8.self)
+    }
 
     /// Nil if the line begins no section.
     init?(_ line: some StringProtocol) {
@@ -11,13 +25,14 @@ struct SectionHeader: Equatable {
         guard bytes.first == UInt8(ascii: "[") else { return nil }
         var words: [[UInt8]] = [[]]
         var quote: UInt8?
-        for byte in bytes.dropFirst() {
+        for (index, byte) in zip(bytes.indices, bytes).dropFirst() {
             if byte == quote {
                 quote = nil
             } else if quote == nil, "\"'".utf8.contains(byte) {
                 quote = byte
             } else if quote == nil, byte == UInt8(ascii: "]") {
                 self.words = words.filter { !$0.isEmpty }
+                rest = String(decoding: bytes[index...].dropFirst(), as: UTF8.self)
                 return
             } else if quote == nil, SectionHeader.isBlank(byte) {
                 words.append([])

@@ -31,8 +31,12 @@ struct TextBlock: SetupChange {
     var closing: LinePattern?
     /// What a line there must not begin with: keys that can be given once.
     var keys: [String] = []
+    /// Whether a line there is in the way although it begins with none of ``keys``.
+    var isRival: (String) -> Bool = { _ in false }
     /// Other sections where such lines are in the way; none, and at the end of the file: anywhere.
-    var sections: [String] = []
+    var sections: [SectionHeader] = []
+    /// Whether a section of another spelling counts as one of ``sections``.
+    var isRivalSection: (SectionHeader) -> Bool = { _ in false }
     /// Whether the file is TOML: a person's text has to be that, without the block and with it.
     var isTOML = false
 
@@ -116,41 +120,51 @@ struct TextBlock: SetupChange {
         case .section(let header, let synonym):
             // Of several, some programs read the last alone.
             _ = try checkSections(sections, of: all)
-            let starts = try checkSections([header, synonym].compactMap(\.self), of: all)
+            let names = [header, synonym].compactMap(\.self).compactMap { SectionHeader($0) }
+            let starts = try checkSections(names, of: all)
             if let start = starts.last { index = start + 1 } else { inside.insert(header, at: 0) }
         }
-        var block = [BlockSearch.first + mark.text] + inside + [BlockSearch.last + mark.text]
+        let block = [BlockSearch.first + mark.text] + inside + [BlockSearch.last + mark.text]
         let isLast = index == all.count
         let isEnded = old.isEmpty || TextBlock.isEnded(old)
-        if isLast, !isEnded { block.insert(TextBlock.unended, at: 0) }
         all.insert(contentsOf: block, at: index)
-        let new = TextBlock.text(of: all, isEnded: isEnded || isLast)
-        try checkFormat(of: old, becoming: new, by: inside)
-        return new
+        if isLast, !isEnded {
+            all.insert(TextBlock.unended, at: index)
+            index += 1
+        }
+        try checkFormat(of: old, becoming: all, at: index)
+        return TextBlock.text(of: all, isEnded: isEnded || isLast)
     }
 
     /// Checks the sections with one of these headers, and returns where they begin.
-    private func checkSections(_ headers: [String], of lines: [String]) throws(AgentError) -> [Int] {
-        let names = headers.compactMap { SectionHeader($0) }
-        let starts = lines.indices.filter { SectionHeader(lines[$0]).map(names.contains) ?? false }
-        for start in starts { try check(lines[(start + 1)...].prefix { SectionHeader($0) == nil }) }
+    private func checkSections(_ names: [SectionHeader], of lines: [String]) throws(AgentError) -> [Int] {
+        let starts = lines.indices.filter { index in
+            SectionHeader(lines[index]).map { names.contains($0) || isRivalSection($0) } ?? false
+        }
+        for start in starts {
+            // Git takes a key behind the header too.
+            let rest = SectionHeader(lines[start])?.rest ?? ""
+            try check([rest] + lines[(start + 1)...].prefix { SectionHeader($0) == nil })
+        }
         return starts
     }
 
     /// Checks that none of the `lines`, which a person wrote, gives what the block gives.
-    private func check(_ lines: ArraySlice<String>) throws(AgentError) {
-        for key in keys {
-            guard let index = lines.firstIndex(where: { TextBlock.gives(key, $0) }) else { continue }
-            throw AgentError(
-                .badRequest,
-                "\(file) has a line of its own for this: \(TextBlock.trimmed(lines[index]))",
-                remedy: "remove it first, or add the lines of --print by hand"
-            )
+    private func check(_ lines: some Sequence<String>) throws(AgentError) {
+        let isInTheWay: (String) -> Bool = { line in
+            keys.contains { TextBlock.gives($0, line) } || isRival(TextBlock.trimmed(line))
         }
+        guard let line = lines.first(where: isInTheWay) else { return }
+        throw AgentError(
+            .badRequest,
+            "\(file) has a line of its own for this: \(TextBlock.trimmed(line))",
+            remedy: "remove it first, or add the lines of --print by hand"
+        )
     }
 
-    /// Checks that a person's text, and what becomes of it, can be read by the program.
-    private func checkFormat(of old: String, becoming new: String, by lines: [String]) throws(AgentError) {
+    /// Checks that a person's text, and the `lines` that it becomes, can be read by the program: those from `index` are the
+    /// block's.
+    private func checkFormat(of old: String, becoming lines: [String], at index: Int) throws(AgentError) {
         guard isTOML else { return }
         do throws(TOMLError) {
             _ = try TOMLTable(parsing: Array(old.utf8))
@@ -161,10 +175,15 @@ struct TextBlock: SetupChange {
                 remedy: "mend it first"
             )
         }
-        guard (try? TOMLTable(parsing: Array(new.utf8))) != nil else {
+        let table = try? TOMLTable(parsing: Array(TextBlock.text(of: lines, isEnded: true).utf8))
+        // In a text of several lines, our comment would be a part of it.
+        var others = lines
+        others[index] = "#"
+        let same = try? TOMLTable(parsing: Array(TextBlock.text(of: others, isEnded: true).utf8))
+        guard let table, table == same else {
             throw AgentError(
                 .badRequest,
-                "\(file) has a key or table of its own in place of \(lines.first ?? "")",
+                "\(file) has a key, table or text of its own in place of \(lines[index + 1])",
                 remedy: "remove it first, or add the lines of --print by hand"
             )
         }

@@ -28,7 +28,8 @@ enum NetworkSetup {
                 lines: lines,
                 ours: ["helper =", "helper = !*/tokenctl git-credential --session *"],
                 keys: ["helper"],
-                sections: headers
+                sections: headers.compactMap { SectionHeader($0) },
+                isRivalSection: { NetworkSetup.isCredentials($0, of: entries.first?.host) }
             )
         }
         let checks = entries.map { entry in
@@ -41,6 +42,16 @@ enum NetworkSetup {
             )
         }
         return SetupPlan(changes: blocks, checks: checks)
+    }
+
+    /// Whether git takes a section for that of `host`, however its address is written.
+    private static func isCredentials(_ section: SectionHeader, of host: String?) -> Bool {
+        guard let url = section.subject(of: "credential"), let host, !url.utf8.contains(UInt8(ascii: "@")),
+            let server = ServerAddress(url: url), let own = ServerAddress(url: "https://\(host)"),
+            server.origin.bytewise == own.origin.bytewise
+        else { return false }
+        let path = url.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3).drop { $0 != UInt8(ascii: "/") }
+        return path.count <= 1
     }
 
     /// Checks that one session is for each server: of two helpers git asks the second only if the first is silent.

@@ -14,7 +14,9 @@ enum PackageSetup {
             ours: ["keyring-provider = subprocess"],
             keys: ["keyring-provider", "keyring_provider"],
             // Those of a command come before the global ones.
-            sections: ["[install]", "[download]", "[wheel]", "[index]", "[lock]"]
+            sections: ["[install]", "[download]", "[wheel]", "[index]", "[lock]"].compactMap {
+                SectionHeader($0)
+            }
         )
         let links = try wish.link(inPathAs: "keyring", sharedBy: uvFile(wish.places))
         let changes: [any SetupChange] = links + [block]
@@ -122,18 +124,34 @@ enum PackageSetup {
         // Bazel compares names alone, without the port.
         let name = { (host: String) in ServerAddress(host)?.place.host ?? host }
         let blocks = wish.blocks("bazel", try wish.entries(), namedBy: name) { mark, _ in
-            let key = "common --credential_helper=\(mark.name ?? "")"
+            let server = mark.name ?? ""
             return TextBlock(
                 file: file,
                 mark: mark,
                 place: .end,
-                lines: ["\(key)=\(link.path)"],
+                lines: ["common --credential_helper=\(server)=\(link.path)"],
                 ours: ["common --credential_helper=*/bazel-credential-tokenagent"],
-                keys: [key]
+                isRival: { PackageSetup.isBazelHelper($0, for: server) }
             )
         }
         // Blocks for other servers need the link.
         let others = try blocks.first?.remain(without: blocks.map(\.mark)) == true
         return SetupPlan(changes: wish.isUndo && others ? blocks : [link] + blocks)
+    }
+
+    /// Whether a line names a helper for `server`, whatever the command of bazel's that it is for.
+    private static func isBazelHelper(_ line: String, for server: String) -> Bool {
+        let words = line.bytewise.lowercased.split(on: " ", omittingEmpty: true).map(String.init)
+        // A command with a name behind it takes part only when that is asked for.
+        guard let command = words.first, !command.utf8.contains(where: ":#".utf8.contains) else {
+            return false
+        }
+        let option = "--credential_helper"
+        let values = zip(words, words.dropFirst() + [""]).compactMap { word, next in
+            if word == option { return next }
+            return word.bytewise.hasPrefix("\(option)=".bytewise)
+                ? String(word.dropFirst(option.count + 1)) : nil
+        }
+        return values.contains { $0.bytewise.hasPrefix("\(server.lowercased())=".bytewise) }
     }
 }
