@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Glibc
 import TestSupport
 import Testing
@@ -59,5 +60,21 @@ struct OwnDirectoryTests {
             try change.undo()
         }
         #expect(directory.names() == ["tokenctl"])
+    }
+
+    @Test func `a link to where tokenctl was before is made anew, and taken back`() throws {
+        let program = try directory.write("", to: "tokenctl", mode: 0o700)
+        let link = HelperLink(at: directory.path("helper"), to: program)
+        for old in ["/nonexistent/bin/tokenctl", program] {
+            #expect(symlink(old, link.path) == 0)
+            #expect(try link.isMade() == (old == program))
+            try link.make()
+            #expect(try link.isMade())
+            try link.undo()
+            #expect(directory.names() == ["tokenctl"])
+        }
+        #expect(symlink("/nonexistent/bin/other", link.path) == 0)
+        #expect(throws: AgentError.self) { try link.make() }
+        #expect(link.remnant().isEmpty)
     }
 }

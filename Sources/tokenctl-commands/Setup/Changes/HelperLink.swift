@@ -40,15 +40,18 @@ struct HelperLink: SetupChange {
     func isMade() throws(AgentError) -> Bool {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return false }
-        guard HelperLink.leads(path, to: program) else {
+        if HelperLink.leads(path, to: program) { return true }
+        guard isOurs else {
             throw AgentError(.badRequest, "\(path) is there already", remedy: "remove it first")
         }
-        return true
+        return false
     }
 
     func make() throws(AgentError) {
         if try isMade() { return }
         try OwnDirectory.make(EditedFile.directory(of: path))
+        // One of ours leads to where tokenctl was before.
+        if isOurs, unsafe unlink(path) != 0 { throw EditedFile.refusal(path, systemMessage(errno)) }
         guard unsafe symlink(program, path) == 0 else {
             throw EditedFile.refusal(path, systemMessage(errno))
         }
@@ -62,13 +65,14 @@ struct HelperLink: SetupChange {
         OwnDirectory.remove(EditedFile.directory(of: path))
     }
 
-    /// Not a relative link, as the installation makes them.
+    /// A link to `tokenctl`, wherever it was then; not a relative one, as the installation makes them.
     private var isOurs: Bool {
-        // The first byte of where it leads is enough; what is no link has none.
-        var target: [CChar] = [0]
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &target, target.count)
-        return count == 1 && target[0] == CChar(bitPattern: UInt8(ascii: "/"))
-            && HelperLink.leads(path, to: program)
+        guard count > 0 else { return false }
+        let place = target[..<count].map { UInt8(bitPattern: $0) }
+        guard place[0] == UInt8(ascii: "/") else { return false }
+        return place.suffix(9).elementsEqual("/tokenctl".utf8) || HelperLink.leads(path, to: program)
     }
 
     /// Whether `path` is `program`, whatever links lead there.
