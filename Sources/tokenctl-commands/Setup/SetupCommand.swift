@@ -77,13 +77,11 @@ struct SetupCommand: ParsableCommand {
         guard options.file == nil else { return }
         let places = try ClientPlaces()
         for check in plan.checks where places.program(check.command[0]) != nil {
-            let run = try ProgramRun(check.command)
+            let run = try ProgramRun(check.command, withComplaints: true)
             guard run.words.bytewise.contains(check.answer.bytewise) else {
-                throw AgentError(
-                    .internal,
-                    "\(check.command[0]) does not see it: \(check.command.joined(separator: " "))",
-                    remedy: undoing
-                )
+                let said = run.status == 0 || run.words.isEmpty ? "" : ", which says: \(run.words)"
+                let words = "does not see it: \(check.command.joined(separator: " "))"
+                throw AgentError(.internal, "\(check.command[0]) \(words)\(said)", remedy: undoing)
             }
             try say(["Checked with: \(check.command.joined(separator: " "))"])
         }

@@ -157,7 +157,7 @@ struct EditedFile {
     }
 
     /// A person has something else there.
-    private static func obstacle(_ path: String, _ reason: String) -> AgentError {
+    static func obstacle(_ path: String, _ reason: String) -> AgentError {
         AgentError(.badRequest, "\(path) is in the way: \(reason)", remedy: "put it right, or use --file")
     }
 

@@ -113,7 +113,7 @@ struct JSONItem: SetupChange {
             return layout.adding(newContainer, to: layout.root)
         }
         guard let holder = layout.container(in: member), holder.isObject != isElement else {
-            throw EditedFile.refusal(file, "\(container) is something else than expected")
+            throw EditedFile.obstacle(file, "\(container) is something else than expected")
         }
         for present in holder.items
         where isElement ? layout.value(of: present) == value : present.name == name {
@@ -149,7 +149,7 @@ struct JSONItem: SetupChange {
 
     private func layout(of text: String) throws(AgentError) -> JSONLayout {
         guard let layout = JSONLayout(text), layout.root.isObject else {
-            throw EditedFile.refusal(file, "it is not a JSON object")
+            throw EditedFile.obstacle(file, "it is not a JSON object")
         }
         return layout
     }
