@@ -47,27 +47,54 @@ extension FleetStore {
     }
 
     private func members() async -> [FleetSurvey.Member] {
-        await withTaskGroup(of: FleetSurvey.Member.self) { group in
-            for endpoint in client.endpoints {
-                group.addTask { [client] in
-                    var member = FleetSurvey.Member(endpoint: endpoint.origin)
-                    do throws(EtcdFailure) {
-                        let status = try await client.status(of: endpoint).content
-                        member.version = status.version
-                        member.hasLeader = status.leader != 0
-                        member.size = status.size
-                        member.trouble = FleetTrouble(of: status)
-                    } catch {
-                        member.trouble = FleetTrouble(error)
-                        member.isRefusing = error.isRefusal
-                    }
-                    return member
+        let found = await withTaskGroup(of: (Int, FleetSurvey.Member, UInt64?).self) { group in
+            for (index, endpoint) in client.endpoints.enumerated() {
+                group.addTask {
+                    let (member, cluster) = await self.member(at: endpoint)
+                    return (index, member, cluster)
                 }
             }
-            var members: [FleetSurvey.Member] = []
-            for await member in group { members.append(member) }
-            return members.sorted { $0.endpoint.utf8.lexicographicallyPrecedes($1.endpoint.utf8) }
+            var found: [(index: Int, member: FleetSurvey.Member, cluster: UInt64?)] = []
+            for await answer in group { found.append(answer) }
+            return found.sorted { $0.index < $1.index }
         }
+        let first = found.first { $0.cluster != nil }
+        let members = found.map { found in
+            var member = found.member
+            if let first, let cluster = found.cluster, cluster != first.cluster {
+                member.trouble = FleetTrouble(
+                    .unavailable,
+                    "it is not of the cluster that \(first.member.endpoint) is of",
+                    remedy: "name the members of one cluster in endpoints"
+                )
+            }
+            return member
+        }
+        return members.sorted { $0.endpoint.utf8.lexicographicallyPrecedes($1.endpoint.utf8) }
+    }
+
+    /// How a member is, and the cluster that it is of.
+    private func member(at endpoint: EtcdEndpoint) async -> (FleetSurvey.Member, cluster: UInt64?) {
+        var member = FleetSurvey.Member(endpoint: endpoint.origin)
+        var cluster: UInt64?
+        do throws(EtcdFailure) {
+            let answer = try await client.status(of: endpoint)
+            let status = answer.content
+            cluster = answer.header.cluster
+            member.version = status.version
+            member.hasLeader = status.leader != 0
+            member.size = status.size
+            member.trouble = FleetTrouble(of: status)
+            // How it is it tells everybody; what it holds, those that it knows.
+            if member.hasLeader {
+                let hosts = records.names.hosts
+                try await client.checkReading(EtcdKeys(from: hosts.start, upTo: hosts.end), at: endpoint)
+            }
+        } catch {
+            member.trouble = trouble(error)
+            member.isRefusing = error.isRefusal
+        }
+        return (member, cluster)
     }
 
     package func announce(_ host: HostCard) async throws(FleetTrouble) {

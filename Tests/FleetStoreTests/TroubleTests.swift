@@ -64,4 +64,34 @@ import TokenCore
             #expect((member.trouble?.remedy?.contains("alarm disarm") == true) == hasRemedy)
         }
     }
+
+    @Test func `a member that tells how it is and lets nobody read refuses`() async throws {
+        let server = try StreamingServer { request, peer in
+            guard request.target == "/v3/kv/range" else {
+                return peer.answer(200, #"{\#(Self.header),"version":"3.4.23","leader":"2","dbSize":"9"}"#)
+            }
+            peer.answer(400, #"{"message":"etcdserver: user name is empty","code":3}"#)
+        }
+        try await Self.host(FleetKeys.random(label: "team"), whileRunning: server) { host in
+            let member = try #require(await host.store.survey([]).members.first)
+            #expect(member.version == "3.4.23" && member.isRefusing)
+            #expect(member.trouble?.sentence.contains("user name is empty") == true)
+        }
+    }
+
+    @Test func `a member of another cluster is named`() async throws {
+        let servers = try ["1", "4"].map { cluster in
+            try StreamingServer { _, peer in
+                let header = Self.header.replacing("\"1\"", with: "\"\(cluster)\"")
+                peer.answer(200, "{\(header),\"version\":\"3.4.23\",\"leader\":\"2\",\"dbSize\":\"9\"}")
+            }
+        }
+        let endpoints = try servers.map { try #require(EtcdEndpoint("http://127.0.0.1:\($0.port)")) }
+        let host = try StoreHost(FleetKeys.random(label: "team"), endpoints, "client")
+        let members = await host.store.survey([]).members
+        await host.store.close()
+        let strangers = members.filter { $0.trouble != nil }
+        #expect(members.count == 2 && strangers.map(\.endpoint) == [endpoints[1].origin])
+        #expect(strangers.first?.trouble?.sentence.contains(endpoints[0].origin) == true)
+    }
 }

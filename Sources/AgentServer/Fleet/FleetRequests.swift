@@ -342,7 +342,7 @@ extension FleetSurvey.Member {
         FleetMemberMessage {
             $0.endpoint = endpoint
             $0.version = version
-            $0.works = version != nil && hasLeader
+            $0.works = version != nil && hasLeader && !isRefusing
             $0.refused = isRefusing ? true : nil
             $0.size = version == nil ? nil : size
             $0.message = trouble?.sentence

@@ -95,6 +95,19 @@ package final class EtcdClient: Sendable {
         }
     }
 
+    /// Whether the member at `endpoint` lets this host read; no other one is asked.
+    ///
+    /// - Throws: ``EtcdFailure``: why it does not.
+    package func checkReading(
+        _ keys: EtcdKeys,
+        at endpoint: EtcdEndpoint,
+        within time: Duration = callTime
+    ) async throws(EtcdFailure) {
+        _ = try await ask(.range(keys, limit: 1), at: endpoint, within: time) {
+            answer throws(EtcdFailure) in try answer.range(of: keys)
+        }
+    }
+
     package var endpoints: [EtcdEndpoint] { order.endpoints }
 
     private func call<Content>(
