@@ -53,6 +53,10 @@ struct TokenFileReader {
             table.report("path", "has a name of more than \(TokenFileReader.longestName) bytes")
             return nil
         }
+        guard !name.starts(with: ".".utf8) || !Array(name).suffix(4).elementsEqual(".new".utf8) else {
+            table.report("path", "must not end with /.NAME.new: there the next content of NAME is written")
+            return nil
+        }
         guard path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             table.report("path", "must hold no control characters")
             return nil
