@@ -53,7 +53,10 @@ struct TokenFileSettingsTests {
             "6: file.path: must be the path of a file, not of a directory"
         ),
         ("path = \"/a\\nb\"\nsession = \"work\"", "6: file.path: must hold no control characters"),
-        ("path = \"/a/.b.new\"\nsession = \"work\"", "6: file.path: must not end with /.NAME.new"),
+        (
+            "path = \"/a/.b.new\"\nsession = \"work\"",
+            "6: file.path: must not end with /.NAME.new: there the next content of NAME is written"
+        ),
         (
             "path = \"/t\"\nsession = \"wrk\"",
             "7: file.session: there is no session \"wrk\"; did you mean work?"
