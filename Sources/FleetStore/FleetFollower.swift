@@ -69,12 +69,18 @@ final class FleetFollower: Sendable {
 
     /// Whether the watch, which has been silent until `header`, has not shown everything.
     private func hasMissed(before header: EtcdHeader) async -> Bool {
-        guard let place = watch.withLock(\.place) else { return true }
-        guard header.revision > place.revision else { return false }
+        let (isRead, gap) = watch.withLock { ($0.isRead, $0.gap(before: header)) }
+        guard isRead else { return true }
+        guard let gap else { return false }
         let changed = try? await store.call { client throws(EtcdFailure) in
-            try await client.hasChanged(keys, after: place.revision)
+            try await client.hasChanged(keys, after: gap)
         }
-        guard changed?.content == true else { return false }
+        guard let changed else { return false }
+        guard changed.content else {
+            // Hosts that say that they are there move etcd on too: it is asked once for each.
+            watch.withLock { $0.confirm(until: changed.header) }
+            return false
+        }
         // Whatever has come to pass in this moment is told next.
         store.flow.note(isWhole: false)
         return true

@@ -13,7 +13,11 @@ struct FleetWatch {
     /// By the bytes of their keys.
     private var values: [FleetName: [[UInt8]: [UInt8]]] = [:]
     /// Up to where the values are whole; `nil`: nothing was read since the watch began.
-    private(set) var place: FleetPlace?
+    private var place: FleetPlace?
+    /// Up to where etcd has said that nothing was written beside what the values show.
+    ///
+    /// Not a part of ``place``: the watch may still have to tell of what was deleted before that.
+    private var confirmed: FleetPlace?
     /// What is read next may be of an earlier etcd.
     private var hasLostHistory = false
 
@@ -31,6 +35,23 @@ struct FleetWatch {
     mutating func forget() {
         values = [:]
         place = nil
+        confirmed = nil
+    }
+
+    /// Whether the values are whole.
+    var isRead: Bool { place != nil }
+
+    /// The revision after which something was perhaps written until `header` that the values do not show; `nil`: none.
+    func gap(before header: EtcdHeader) -> Int64? {
+        guard let place else { return nil }
+        let asked = confirmed.flatMap { $0.cluster == place.cluster ? $0.revision : nil } ?? 0
+        let known = max(place.revision, asked)
+        return header.revision > known ? known : nil
+    }
+
+    /// Nothing was written after ``place`` until `header`.
+    mutating func confirm(until header: EtcdHeader) {
+        confirmed = FleetPlace(header)
     }
 
     /// A page was read; the first tells up to where all of them are whole.

@@ -64,6 +64,27 @@ import TokenCore
         }
     }
 
+    @Test func `what others write in the same etcd is asked for once`() async throws {
+        try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true) {
+            member,
+            news,
+            _ async throws in
+            var news = news
+            #expect(await news.next() == .connected)
+            guard case .shown? = await news.next() else {
+                Issue.record("nothing was read at the beginning")
+                return
+            }
+            member.isOthers = true
+            for revision in [5, 6] {
+                let questions = member.questions
+                member.revision = revision
+                for _ in 1...4 { #expect(await news.next() == .resumed) }
+                #expect(member.questions == questions + 1)
+            }
+        }
+    }
+
     @Test func `what is held back from the watch is read after a silence, and said`() async throws {
         try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true) {
             member,
@@ -176,6 +197,8 @@ import TokenCore
             var isWhole = false
             var withheld: Withheld?
             var reads = 0
+            var questions = 0
+            var isOthers = false
             var revision = 3
             var watcher: StreamingServer.Peer?
         }
@@ -202,6 +225,15 @@ import TokenCore
             set { state.withLock { $0.revision = newValue } }
         }
 
+        /// Whether what changes is of another fleet.
+        var isOthers: Bool {
+            get { state.withLock(\.isOthers) }
+            set { state.withLock { $0.isOthers = newValue } }
+        }
+
+        /// How often it was asked whether something has changed.
+        var questions: Int { state.withLock(\.questions) }
+
         /// How often the first page was asked for.
         var reads: Int { state.withLock(\.reads) }
 
@@ -215,7 +247,8 @@ import TokenCore
                 peer.waitUntilLeft()
             } else if let after = request.json?["min_mod_revision"]?.string.flatMap({ Int($0) }) {
                 let pair = #"{"key":"\#(key(.want))","mod_revision":"\#(revision)"}"#
-                let kvs = after <= revision ? #","kvs":[\#(pair)]"# : ""
+                state.withLock { $0.questions += 1 }
+                let kvs = after <= revision && !isOthers ? #","kvs":[\#(pair)]"# : ""
                 peer.answer(200, "{\(header(revision))\(kvs)}", fields: [BrokenReadTests.time])
             } else if request.json?["key"]?.string == Base64.encoded(names.all.start) {
                 state.withLock { $0.reads += 1 }
