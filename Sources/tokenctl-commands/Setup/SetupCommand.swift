@@ -77,11 +77,13 @@ struct SetupCommand: ParsableCommand {
         guard options.file == nil else { return }
         let places = try ClientPlaces()
         for check in plan.checks where places.program(check.command[0]) != nil {
-            let run = try ProgramRun(check.command, withComplaints: true)
-            guard run.words.bytewise.contains(check.answer.bytewise) else {
-                let said = run.status == 0 || run.words.isEmpty ? "" : ", which says: \(run.words)"
+            let run = try ProgramRun(check.command)
+            guard run.status == 0, run.words.bytewise.contains(check.answer.bytewise) else {
+                // What it complains of may hold the answer too, as a word of something else.
+                let told = try ProgramRun(check.command, withComplaints: true)
+                let reason = told.status == 0 || told.words.isEmpty ? "" : ", which says: \(told.words)"
                 let words = "does not see it: \(check.command.joined(separator: " "))"
-                throw AgentError(.internal, "\(check.command[0]) \(words)\(said)", remedy: undoing)
+                throw AgentError(.internal, "\(check.command[0]) \(words)\(reason)", remedy: undoing)
             }
             try say(["Checked with: \(check.command.joined(separator: " "))"])
         }

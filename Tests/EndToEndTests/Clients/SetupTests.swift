@@ -154,7 +154,7 @@ extension EndToEnd {
                 ("aws --session deploy", "has a line of its own for this: credential_process = mine"),
                 ("aws --session work", "a session of kind oidc has no role credentials"),
                 ("terraform", "has a line of its own for this: credentials_helper \"mine\" {}"),
-                ("pip", ".local/bin/keyring is another program of that name"),
+                ("pip", ".local/bin/keyring is there already; remove it first"),
                 ("docker", "has another credHelpers for git.example.com"),
             ] {
                 let result = try await run("tokenctl setup \(client)", in: scene)

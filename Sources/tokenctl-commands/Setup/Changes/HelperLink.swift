@@ -18,7 +18,8 @@ struct HelperLink: SetupChange {
             if HelperLink.leads(found, to: program) { return nil }
             let order = places.path
             let first = order.firstIndex(of: EditedFile.directory(of: found)) ?? 0
-            guard let own = order.firstIndex(of: directory), own < first else {
+            // One in its own place may be ours, from an earlier time.
+            guard let own = order.firstIndex(of: directory), own <= first else {
                 throw AgentError(
                     .badRequest,
                     "\(found) is another program of that name, and is found first",
@@ -50,10 +51,15 @@ struct HelperLink: SetupChange {
     func make() throws(AgentError) {
         if try isMade() { return }
         try OwnDirectory.make(EditedFile.directory(of: path))
-        // One of ours leads to where tokenctl was before.
-        if isOurs, unsafe unlink(path) != 0 { throw EditedFile.refusal(path, systemMessage(errno)) }
-        guard unsafe symlink(program, path) == 0 else {
+        // One of ours may be there, which leads to where tokenctl was before.
+        let draft = path + ".lock"
+        guard unsafe symlink(program, draft) == 0 else {
             throw EditedFile.refusal(path, systemMessage(errno))
+        }
+        guard unsafe rename(draft, path) == 0 else {
+            let reason = errno
+            unsafe unlink(draft)
+            throw EditedFile.refusal(path, systemMessage(reason))
         }
     }
 
