@@ -26,7 +26,7 @@ struct LostCommentTests {
             ],
             ours: ["helper =", "helper = !*/tokenctl git-credential --session *"],
             keys: ["helper"],
-            sections: [header].compactMap { SectionHeader($0) }
+            isRivalSection: { $0 == SectionHeader(header) }
         )
     }
 

@@ -24,7 +24,7 @@ struct SharedBlockTests {
             lines: [Self.header, "    helper = !/bin/tokenctl --session \(session)"],
             ours: ["helper = !*/tokenctl --session *"],
             keys: ["helper"],
-            sections: [Self.header].compactMap { SectionHeader($0) }
+            isRivalSection: { $0 == SectionHeader(Self.header) }
         )
     }
 

@@ -120,7 +120,7 @@ struct TextBlockTests {
         try directory.write("[install]\nkey = 1\n", to: "file")
         var block = block(.section("[global]"))
         #expect(try !block.isMade())
-        block.sections = ["[install]"].compactMap { SectionHeader($0) }
+        block.isRivalSection = { $0 == SectionHeader("[install]") }
         #expect(throws: AgentError.self) { try block.make() }
         #expect(File.text(block.file) == "[install]\nkey = 1\n")
     }

@@ -33,10 +33,8 @@ struct TextBlock: SetupChange {
     var keys: [String] = []
     /// Whether a line there is in the way although it begins with none of ``keys``.
     var isRival: (String) -> Bool = { _ in false }
-    /// Other sections where such lines are in the way; none, and at the end of the file: anywhere.
-    var sections: [SectionHeader] = []
-    /// Whether a section of another spelling counts as one of ``sections``.
-    var isRivalSection: (SectionHeader) -> Bool = { _ in false }
+    /// In which sections, beside its own, such lines are in the way; nil, and at the end of the file: anywhere.
+    var isRivalSection: ((SectionHeader) -> Bool)?
     /// Whether the file is TOML: a person's text has to be that, without the block and with it.
     var isTOML = false
 
@@ -112,16 +110,16 @@ struct TextBlock: SetupChange {
         case .end:
             // Other blocks of this client may stand there too.
             let theirs = TextBlock.lines(of: without(BlockMark(mark.client), old))
-            if sections.isEmpty {
-                try check(theirs[...])
+            if let isRivalSection {
+                _ = try check(sections: isRivalSection, of: theirs)
             } else {
-                _ = try checkSections(sections, of: theirs)
+                try check(theirs)
             }
         case .section(let header, let synonym):
             // Of several, some programs read the last alone.
-            _ = try checkSections(sections, of: all)
+            if let isRivalSection { _ = try check(sections: isRivalSection, of: all) }
             let names = [header, synonym].compactMap(\.self).compactMap { SectionHeader($0) }
-            let starts = try checkSections(names, of: all)
+            let starts = try check(sections: { names.contains($0) }, of: all)
             if let start = starts.last { index = start + 1 } else { inside.insert(header, at: 0) }
         }
         let block = [BlockSearch.first + mark.text] + inside + [BlockSearch.last + mark.text]
@@ -136,11 +134,12 @@ struct TextBlock: SetupChange {
         return TextBlock.text(of: all, isEnded: isEnded || isLast)
     }
 
-    /// Checks the sections with one of these headers, and returns where they begin.
-    private func checkSections(_ names: [SectionHeader], of lines: [String]) throws(AgentError) -> [Int] {
-        let starts = lines.indices.filter { index in
-            SectionHeader(lines[index]).map { names.contains($0) || isRivalSection($0) } ?? false
-        }
+    /// Checks the sections with such headers, and returns where they begin.
+    private func check(
+        sections isMeant: (SectionHeader) -> Bool,
+        of lines: [String]
+    ) throws(AgentError) -> [Int] {
+        let starts = lines.indices.filter { SectionHeader(lines[$0]).map(isMeant) ?? false }
         for start in starts {
             // Git takes a key behind the header too.
             let rest = SectionHeader(lines[start])?.rest ?? ""
@@ -175,18 +174,20 @@ struct TextBlock: SetupChange {
                 remedy: "mend it first"
             )
         }
-        let table = try? TOMLTable(parsing: Array(TextBlock.text(of: lines, isEnded: true).utf8))
-        // In a text of several lines, our comment would be a part of it.
+        // In a text of several lines our comment would be a part of it, and so would a bracket in its place.
         var others = lines
-        others[index] = "#"
-        let same = try? TOMLTable(parsing: Array(TextBlock.text(of: others, isEnded: true).utf8))
-        guard let table, table == same else {
+        others[index] = "]"
+        guard isTOML(lines), !isTOML(others) else {
             throw AgentError(
                 .badRequest,
                 "\(file) has a key, table or text of its own in place of \(lines[index + 1])",
                 remedy: "remove it first, or add the lines of --print by hand"
             )
         }
+    }
+
+    private func isTOML(_ lines: [String]) -> Bool {
+        (try? TOMLTable(parsing: Array(TextBlock.text(of: lines, isEnded: true).utf8))) != nil
     }
 
     // MARK: Blocks

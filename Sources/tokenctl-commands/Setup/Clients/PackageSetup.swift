@@ -14,12 +14,11 @@ enum PackageSetup {
             ours: ["keyring-provider = subprocess"],
             keys: ["keyring-provider", "keyring_provider"],
             // Those of a command come before the global ones.
-            sections: ["[install]", "[download]", "[wheel]", "[index]", "[lock]"].compactMap {
-                SectionHeader($0)
-            }
+            isRivalSection: { pipSections.contains($0) }
         )
         let links = try wish.link(inPathAs: "keyring", sharedBy: uvFile(wish.places))
-        let changes: [any SetupChange] = links + [block]
+        // Links come last: one that replaces an older one is not put back.
+        let changes: [any SetupChange] = [block] + links
         return SetupPlan(
             changes: changes,
             checks: [
@@ -45,9 +44,12 @@ enum PackageSetup {
         let links = try wish.link(inPathAs: "keyring", sharedBy: pipFile(wish.places))
         let hint =
             "uv asks only for an index whose address names a user: https://oauth2@packages.example.com/simple"
-        let changes: [any SetupChange] = links + [block]
+        let changes: [any SetupChange] = [block] + links
         return SetupPlan(changes: changes, notes: wish.note(on: links) + [hint])
     }
+
+    private static let pipSections = ["[install]", "[download]", "[wheel]", "[index]", "[lock]"]
+        .compactMap { SectionHeader($0) }
 
     private static func pipFile(_ places: ClientPlaces) -> String {
         let usual = [places.configuration("pip/pip.conf"), places.home + "/.pip/pip.conf"]
@@ -107,7 +109,7 @@ enum PackageSetup {
         )
         let link = HelperLink(at: "\(wish.places.home)/.terraform.d/plugins/\(name)", to: wish.program)
         return SetupPlan(
-            changes: [link, block],
+            changes: [block, link],
             notes: [
                 "terraform asks for the servers that a session names in hosts; tofu reads ~/.tofurc: --file"
             ]
@@ -136,22 +138,21 @@ enum PackageSetup {
         }
         // Blocks for other servers need the link.
         let others = try blocks.first?.remain(without: blocks.map(\.mark)) == true
-        return SetupPlan(changes: wish.isUndo && others ? blocks : [link] + blocks)
+        return SetupPlan(changes: wish.isUndo && others ? blocks : blocks + [link])
     }
 
     /// Whether a line names a helper for `server`, whatever the command of bazel's that it is for.
     private static func isBazelHelper(_ line: String, for server: String) -> Bool {
-        let words = line.bytewise.lowercased.split(on: " ", omittingEmpty: true).map(String.init)
+        let blanks = " \t".utf8
+        let words = line.lowercased().utf8.split { blanks.contains($0) }
+            .map { $0.filter { !"\"'".utf8.contains($0) } }
+            .prefix { $0.first != UInt8(ascii: "#") }
         // A command with a name behind it takes part only when that is asked for.
-        guard let command = words.first, !command.utf8.contains(where: ":#".utf8.contains) else {
-            return false
+        guard let command = words.first, !command.contains(UInt8(ascii: ":")) else { return false }
+        let (option, rule) = (Array("--credential_helper".utf8), Array("\(server.lowercased())=".utf8))
+        return zip(words, words.dropFirst() + [[]]).contains { word, next in
+            word.starts(with: option + [UInt8(ascii: "=")] + rule)
+                || word == option && next.starts(with: rule)
         }
-        let option = "--credential_helper"
-        let values = zip(words, words.dropFirst() + [""]).compactMap { word, next in
-            if word == option { return next }
-            return word.bytewise.hasPrefix("\(option)=".bytewise)
-                ? String(word.dropFirst(option.count + 1)) : nil
-        }
-        return values.contains { $0.bytewise.hasPrefix("\(server.lowercased())=".bytewise) }
     }
 }
