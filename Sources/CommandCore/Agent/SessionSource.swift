@@ -16,6 +16,15 @@ package struct SessionSource: Sendable {
     /// - Throws: ``AgentError`` with the code `badRequest` if nobody could log in for the address, or tokens could be read
     ///   on the way to it.
     package init(_ address: ResourceAddress, _ endpoint: AgentEndpoint) throws(AgentError) {
+        try SessionSource.check(address)
+        self.address = address
+        self.endpoint = endpoint
+    }
+
+    /// Checks that somebody could log in for the address, and that nobody could read a token on the way to it.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest`.
+    package static func check(_ address: ResourceAddress) throws(AgentError) {
         // It is not shown: it may hold a password.
         guard address.isPlain else {
             throw AgentError(
@@ -27,8 +36,6 @@ package struct SessionSource: Sendable {
         guard address.server.isPrivate, ["http", "https"].contains(address.server.scheme) else {
             throw AgentError(.badRequest, "a token goes by https only, or by http on this machine")
         }
-        self.address = address
-        self.endpoint = endpoint
     }
 
     /// The name of the session whose resource covers the address most closely.

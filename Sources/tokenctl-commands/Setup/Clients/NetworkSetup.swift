@@ -28,7 +28,6 @@ enum NetworkSetup {
                 lines: lines,
                 ours: ["helper =", "helper = !*/tokenctl git-credential --session *"],
                 keys: ["helper"],
-                sections: headers.compactMap { SectionHeader($0) },
                 isRivalSection: { NetworkSetup.isCredentials($0, of: entries.first?.host) }
             )
         }
@@ -46,8 +45,12 @@ enum NetworkSetup {
 
     /// Whether git takes a section for that of `host`, however its address is written.
     private static func isCredentials(_ section: SectionHeader, of host: String?) -> Bool {
-        guard let url = section.subject(of: "credential"), let host, !url.utf8.contains(UInt8(ascii: "@")),
-            let server = ServerAddress(url: url), let own = ServerAddress(url: "https://\(host)"),
+        guard let subject = section.subject(of: "credential"), let host,
+            !subject.utf8.contains(UInt8(ascii: "@"))
+        else { return false }
+        // Without a scheme it stands for all of them.
+        let url = subject.bytewise.contains("://") ? subject : "https://\(subject)"
+        guard let server = ServerAddress(url: url), let own = ServerAddress(url: "https://\(host)"),
             server.origin.bytewise == own.origin.bytewise
         else { return false }
         let path = url.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3).drop { $0 != UInt8(ascii: "/") }
@@ -120,11 +123,14 @@ enum NetworkSetup {
             ? try wish.optional("--url", wish.options.url, purpose)
             : try wish.required("--url", wish.options.url, purpose)
         if let url {
-            guard let server = ServerAddress(url: url), server.isPrivate else {
+            guard let address = ResourceAddress(url) else {
                 throw AgentError(.badRequest, "--url must be an https address")
             }
             // Taken back by the address alone, whatever its name.
-            if !wish.isUndo { name = name ?? server.place.host }
+            if !wish.isUndo {
+                try SessionSource.check(address)
+                name = name ?? address.server.place.host
+            }
             words.append(.string(url))
             value = ["command": .string(wish.program), "args": .array(words)]
         }
