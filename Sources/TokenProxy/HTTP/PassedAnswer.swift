@@ -59,16 +59,19 @@ struct PassedAnswer {
 
     /// An address of the upstream as one of the listener; any other stays as it is.
     private func rewritten(_ url: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        if let target = rules.upstream.target(of: url) {
-            var address = Array("http://".utf8)
-            address += authority
-            if target.first != UInt8(ascii: "/") { address.append(UInt8(ascii: "/")) }
-            address += target
-            return address[...]
-        }
+        if let target = rules.upstream.target(of: url) { return address(of: target) }
         guard url.first == UInt8(ascii: "/"), !url.starts(with: "//".utf8) else { return url }
         // What the listener does not serve is found at the upstream alone.
         guard let target = rules.upstream.stripped(url) else { return rules.upstream.origin.utf8 + url }
+        if target.starts(with: "//".utf8) { return address(of: target) }
         return target.first == UInt8(ascii: "/") ? target : [UInt8(ascii: "/")] + target
+    }
+
+    /// The address of a path at the listener, which may begin with two slashes: alone they would name a host.
+    private func address(of target: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var address = Array("http://".utf8)
+        address += authority
+        if target.first != UInt8(ascii: "/") { address.append(UInt8(ascii: "/")) }
+        return (address + target)[...]
     }
 }
