@@ -232,8 +232,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         let startedAt = NIODeadline.now()
         serve { [self] answer in
             var record = AccessRecord(request, startedAt: startedAt)
-            record.status = answer.status
-            record.sent = Int64(answer.body.count)
+            record.took(answer, isHead: request.isHead)
             services.report.add(record, of: services.name)
             guard case .asking = state else { return }
             write(answer.bytes(withoutBody: request.isHead, keepsAlive: keepsAlive && mayContinue))
@@ -245,18 +244,18 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Answers a request that goes no further, and ends the connection: what follows may not be what it seems.
     private func refuse(_ fault: MessageFault, of request: ProxiedRequest? = nil) {
         let answer = OwnAnswer(fault)
-        let isHead = request?.isHead == true
+        var isHead = request?.isHead == true
         var line: String? = "refused \(fault.status)"
         if case .exchange(let exchange, _) = state {
-            exchange.clientLeft(as: fault.status)
+            exchange.clientFailed(answer)
             // A second head would be read as a part of the answer.
             guard !exchange.hasAnswered else { return abort() }
+            isHead = exchange.request.isHead
             line = nil
         } else if let request {
             var record = AccessRecord(request)
-            record.status = answer.status
-            record.sent = isHead ? 0 : Int64(answer.body.count)
-            line = "refused \(record.line(at: .now()))"
+            record.refused(with: answer, isHead: isHead)
+            line = record.line(at: .now())
         }
         listener.services.report.noteRefusal(fault.status, of: listener.services.name, line)
         keepsAlive = false

@@ -96,11 +96,20 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     /// Sends what has been written.
     func flushRequest() { upstream?.flush() }
 
-    /// The client has gone, or what it sends is refused with `status`: nobody needs the answer.
-    func clientLeft(as status: Int = 499) {
+    /// The client has gone: nobody needs the answer.
+    func clientLeft() {
         if case .ended = phase { return }
         upstream?.close()
-        end(as: record.status == 0 ? status : record.status)
+        end(as: record.status == 0 ? 499 : record.status)
+    }
+
+    /// What the client sends breaks a rule: it gets this answer, unless it has a part of another one.
+    func clientFailed(_ answer: OwnAnswer) {
+        if case .ended = phase { return }
+        guard !hasAnswered else { return clientLeft() }
+        upstream?.close()
+        record.refused(with: answer, isHead: request.isHead)
+        end(as: answer.status)
     }
 
     /// The client takes bytes again.
@@ -188,7 +197,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     /// Answers from here; nothing of another answer has gone to the client.
     private func refuse(_ answer: OwnAnswer) {
         upstream?.close()
-        record.sent = 0
+        record.took(answer, isHead: request.isHead)
         end(as: answer.status)
         client.answer(answer)
     }

@@ -18,11 +18,25 @@ struct AccessRecord: Sendable {
     var sent: Int64 = 0
     /// Whether the request was sent again with another token.
     var isRepeated = false
+    /// Whether the request broke a rule.
+    private(set) var isRefused = false
 
     init(_ request: ProxiedRequest, startedAt: NIODeadline = .now()) {
         method = request.method.prefix(16)
         path = request.path.prefix(AccessRecord.longestPath)
         self.startedAt = startedAt
+    }
+
+    /// The request has got an answer from here.
+    mutating func took(_ answer: OwnAnswer, isHead: Bool) {
+        status = answer.status
+        sent = isHead ? 0 : Int64(answer.body.count)
+    }
+
+    /// The request breaks a rule, and got this answer.
+    mutating func refused(with answer: OwnAnswer, isHead: Bool) {
+        took(answer, isHead: isHead)
+        isRefused = true
     }
 
     /// The line of the access log, without the listener's name.
@@ -31,7 +45,8 @@ struct AccessRecord: Sendable {
     /// - Returns: visible characters and single blanks.
     func line(at now: NIODeadline) -> String {
         let milliseconds = (now - startedAt).nanoseconds / 1_000_000
+        let (before, after) = (isRefused ? "refused " : "", isRepeated ? " repeated" : "")
         return
-            "\(method.text) \(path.text) \(status) in=\(received) out=\(sent) ms=\(milliseconds)\(isRepeated ? " repeated" : "")"
+            "\(before)\(method.text) \(path.text) \(status) in=\(received) out=\(sent) ms=\(milliseconds)\(after)"
     }
 }

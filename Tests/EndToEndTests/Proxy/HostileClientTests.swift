@@ -62,6 +62,24 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count == 1)
         }
 
+        @Test func `a body that breaks a rule is written down as that, and HEAD is answered without one`()
+            async throws
+        {
+            let scene = try await ProxyScene.start("--access-log", answer: { _ in .silence })
+            let lines = "Host: 127.0.0.1:\(scene.port)\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+            for method in ["HEAD", "POST"] {
+                let answer = try scene.raw("\(method) /x HTTP/1.1\r\n\(lines)")
+                #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
+                #expect(answer.hasSuffix("\r\n\r\n") == (method == "HEAD"), "\(answer)")
+            }
+            let isTold = try await Polling.until {
+                let log = scene.proxy.standardError
+                return log.contains("api: refused HEAD /x 400 in=0 out=0 ")
+                    && log.contains("api: refused POST /x 400 in=0 out=")
+            }
+            #expect(isTold, "\(scene.proxy.standardError)")
+        }
+
         @Test func `an upgrade to anything but a websocket is an ordinary request`() async throws {
             let scene = try await ProxyScene.start()
             let result = try await scene.curl("--http2")
