@@ -28,4 +28,12 @@ import Text
         let problem = (try? JSONValue(parsing: OwnAnswer(error).body))?.object
         #expect(problem?["remedy"]?.string == "plug it in")
     }
+
+    @Test(arguments: [nil, .zero, .milliseconds(300)] as [Duration?])
+    func `a wait that nobody knows, or that is over, is a second`(wait: Duration?) {
+        let answer = OwnAnswer(AgentError(.temporarilyUnavailable, "no token", retryAfter: wait))
+        let problem = (try? JSONValue(parsing: answer.body))?.object
+        #expect(problem?["remedy"]?.string == "try again in 1s")
+        #expect(answer.fields.map(\.value) == ["1"])
+    }
 }

@@ -44,8 +44,9 @@ struct AzureIdentity {
     private static func answer(_ result: Result<TokenAnswer, AgentError>, _ resource: String) -> OwnAnswer {
         switch result {
         case .failure(let error):
-            let own = OwnAnswer(error)
-            return refusal(own.status, error.code.rawValue, error.description)
+            let status = OwnAnswer.status(of: error.code)
+            let body = refusal(of: status, error.code.rawValue, error.advised.description)
+            return OwnAnswer(error, "application/json", body.serialized)
         case .success(let token):
             // Numbers are texts here.
             var object: JSONObject = [
@@ -57,12 +58,15 @@ struct AzureIdentity {
         }
     }
 
-    /// The SDKs show the first two members of the metadata service, and the others of App Service.
     private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
-        let body: JSONValue = [
+        OwnAnswer(status, "application/json", refusal(of: status, code, message).serialized)
+    }
+
+    /// The SDKs show the first two members of the metadata service, and the others of App Service.
+    private static func refusal(of status: Int, _ code: String, _ message: String) -> JSONValue {
+        [
             "error": .string(code), "error_description": .string(message),
             "statusCode": .integer(status), "message": .string(message),
         ]
-        return OwnAnswer(status, "application/json", body.serialized)
     }
 }

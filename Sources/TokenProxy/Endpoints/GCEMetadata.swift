@@ -157,7 +157,7 @@ struct GCEMetadata {
     private static let nothing = text("Not Found\n", status: 404)
 
     private static func refusal(_ error: AgentError) -> OwnAnswer {
-        text(error.description + "\n", status: OwnAnswer(error).status)
+        OwnAnswer(error, "application/text", Array((error.advised.description + "\n").utf8))
     }
 
     private static func json(_ value: JSONValue) -> OwnAnswer {

@@ -69,6 +69,7 @@ extension OwnAnswer {
 
     /// What the agent said in place of a token.
     init(_ error: AgentError) {
+        let error = error.advised
         let status = OwnAnswer.status(of: error.code)
         var problem: JSONObject = [
             "type": "about:blank", "title": .string(OwnAnswer.phrases[status] ?? "Refused"),
@@ -76,24 +77,41 @@ extension OwnAnswer {
             "code": .string(error.code.rawValue),
         ]
         if let session = error.session { problem["session"] = .string(session) }
-        let wait = max(1, error.retryAfter?.components.seconds ?? 1)
-        let remedy =
-            error.suggestedRemedy ?? (status == 503 ? "try again in \(DurationPhrase.short(wait))" : nil)
-        if let remedy { problem["remedy"] = .string(remedy) }
-        self.init(status, OwnAnswer.problemType, JSONValue.object(problem).serialized)
+        if let remedy = error.remedy { problem["remedy"] = .string(remedy) }
+        self.init(error, OwnAnswer.problemType, JSONValue.object(problem).serialized)
+    }
+
+    /// What the agent said in place of a token, in another form than that of a problem.
+    init(_ error: AgentError, _ contentType: String, _ body: some Sequence<UInt8>) {
+        self.init(OwnAnswer.status(of: error.code), contentType, body)
         switch status {
         case 401: fields.append(("WWW-Authenticate", "Tokenagent"))
-        case 503: fields.append(("Retry-After", String(wait)))
+        case 503: fields.append(("Retry-After", String(error.advised.retryAfter?.components.seconds ?? 1)))
         default: break
         }
     }
 
     /// The status of the agent's own failures; that of a mistake here is not the client's.
-    private static func status(of code: FailureCode) -> Int {
+    static func status(of code: FailureCode) -> Int {
         switch code {
         case .noAgent: 503
         case .badRequest, .misconfigured: 500
         case .internal, .loginRequired, .temporarilyUnavailable, .locked, .notFound, .denied: code.httpStatus
         }
+    }
+}
+
+extension AgentError {
+    /// The error with what to do about it, and when it is worth another try.
+    var advised: AgentError {
+        var error = self
+        guard OwnAnswer.status(of: code) == 503 else {
+            error.remedy = suggestedRemedy
+            return error
+        }
+        let wait = max(1, retryAfter?.components.seconds ?? 1)
+        error.retryAfter = .seconds(wait)
+        error.remedy = error.suggestedRemedy ?? "try again in \(DurationPhrase.short(wait))"
+        return error
     }
 }
