@@ -153,7 +153,8 @@ struct ProxyCommand: ParsableCommand {
         add("audience", variant.audience)
         add("paths", paths)
         add("methods", methods)
-        add("ca_file", authorityFile.map { AbsolutePath.from($0) ?? $0 })
+        // In --ca-file=~/ca.pem the shell leaves the home directory to us.
+        add("ca_file", authorityFile.map { $0.hasPrefix("~/") ? $0 : AbsolutePath.from($0) ?? $0 })
         return lines.joined(separator: "\n") + "\n"
     }
 }
