@@ -308,7 +308,13 @@ final class TokenFiles {
             }
             return writer.write(secret, in: content, to: path)
         } then: { [self] fault in
-            if file.job == job { finish(file, fault, in: agent) }
+            guard file.job == job else { return }
+            // One that an earlier job has told of since then.
+            if fault == nil, secret == nil, file.fault != nil, !wasFaulty {
+                put(nil, in: nil, into: file, in: agent)
+            } else {
+                finish(file, fault, in: agent)
+            }
         }
     }
 
