@@ -182,7 +182,9 @@ enum GCEMetadataPath: Equatable {
         (name: "instance", member: "instance"), (name: "service-accounts", member: "serviceAccounts"),
     ]
 
-    /// Reads a path; a directory may be written without its slash, which libraries leave out. Nil if nothing is there.
+    /// Reads a path; nil if nothing is there.
+    ///
+    /// A directory may be written without its slash, which libraries leave out.
     init?(_ path: String) {
         var names = path.bytewise.split(on: "/", omittingEmpty: false).dropFirst()
         let isDirectory = names.last?.isEmpty == true
