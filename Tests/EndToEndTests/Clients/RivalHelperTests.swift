@@ -11,6 +11,8 @@ extension EndToEnd {
             ("git", ".gitconfig", "[credential \"https://git.example.com/\"]\n\thelper = store\n"),
             ("git", ".gitconfig", "[credential \"https://GIT.example.com:443\"]\n\tHelper = store\n"),
             ("git", ".gitconfig", "[credential \"https://git.example.com\"] helper = store\n"),
+            ("git", ".gitconfig", "[credential \"https://git.example.com/mine\"]\n\thelper = store\n"),
+            ("git", ".gitconfig", "[credential \"https://me@git.example.com\"]\n\thelper = store\n"),
             ("git", ".gitconfig", "[credential \"git.example.com\"]\n\thelper = store\n"),
             ("bazel", ".bazelrc", "common\t\"--credential_helper=git.example.com=/x store\"\n"),
             ("bazel", ".bazelrc", "common --credential_helper=git.example.com=/x store\n"),
@@ -32,8 +34,6 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            ("git", ".gitconfig", "[credential \"https://git.example.com/mine\"]\n\thelper = store\n"),
-            ("git", ".gitconfig", "[credential \"https://me@git.example.com\"]\n\thelper = store\n"),
             ("git", ".gitconfig", "[credential \"https://git.example.com:8443\"]\n\thelper = store\n"),
             (
                 "bazel", ".bazelrc",

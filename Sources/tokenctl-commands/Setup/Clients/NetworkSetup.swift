@@ -43,18 +43,16 @@ enum NetworkSetup {
         return SetupPlan(changes: blocks, checks: checks)
     }
 
-    /// Whether git takes a section for that of `host`, however its address is written.
+    /// Whether a section is for `host`, or for a user or a path there, however its address is written: the empty helper of
+    /// our block, which comes after it, takes its helper away for all of them.
     private static func isCredentials(_ section: SectionHeader, of host: String?) -> Bool {
-        guard let subject = section.subject(of: "credential"), let host,
-            !subject.utf8.contains(UInt8(ascii: "@"))
-        else { return false }
+        guard let subject = section.subject(of: "credential"), let host else { return false }
         // Without a scheme it stands for all of them.
         let url = subject.bytewise.contains("://") ? subject : "https://\(subject)"
-        guard let server = ServerAddress(url: url), let own = ServerAddress(url: "https://\(host)"),
-            server.origin.bytewise == own.origin.bytewise
-        else { return false }
-        let path = url.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3).drop { $0 != UInt8(ascii: "/") }
-        return path.count <= 1
+        guard let server = ServerAddress(url: url), let own = ServerAddress(url: "https://\(host)") else {
+            return false
+        }
+        return server.origin.bytewise == own.origin.bytewise
     }
 
     /// Checks that one session is for each server: of two helpers git asks the second only if the first is silent.
