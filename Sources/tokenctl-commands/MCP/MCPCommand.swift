@@ -15,11 +15,22 @@ struct MCPCommand: ParsableCommand {
 
 /// The address of an MCP server on the command line.
 struct ResourceArgument: ExpressibleByArgument {
-    let address: ResourceAddress
+    private let text: String
 
-    init?(argument: String) {
-        guard let address = ResourceAddress(argument) else { return nil }
-        self.address = address
+    init(argument: String) { text = argument }
+
+    /// - Throws: ``AgentError`` with the code `badRequest`. It does not show what was given, which may hold a password.
+    var address: ResourceAddress {
+        get throws(AgentError) {
+            guard let address = ResourceAddress(text) else {
+                throw AgentError(
+                    .badRequest,
+                    "the address of the server cannot be read",
+                    remedy: "give it with its scheme, as https://mcp.example.com/mcp"
+                )
+            }
+            return address
+        }
     }
 }
 

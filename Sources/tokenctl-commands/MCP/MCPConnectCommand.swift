@@ -40,7 +40,8 @@ struct MCPConnectCommand: ParsableCommand {
     func run() throws {
         CallersEnvironment.complete()
         // What is wrong with the address is said at once.
-        _ = try SessionSource(url.address, agent.endpoint)
+        let address = try url.address
+        _ = try SessionSource(address, agent.endpoint)
         guard let program = InstalledProgram.path(MCPConnectCommand.program) else {
             throw AgentError(
                 .internal,
@@ -48,7 +49,7 @@ struct MCPConnectCommand: ParsableCommand {
                 remedy: "install it there; Debian's package is tokenagent-proxy"
             )
         }
-        var words = [program, url.address.text]
+        var words = [program, address.text]
         if let socket = agent.socket { words += ["--socket", socket.path] }
         if agent.refusesAutostart { words.append("--no-autostart") }
         if let authorities { words += ["--ca-file", authorities] }

@@ -23,12 +23,13 @@ struct MCPHeadersCommand: ParsableCommand {
 
     func run() throws {
         CallersEnvironment.complete()
-        let source = try SessionSource(url.address, agent.endpoint)
+        let address = try url.address
+        let source = try SessionSource(address, agent.endpoint)
         let session = try source.session()
         // A client whose headers were refused asks again at once.
         let ask = AttentiveAsk(
             demand: TokenDemand(session: session),
-            sign: .repetition(of: "mcp \(url.address.text)"),
+            sign: .repetition(of: "mcp \(address.text)"),
             endpoint: agent.endpoint
         )
         let token: TokenAnswer
@@ -42,7 +43,7 @@ struct MCPHeadersCommand: ParsableCommand {
                 .misconfigured,
                 "its tokens are bound to a key, and headers that are used again and again cannot prove that",
                 session: session,
-                remedy: "use tokenctl mcp connect \(ShellWord.quoted(url.address.text))"
+                remedy: "use tokenctl mcp connect \(ShellWord.quoted(address.text))"
             )
         }
         let scheme = TokenForm.scheme(ofType: token.type)

@@ -186,7 +186,8 @@ extension EndToEnd {
 
         @Test(arguments: [
             ["https://"], ["http://mcp.example.com/mcp"], ["ftp://127.0.0.1/"], [],
-            ["https://a.example/../b"], ["https://me:hidden@a.example/mcp"],
+            ["https://a.example/../b"], ["me:hidden@a.example/mcp"], ["https:me:hidden@a.example/mcp"],
+            ["https://me:hidden@a.example/mcp"],
             ["https://a.example/hidden#part"],
             ["https://a.example/hidden\u{e9}"], ["https://a.example/hidden\u{7}"],
             ["https://a.example/mcp", "--ca-file", "/nonexistent"],
