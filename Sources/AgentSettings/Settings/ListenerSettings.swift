@@ -33,7 +33,11 @@ package struct ListenerSettings: Equatable, Sendable {
             guard file.size <= ConfigurationFile.largestSize else {
                 throw FileRefusal(message: "is larger than 4 MiB")
             }
-            message.authorities = String(decoding: try file.contents(), as: UTF8.self)
+            let text = String(decoding: try file.contents(), as: UTF8.self)
+            guard text.bytewise.contains("-----BEGIN CERTIFICATE-----") else {
+                throw FileRefusal(message: "holds no PEM certificate")
+            }
+            message.authorities = text
         } catch {
             throw ConfigurationProblem(key: "ca_file", message: "\(path) \(error.message)")
         }
