@@ -143,11 +143,10 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         deadline = nil
         let head: MessageHead
         do throws(HeadProblem) { head = try MessageHead(bytes) } catch { throw MessageFault(error) }
-        let request = try ProxiedRequest(head)
         do throws(MessageFault) {
-            try serve(request)
+            try serve(ProxiedRequest(head))
         } catch {
-            refuse(error, of: request)
+            refuse(error, HTTPSyntax.requestLine(head.startLine).map { AccessRecord($0) })
             return false
         }
         return true
@@ -232,7 +231,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         let startedAt = NIODeadline.now()
         serve { [self] answer in
             var record = AccessRecord(request, startedAt: startedAt)
-            record.took(answer, isHead: request.isHead)
+            record.took(answer)
             services.report.add(record, of: services.name)
             guard case .asking = state else { return }
             write(answer.bytes(withoutBody: request.isHead, keepsAlive: keepsAlive && mayContinue))
@@ -242,9 +241,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Answers a request that goes no further, and ends the connection: what follows may not be what it seems.
-    private func refuse(_ fault: MessageFault, of request: ProxiedRequest? = nil) {
+    private func refuse(_ fault: MessageFault, _ record: AccessRecord? = nil) {
         let answer = OwnAnswer(fault)
-        var isHead = request?.isHead == true
+        var isHead = record?.isHead == true
         var line: String? = "refused \(fault.status)"
         if case .exchange(let exchange, _) = state {
             exchange.clientFailed(answer)
@@ -252,9 +251,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             guard !exchange.hasAnswered else { return abort() }
             isHead = exchange.request.isHead
             line = nil
-        } else if let request {
-            var record = AccessRecord(request)
-            record.refused(with: answer, isHead: isHead)
+        } else if var record {
+            record.refused(with: answer)
             line = record.line(at: .now())
         }
         listener.services.report.noteRefusal(fault.status, of: listener.services.name, line)

@@ -108,7 +108,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         if case .ended = phase { return }
         guard !hasAnswered else { return clientLeft() }
         upstream?.close()
-        record.refused(with: answer, isHead: request.isHead)
+        record.refused(with: answer)
         end(as: answer.status)
     }
 
@@ -197,7 +197,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     /// Answers from here; nothing of another answer has gone to the client.
     private func refuse(_ answer: OwnAnswer) {
         upstream?.close()
-        record.took(answer, isHead: request.isHead)
+        record.took(answer)
         end(as: answer.status)
         client.answer(answer)
     }

@@ -21,21 +21,33 @@ struct AccessRecord: Sendable {
     /// Whether the request broke a rule.
     private(set) var isRefused = false
 
+    /// A request of which only the first line can be read.
+    init(_ line: HTTPSyntax.RequestLine) {
+        method = line.method.prefix(16)
+        let path = line.target.prefix { $0 != UInt8(ascii: "?") }.prefix(AccessRecord.longestPath)
+        // An address in place of a path may hold a password.
+        self.path = path.first == UInt8(ascii: "/") ? path : [UInt8(ascii: "-")]
+        startedAt = .now()
+    }
+
     init(_ request: ProxiedRequest, startedAt: NIODeadline = .now()) {
         method = request.method.prefix(16)
         path = request.path.prefix(AccessRecord.longestPath)
         self.startedAt = startedAt
     }
 
+    /// Whether the answer has no body.
+    var isHead: Bool { method.spells("HEAD") }
+
     /// The request has got an answer from here.
-    mutating func took(_ answer: OwnAnswer, isHead: Bool) {
+    mutating func took(_ answer: OwnAnswer) {
         status = answer.status
         sent = isHead ? 0 : Int64(answer.body.count)
     }
 
     /// The request breaks a rule, and got this answer.
-    mutating func refused(with answer: OwnAnswer, isHead: Bool) {
-        took(answer, isHead: isHead)
+    mutating func refused(with answer: OwnAnswer) {
+        took(answer)
         isRefused = true
     }
 

@@ -72,12 +72,16 @@ extension EndToEnd {
                 #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
                 #expect(answer.hasSuffix("\r\n\r\n") == (method == "HEAD"), "\(answer)")
             }
+            let host = "Host: 127.0.0.1:\(scene.port)\r\n"
+            _ = try scene.raw("PUT /x?y HTTP/1.1\r\n\(host)Expect: foo\r\n\r\n")
+            _ = try scene.raw("GET http://me:hidden@h/ HTTP/1.1\r\n\(host)\r\n")
             let isTold = try await Polling.until {
                 let log = scene.proxy.standardError
-                return log.contains("api: refused HEAD /x 400 in=0 out=0 ")
+                return log.contains("api: refused PUT /x 417 ") && log.contains("api: refused GET - 400 ")
+                    && log.contains("api: refused HEAD /x 400 in=0 out=0 ")
                     && log.contains("api: refused POST /x 400 in=0 out=")
             }
-            #expect(isTold, "\(scene.proxy.standardError)")
+            #expect(isTold && !scene.proxy.standardError.contains("hidden"), "\(scene.proxy.standardError)")
         }
 
         @Test func `an upgrade to anything but a websocket is an ordinary request`() async throws {
