@@ -30,7 +30,7 @@ struct ListenerList {
         let settings: Settings
         do throws(ConfigurationProblems) {
             if let text = options.listener {
-                return [try alone(SettingsReader(home: places.home).proxy(text))]
+                return [try fill(SettingsReader(home: places.home).proxy(text), isConfigured: false)]
             }
             settings = try places.configuration.settings(home: places.home)
         } catch {
@@ -40,7 +40,7 @@ struct ListenerList {
         }
         do throws(ConfigurationProblems) {
             return try settings.listeners.map { listener throws(ConfigurationProblems) in
-                var message = try fill(listener)
+                var message = try fill(listener, isConfigured: true)
                 message.isConfigured = true
                 return message
             }
@@ -49,20 +49,15 @@ struct ListenerList {
         }
     }
 
-    /// A listener of the command line.
-    private func alone(_ listener: ListenerSettings) throws(ConfigurationProblems) -> ListenerMessage {
+    /// `isConfigured`: the listener stands in a table of the configuration, and not on the command line.
+    private func fill(
+        _ listener: ListenerSettings,
+        isConfigured: Bool
+    ) throws(ConfigurationProblems) -> ListenerMessage {
         do throws(ConfigurationProblem) {
             return try listener.filled()
         } catch {
-            throw ConfigurationProblems(file: "", problems: [error])
-        }
-    }
-
-    /// A listener of the configuration.
-    private func fill(_ listener: ListenerSettings) throws(ConfigurationProblems) -> ListenerMessage {
-        do throws(ConfigurationProblem) {
-            return try listener.filled()
-        } catch {
+            guard isConfigured else { throw ConfigurationProblems(file: "", problems: [error]) }
             var problem = error
             problem.key = "\(listener.title): \(error.key)"
             throw ConfigurationProblems(file: places.configuration.path, problems: [problem])
