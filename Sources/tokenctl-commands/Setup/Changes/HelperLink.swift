@@ -3,6 +3,7 @@
 import AgentProtocol
 import CommandCore
 import Glibc
+import Text
 
 /// A link to `tokenctl` under the name by which another program looks for its helper.
 struct HelperLink: SetupChange {
@@ -76,9 +77,9 @@ struct HelperLink: SetupChange {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &target, target.count)
         guard count > 0 else { return false }
-        let place = target[..<count].map { UInt8(bitPattern: $0) }
-        guard place[0] == UInt8(ascii: "/") else { return false }
-        return place.suffix(9).elementsEqual("/tokenctl".utf8) || HelperLink.leads(path, to: program)
+        let place = String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self).bytewise
+        guard place.hasPrefix("/") else { return false }
+        return place.hasSuffix("/tokenctl") || HelperLink.leads(path, to: program)
     }
 
     /// Whether `path` is `program`, whatever links lead there.
