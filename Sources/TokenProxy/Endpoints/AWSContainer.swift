@@ -31,8 +31,8 @@ struct AWSContainer {
     private static func answer(_ result: Result<AgentResponse, AgentError>) -> OwnAnswer {
         switch result {
         case .failure(let error):
-            let body = AWSContainer.refusal(error.code.rawValue, error.advised.description)
-            return OwnAnswer(error, "application/json", body.serialized)
+            let status = OwnAnswer.status(of: error.code)
+            return refusal(status, error.code.rawValue, error.advised.description).telling(error)
         case .success(let response):
             guard let role = (try? JSONValue(parsing: response.body))?.object,
                 let key = role["AccessKeyId"], let secret = role["SecretAccessKey"]
@@ -44,12 +44,9 @@ struct AWSContainer {
         }
     }
 
-    private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
-        OwnAnswer(status, "application/json", refusal(code, message).serialized)
-    }
-
     /// SDKs show these two members.
-    private static func refusal(_ code: String, _ message: String) -> JSONValue {
-        ["code": .string(code), "message": .string(message)]
+    private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
+        let body: JSONValue = ["code": .string(code), "message": .string(message)]
+        return OwnAnswer(status, "application/json", body.serialized)
     }
 }

@@ -45,8 +45,7 @@ struct AzureIdentity {
         switch result {
         case .failure(let error):
             let status = OwnAnswer.status(of: error.code)
-            let body = refusal(of: status, error.code.rawValue, error.advised.description)
-            return OwnAnswer(error, "application/json", body.serialized)
+            return refusal(status, error.code.rawValue, error.advised.description).telling(error)
         case .success(let token):
             // Numbers are texts here.
             var object: JSONObject = [
@@ -58,15 +57,12 @@ struct AzureIdentity {
         }
     }
 
-    private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
-        OwnAnswer(status, "application/json", refusal(of: status, code, message).serialized)
-    }
-
     /// The SDKs show the first two members of the metadata service, and the others of App Service.
-    private static func refusal(of status: Int, _ code: String, _ message: String) -> JSONValue {
-        [
+    private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
+        let body: JSONValue = [
             "error": .string(code), "error_description": .string(message),
             "statusCode": .integer(status), "message": .string(message),
         ]
+        return OwnAnswer(status, "application/json", body.serialized)
     }
 }

@@ -157,7 +157,7 @@ struct GCEMetadata {
     private static let nothing = text("Not Found\n", status: 404)
 
     private static func refusal(_ error: AgentError) -> OwnAnswer {
-        OwnAnswer(error, "application/text", Array((error.advised.description + "\n").utf8))
+        text(error.advised.description + "\n", status: OwnAnswer.status(of: error.code)).telling(error)
     }
 
     private static func json(_ value: JSONValue) -> OwnAnswer {

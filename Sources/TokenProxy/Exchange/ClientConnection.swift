@@ -69,7 +69,12 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             isHead = exchange.request.isHead
             keepsAlive = exchange.request.keepsAlive && isWhole && mayContinue
         }
-        write(answer.bytes(withoutBody: isHead, keepsAlive: keepsAlive))
+        send(answer, isHead: isHead)
+    }
+
+    /// Sends an answer of our own, which is the last one of this request.
+    private func send(_ answer: OwnAnswer, isHead: Bool) {
+        write(answer.bytes(withoutBody: isHead, keepsAlive: keepsAlive && mayContinue))
         flush()
         exchangeEnded()
     }
@@ -234,9 +239,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             record.took(answer)
             services.report.add(record, of: services.name)
             guard case .asking = state else { return }
-            write(answer.bytes(withoutBody: request.isHead, keepsAlive: keepsAlive && mayContinue))
-            flush()
-            exchangeEnded()
+            send(answer, isHead: request.isHead)
         }
     }
 
@@ -258,9 +261,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         listener.services.report.noteRefusal(fault.status, of: listener.services.name, line)
         keepsAlive = false
         state = .asking
-        write(answer.bytes(withoutBody: isHead, keepsAlive: false))
-        flush()
-        exchangeEnded()
+        send(answer, isHead: isHead)
     }
 
     /// Sends the end of our side, and waits a moment for the client to read what was written (RFC 9112 §9.6).

@@ -78,17 +78,20 @@ extension OwnAnswer {
         ]
         if let session = error.session { problem["session"] = .string(session) }
         if let remedy = error.remedy { problem["remedy"] = .string(remedy) }
-        self.init(error, OwnAnswer.problemType, JSONValue.object(problem).serialized)
+        self = OwnAnswer(status, OwnAnswer.problemType, JSONValue.object(problem).serialized).telling(error)
     }
 
-    /// What the agent said in place of a token, in another form than that of a problem.
-    init(_ error: AgentError, _ contentType: String, _ body: some Sequence<UInt8>) {
-        self.init(OwnAnswer.status(of: error.code), contentType, body)
+    /// The answer with the fields that go with what the agent said, whatever form it has.
+    func telling(_ error: AgentError) -> OwnAnswer {
+        var answer = self
         switch status {
-        case 401: fields.append(("WWW-Authenticate", "Tokenagent"))
-        case 503: fields.append(("Retry-After", String(error.advised.retryAfter?.components.seconds ?? 1)))
+        case 401: answer.fields.append(("WWW-Authenticate", "Tokenagent"))
+        case 503:
+            let wait = error.advised.retryAfter?.components.seconds ?? 1
+            answer.fields.append(("Retry-After", String(wait)))
         default: break
         }
+        return answer
     }
 
     /// The status of the agent's own failures; that of a mistake here is not the client's.
