@@ -26,7 +26,7 @@ import TokenCore
     }
 
     @Test func `it is read again after a silence`() async throws {
-        try await Self.whileFollowing(silence: .milliseconds(500)) { member, news, _ async throws in
+        try await Self.whileFollowing(silence: .seconds(2)) { member, news, _ async throws in
             var news = news
             #expect(await news.next() == .connected)
             #expect(await news.next() == .changed(StoreHost.session))
@@ -47,16 +47,12 @@ import TokenCore
     }
 
     @Test func `a silence is told, and nothing is read for it`() async throws {
-        try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true) {
+        try await Self.whileFollowing(silence: .seconds(2), isWhole: true) {
             member,
             news,
             _ async throws in
             var news = news
-            #expect(await news.next() == .connected)
-            guard case .shown? = await news.next() else {
-                Issue.record("nothing was read at the beginning")
-                return
-            }
+            guard await Self.isRead(&news) else { return }
             let reads = member.reads
             #expect(await news.next() == .resumed)
             #expect(await news.next() == .resumed)
@@ -65,16 +61,12 @@ import TokenCore
     }
 
     @Test func `what others write in the same etcd is asked for once`() async throws {
-        try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true) {
+        try await Self.whileFollowing(silence: .seconds(2), isWhole: true) {
             member,
             news,
             _ async throws in
             var news = news
-            #expect(await news.next() == .connected)
-            guard case .shown? = await news.next() else {
-                Issue.record("nothing was read at the beginning")
-                return
-            }
+            guard await Self.isRead(&news) else { return }
             member.isOthers = true
             for revision in [5, 6] {
                 let questions = member.questions
@@ -86,16 +78,12 @@ import TokenCore
     }
 
     @Test func `what is held back from the watch is read after a silence, and said`() async throws {
-        try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true) {
+        try await Self.whileFollowing(silence: .seconds(2), isWhole: true) {
             member,
             news,
             store async throws in
             var news = news
-            #expect(await news.next() == .connected)
-            guard case .shown? = await news.next() else {
-                Issue.record("nothing was read at the beginning")
-                return
-            }
+            guard await Self.isRead(&news) else { return }
             #expect(await news.next() == .resumed)
             #expect(store.flow.trouble == nil)
             member.revision = 5
@@ -130,7 +118,7 @@ import TokenCore
     fileprivate func `where no watch can be had everything is read all the same, and that is said`(
         withheld: Member.Withheld
     ) async throws {
-        try await Self.whileFollowing(silence: .milliseconds(500), isWhole: true, withheld) {
+        try await Self.whileFollowing(silence: .seconds(2), isWhole: true, withheld) {
             member,
             news,
             store async throws in
@@ -177,6 +165,16 @@ import TokenCore
         watch.cancel()
         await watch.value
         await host.store.close()
+    }
+
+    /// Whether the watch has begun, and everything was read then.
+    private static func isRead(_ news: inout AsyncStream<FleetNews>.Iterator) async -> Bool {
+        #expect(await news.next() == .connected)
+        guard case .shown? = await news.next() else {
+            Issue.record("nothing was read at the beginning")
+            return false
+        }
+        return true
     }
 
     /// A member of etcd whose first page has a lock, and whose second one ends the connection.
