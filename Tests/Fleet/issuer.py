@@ -4,7 +4,7 @@
 Logins are by password, of which any is right; a session's name is its user's. Orders come in lines of JSON on standard
 input: {"session": prefix, "fault": "lost" | "502" | "none", "before": seconds, "after": seconds, "count": number,
 "life": seconds}. `lost` acts and closes the connection, `502` acts and answers as a gateway does; `before` and `after`
-wait before and after the act. Ends with its standard input."""
+wait before and after the act. Of orders for one session the latest counts. Ends with its standard input."""
 
 import contextlib
 import http.server
@@ -33,7 +33,7 @@ def tell(**event) -> None:
 
 def order_for(session: str) -> dict:
     """The fault that is next for this session, used up by one."""
-    for order in orders:
+    for order in reversed(orders):
         if session.startswith(order["session"]) and order["count"] > 0:
             order["count"] -= 1
             return order

@@ -12,7 +12,7 @@ from judge import Judge, percentile
 from report import Report, converge
 from stage import Plan, Stage
 from steward import Steward
-from storms import Storm
+from storms import AGAIN, STEPS, Storm
 
 ALL = ("strict", "norevoke", "gsame", "gsib", "glast", "keeps")
 
@@ -112,7 +112,7 @@ def storm(run: Run, kind: str, plan: Plan, rate: float, blows: int = 0, **option
 def kill(run: Run) -> None:
     """`kill -9` of the agent, whose machine lives on."""
     plan = Plan(hosts=run.size(12, 5), sessions={habit: run.size(4, 1) for habit in ALL}, lifetime=run.size(20, 9))
-    stage, steward, is_at_rest, text = storm(run, "kill", plan, run.size(4, 3), run.size(0, 5))
+    stage, steward, is_at_rest, text = storm(run, "kill", plan, run.size(4, 3), run.size(0, 5), steps=(*STEPS, AGAIN))
     try:
         kills, extra = len(stage.deaths), Judge(stage).replays()
         run.report.tell(

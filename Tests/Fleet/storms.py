@@ -15,6 +15,8 @@ from stage import Death, Stage
 from truth import Exchange
 
 STEPS = ("random", "lock", "received", "acted", "answered")
+# Of a request whose answer comes late, the host is struck again at each of its next starts.
+AGAIN = "again"
 
 
 class Storm:
@@ -51,16 +53,20 @@ class Storm:
             worker.join(120)
 
     def _await(self, step: str, end: float) -> None:
+        if step == AGAIN:
+            self.stage.truth.order(session="strict", before=0.06, after=1.5, count=1)
         self.wanted = step
         while self.wanted and time.monotonic() < end:
             time.sleep(0.002)
         self.wanted = None
 
     def _exchanged(self, event: str, exchange: Exchange) -> None:
-        if event == self.wanted and exchange.host is not None and self._may_strike(exchange.session):
+        step = self.wanted
+        is_step = event == "received" and exchange.session.startswith("strict") if step == AGAIN else event == step
+        if is_step and exchange.host is not None and self._may_strike(exchange.session):
             self.wanted = None
             wait = self.chance.uniform(0, 0.02) if event == "answered" else self.chance.uniform(0, 0.05)
-            threading.Thread(target=self._later, args=(exchange.host, event, wait), daemon=True).start()
+            threading.Thread(target=self._later, args=(exchange.host, step, wait), daemon=True).start()
 
     def _wrote(self, kind: str, session: str, is_put: bool) -> None:
         if kind == "lock" and is_put and self.wanted == "lock":
@@ -93,7 +99,17 @@ class Storm:
 
     def _kill(self, host: Host, death: Death) -> None:
         host.process.kill()
-        self._finish(host, death, host.kill, self.chance.choice((0.0, 0.3, 2.0)))
+        if death.step == AGAIN:
+            self._finish(host, death, lambda: self._kill_again(host), 0)
+        else:
+            self._finish(host, death, host.kill, self.chance.choice((0.0, 0.3, 2.0)))
+
+    def _kill_again(self, host: Host) -> None:
+        host.kill()
+        for _ in range(3):
+            host.launch()
+            time.sleep(self.chance.uniform(0.1, 0.4))
+            host.kill()
 
     def _destroy(self, host: Host, death: Death) -> None:
         signal_quietly(host.process.pid, signal.SIGSTOP)

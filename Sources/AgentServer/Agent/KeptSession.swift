@@ -81,7 +81,7 @@ extension Session {
                 restoring: loaded.snapshot,
                 name: name,
                 policy: policy,
-                interrupted: loaded.interrupted,
+                interruption: loaded.interruption,
                 at: moment
             )
         case .lost(let reason, let message):

@@ -26,8 +26,8 @@ struct JoiningSession {
         let snapshot = loaded.snapshot
         guard !snapshot.isHereAlone else { return nil }
         keeping = snapshot.fleet
-        // After that often it may be the answer what ends the agent, and another host has it long since.
-        if !loaded.interrupted || snapshot.interruptions > 1 { keeping?.memory.sending = nil }
+        // It may be the answer what ends the agent, and another host has its own by the time this one looks.
+        if loaded.interruption?.wait != .zero { keeping?.memory.sending = nil }
         if keeping?.memory.lacksTokens(in: snapshot, at: port.role) == true { keeping?.attempt = nil }
         let isKept = snapshot.rotation == .keeps
         timing = FleetTiming(reuse: isKept ? .accepted : settings.reuse, patience: port.patience)

@@ -41,6 +41,7 @@ final class GuardedAttempt: Sendable {
     /// come.
     func earlierAnswer(to request: OutgoingRequest, on eventLoop: any EventLoop) async -> HTTPReply? {
         guard let place else { return nil }
+        var read: [UInt8]?
         for _ in 0..<GuardedAttempt.looks {
             switch place.look() {
             case .none:
@@ -48,13 +49,18 @@ final class GuardedAttempt: Sendable {
                 return nil
             case .refused(let reason): return refuse(place, "it \(reason)")
             case .pending: break
+            // Nothing has come since.
+            case .recorded(let recorded) where recorded.stream == read && !recorded.isFinal: break
             case .recorded(let recorded):
+                read = recorded.stream
+                place.beginReading()
                 do throws(RecordingFault) {
                     if let reply = try await recorded.reply(to: request, on: eventLoop) {
                         // It is gone once what it brings is stored.
                         place.answered()
                         return reply
                     }
+                    place.endReading()
                     guard !recorded.isFinal else { throw .incomplete }
                 } catch {
                     return refuse(place, error.description, isDamage: error.isDamage)

@@ -14,6 +14,8 @@ package final class AnswerPlace: Sendable {
         /// Of an earlier attempt that was not answered, or not to this process.
         var left: Result<OpenFile, FileFault>?
         var wasAnswered = false
+        /// How many earlier processes have begun to read what was left; `nil`: this one has not begun.
+        var readings: Int?
     }
 
     private let files: RecordFiles
@@ -118,6 +120,27 @@ package final class AnswerPlace: Sendable {
         }
     }
 
+    /// Notes that what was recorded is about to be read: it may end the process, and a start afterwards finds out.
+    ///
+    /// ``endReading()`` follows unless all is there; the note of an answer that was read goes with its file. It survives the
+    /// process, not a power cut, and where the disk takes no note the answer is read without one.
+    package func beginReading() {
+        state.withLock { state in
+            guard case .success(let file) = state.left else { return }
+            let readings = state.readings ?? file.readings ?? 0
+            state.readings = readings
+            file.note(readings: readings + 1)
+        }
+    }
+
+    /// Notes that reading did no harm.
+    package func endReading() {
+        state.withLock { state in
+            guard case .success(let file) = state.left, let readings = state.readings else { return }
+            file.note(readings: readings)
+        }
+    }
+
     /// Longer than any access token lives.
     private static let longAgo = Duration.seconds(10 * 365 * 86_400)
 
@@ -174,6 +197,8 @@ package struct RecordedAnswer: Sendable {
 package final class AnswerFile: Sendable {
     /// Bytes at the beginning that the head has for itself.
     package static let headRoom = 4096
+    /// Where the byte lies that counts who has begun to read it without an end.
+    static let readingsPlace = headRoom - 1
     /// Bytes that are allocated, so that a disk that has become full keeps no answer of usual size from its place.
     static let room = 64 << 10
     /// Bytes of the longest file that is read.
@@ -216,6 +241,18 @@ extension KeyRing {
 }
 
 extension OpenFile {
+    /// How many processes have begun to read the answer in it without an end; `nil`: none was recorded.
+    var readings: Int? {
+        guard let head = try? read(count: AnswerFile.headRoom, at: 0),
+            head.contains(where: { $0 != 0 }) || !isUnlocked
+        else { return nil }
+        return head.count == AnswerFile.headRoom ? Int(head[AnswerFile.readingsPlace]) : 0
+    }
+
+    fileprivate func note(readings: Int) {
+        try? write([UInt8(clamping: readings)], at: AnswerFile.readingsPlace)
+    }
+
     /// Marks the file as one that a process works with; the mark goes when the last descriptor of this opening closes.
     func lock() {
         _ = flock(descriptor, LOCK_EX | LOCK_NB)
@@ -245,7 +282,7 @@ extension RecordFiles {
 
     /// The file of an earlier answer.
     func leftAnswer(of record: RandomID) -> Result<OpenFile, FileFault> {
-        Result { () throws(FileFault) in try directory.open(Role.answer.name(of: record)) }
+        Result { () throws(FileFault) in try directory.open(Role.answer.name(of: record), writing: true) }
     }
 
     func removeAnswer(of record: RandomID) {

@@ -13,15 +13,20 @@ package struct LoadedSessions: Sendable {
 /// A session as it was stored, its secrets in sealed memory.
 package struct LoadedSession: Sendable {
     private let content: OpenedRecord.Content
-    /// A refresh was under way when the agent stopped: its refresh token may have been used, so replay it now.
-    package let interrupted: Bool
+    /// A refresh was under way when the agent stopped; `nil`: none was.
+    package let interruption: Interruption?
 
     package var name: SessionName { content.session }
     package var snapshot: SessionSnapshot { content.snapshot }
 
-    init(_ content: OpenedRecord.Content, interrupted: Bool) {
+    /// - Parameters:
+    ///   - content: what its record holds.
+    ///   - interrupted: its refresh token may have been sent, and the answer is missing.
+    ///   - readings: as in ``Interruption/readings``.
+    init(_ content: OpenedRecord.Content, interrupted: Bool, readings: Int? = nil) {
         self.content = content
-        self.interrupted = interrupted
+        let starts = content.snapshot.interruptions + 1
+        interruption = interrupted ? Interruption(starts: starts, readings: readings) : nil
     }
 
     package init(name: SessionName, snapshot: SessionSnapshot, interrupted: Bool) {

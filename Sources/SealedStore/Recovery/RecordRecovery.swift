@@ -127,7 +127,7 @@ struct RecordRecovery {
         )
         putInPlace(&entry, survey)
         if !isIntent { manifest.record(record, chosen.header.generation) }
-        add(content, entry, interrupted: survey.isInterrupted)
+        add(LoadedSession(content, interrupted: survey.isInterrupted, readings: survey.readings), entry)
     }
 
     /// Brings the chosen commit to its place and clears away what it replaces.
@@ -205,12 +205,11 @@ struct RecordRecovery {
     }
 
     /// Takes the session in; of two records of one name the later login counts.
-    private mutating func add(_ content: OpenedRecord.Content, _ entry: RecordEntry, interrupted: Bool) {
-        let session = LoadedSession(content, interrupted: interrupted)
-        guard let place = places[content.session], let other = entries[content.session] else {
-            places[content.session] = loaded.sessions.count
+    private mutating func add(_ session: LoadedSession, _ entry: RecordEntry) {
+        guard let place = places[session.name], let other = entries[session.name] else {
+            places[session.name] = loaded.sessions.count
             loaded.sessions.append(session)
-            entries[content.session] = entry
+            entries[session.name] = entry
             return
         }
         let isLater = session.snapshot.loggedInAt > loaded.sessions[place].snapshot.loggedInAt
@@ -218,10 +217,10 @@ struct RecordRecovery {
         for secret in loser.snapshot.secrets { reader.memory.erase(secret) }
         let name = RecordFiles.Role.record.name(of: isLater ? other.id : entry.id)
         _ = try? RecordFiles.moveAside(name, in: files.directory)
-        report(.stray, content.session, "\(files.directory.path(of: name)) is a second record of one session")
+        report(.stray, session.name, "\(files.directory.path(of: name)) is a second record of one session")
         guard isLater else { return }
         loaded.sessions[place] = session
-        entries[content.session] = entry
+        entries[session.name] = entry
     }
 
     private mutating func report(_ kind: StoreProblem.Kind, _ session: SessionName?, _ sentence: String) {

@@ -27,6 +27,8 @@ struct RecordSurvey {
     private(set) var isInterrupted = false
     private(set) var hasReservation = false
     private(set) var hasAnswer = false
+    /// As in ``Interruption/readings``.
+    private(set) var readings: Int?
     private(set) var replacementIsStale = false
     private(set) var lifeboatIsStale = false
     /// The lifeboat's commit, ready to be written.
@@ -54,6 +56,7 @@ struct RecordSurvey {
         if roles.contains(.reservation) { examineReservation() }
         replacementIsStale = replacementIsStale && place != .replacement
         lifeboatIsStale = hasLifeboat && place != .lifeboat && place != .memory
+        if hasAnswer, isInterrupted { readings = try? files.leftAnswer(of: record).get().readings }
     }
 
     private mutating func examineRecord() {

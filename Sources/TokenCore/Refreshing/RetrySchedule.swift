@@ -30,16 +30,6 @@ package enum RetrySchedule {
     /// All within 30 s, the commonest grace window; a later replay may be taken for theft.
     package static let replayDelays: [Duration] = [.zero, .seconds(2), .seconds(8)]
 
-    /// How long a start waits to replay a refresh that it finds interrupted, `interruptions` times in a row.
-    ///
-    /// None the first two times: a power cut or a kill may come once more during the replay, and the grace
-    /// window may still be open. Then 30, 60, 120 s and so on up to an hour: an answer that ends the process
-    /// must not end it again and again, and with it all other sessions.
-    package static func replayDelay(interruptions: Int) -> Duration {
-        guard interruptions > 2 else { return .zero }
-        return min(.seconds(3600), .seconds(30) * (1 << min(interruptions - 3, 7)))
-    }
-
     /// After the quick replays the next one waits until the access token has this little left.
     package static let lastReplayBeforeExpiry = Duration.seconds(60)
 

@@ -7,26 +7,25 @@ extension Session {
     ///   - snapshot: the latest durable record.
     ///   - name: the session's name.
     ///   - policy: its timing settings as they are now.
-    ///   - interrupted: an intent to refresh was found: the refresh token may have been sent and is replayed
-    ///     at once, while a grace window may still be open. If two replays were interrupted too, their answer
-    ///     may be what ends the agent, so further ones wait, longer each time.
+    ///   - interruption: an intent to refresh was found: the refresh token may have been sent, and its answer is taken
+    ///     where it lies here, or asked for again, after ``Interruption/wait``; `nil`: none was.
     ///   - moment: now.
     package init(
         restoring snapshot: SessionSnapshot,
         name: SessionName,
         policy: SessionPolicy,
-        interrupted: Bool,
+        interruption: Interruption?,
         at moment: Moment
     ) {
         self.init(name: name, policy: policy)
         var login = Login(snapshot, at: moment)
         login.entrust(to: policy)
-        if interrupted {
+        if let interruption {
             login.use = .unanswered
-            login.interruptions += 1
+            login.interruptions = interruption.starts
         }
         restoredAt = moment.now
-        state = Session.restoredState(snapshot.standing, login, policy, interrupted: interrupted, at: moment)
+        state = Session.restoredState(snapshot.standing, login, policy, interruption, at: moment)
         if policy.isShared, snapshot.isHereAlone, case .loggedOut(var ended) = state {
             ended.isHereAlone = true
             state = .loggedOut(ended)
@@ -43,13 +42,13 @@ extension Session {
         _ standing: SessionSnapshot.Standing,
         _ login: Login,
         _ policy: SessionPolicy,
-        interrupted: Bool,
+        _ interruption: Interruption?,
         at moment: Moment
     ) -> State {
         switch standing {
         case .loggedIn:
-            guard interrupted else { return .ready(login) }
-            let times = login.interruptions > 1 ? " \(login.interruptions) times" : ""
+            guard let interruption else { return .ready(login) }
+            let times = interruption.starts > 1 ? " \(interruption.starts) times" : ""
             let message = "the agent stopped in the middle of a refresh\(times)"
             return .retrying(
                 login,
@@ -57,7 +56,7 @@ extension Session {
                     failures: 0,
                     reason: .start,
                     latest: RefreshFailure(kind: .ambiguous, message: message),
-                    nextTry: moment.now + RetrySchedule.replayDelay(interruptions: login.interruptions),
+                    nextTry: moment.now + interruption.wait,
                     lostAnswers: 1,
                     unexplained: 0,
                     firstUnexplained: nil

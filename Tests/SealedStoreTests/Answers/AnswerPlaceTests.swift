@@ -45,7 +45,7 @@ struct AnswerPlaceTests {
     @Test func `a restart finds the attempt interrupted and its answer recorded`() throws {
         let file = try recorded()
         let (open, loaded, place) = try resumed()
-        #expect(loaded.sessions.map(\.interrupted) == [true])
+        #expect(loaded.sessions.map(\.isInterrupted) == [true])
         #expect(loaded.problems.isEmpty)
         let found = try #require(place.look().recorded)
         #expect(found.note == Self.note)
@@ -123,7 +123,7 @@ struct AnswerPlaceTests {
         open.store.close()
         Disk.write(copy, to: path)
         let (again, loaded) = try fixture.unlocked()
-        #expect(loaded.sessions.map(\.interrupted) == [false])
+        #expect(loaded.sessions.map(\.isInterrupted) == [false])
         #expect(answers.isEmpty)
         withExtendedLifetime(file) {}
         again.store.close()
@@ -139,7 +139,7 @@ struct AnswerPlaceTests {
         open.store.directory.close()
         Disk.write(copy, to: path)
         let (again, loaded) = try fixture.unlocked()
-        #expect(loaded.sessions.map(\.interrupted) == [true])
+        #expect(loaded.sessions.map(\.isInterrupted) == [true])
         try again.store.reserve(.work, AttemptNumber(rawValue: 1), try again.snapshot(refreshToken: "RT-2"))
         let place = try #require(again.store.answerPlace(of: .work))
         #expect(try #require(place.look().refusal).hasPrefix("is an old copy"))

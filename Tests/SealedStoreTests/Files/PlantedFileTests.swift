@@ -80,19 +80,19 @@ struct PlantedFileTests {
         Disk.write([], to: "\(record).new")
         let (open, loaded) = try fixture.unlocked()
         #expect(loaded.problems.isEmpty)
-        #expect(loaded.sessions.map(\.interrupted) == [false])
+        #expect(loaded.sessions.map(\.isInterrupted) == [false])
         #expect(fixture.records("new").isEmpty)
         open.store.close()
         Disk.write([UInt8](repeating: 0, count: 32_768), to: "\(record).new")
         let (_, again) = try fixture.unlocked()
         #expect(again.problems.isEmpty)
-        #expect(again.sessions.map(\.interrupted) == [false])
+        #expect(again.sessions.map(\.isInterrupted) == [false])
     }
 
     @Test func `a torn reservation means that the refresh token may have been sent`() throws {
         Disk.write([UInt8](repeating: 0xAA, count: 32_768), to: "\(record).new")
         let (_, loaded) = try fixture.unlocked()
-        #expect(loaded.sessions.map(\.interrupted) == [true])
+        #expect(loaded.sessions.map(\.isInterrupted) == [true])
         #expect(loaded.problems.map(\.kind) == [.unreadable])
         #expect(Disk.names(fixture.sessionsPath).contains { $0.hasSuffix(".new.bad") })
     }

@@ -135,3 +135,7 @@ extension GuardedBytes {
         try Array(text.utf8).withUnsafeBytes { try GuardedBytes(copying: $0) }
     }
 }
+
+extension LoadedSession {
+    var isInterrupted: Bool { interruption != nil }
+}

@@ -19,7 +19,7 @@ struct RoundTripTests {
         let session = try #require(loaded.sessions.first)
         #expect(loaded.sessions.count == 1)
         #expect(session.name == .work)
-        #expect(!session.interrupted)
+        #expect(!session.isInterrupted)
         #expect(try second.refreshToken(of: session.snapshot) == "RT-1")
         let token = try #require(session.snapshot.tokens[.primary])
         #expect(try second.text(token.secret) == "AT-1")
@@ -53,7 +53,7 @@ struct RoundTripTests {
 
         let (second, loaded) = try fixture.unlocked()
         #expect(loaded.problems.isEmpty)
-        #expect(loaded.sessions.map(\.interrupted) == [true])
+        #expect(loaded.sessions.map(\.isInterrupted) == [true])
         let session = try #require(loaded.sessions.first)
         #expect(try second.refreshToken(of: session.snapshot) == "RT-1")
         try second.store.reserve(.work, AttemptNumber(rawValue: 1), session.snapshot)
@@ -61,7 +61,7 @@ struct RoundTripTests {
         second.store.close()
 
         let (third, reloaded) = try fixture.unlocked()
-        #expect(reloaded.sessions.map(\.interrupted) == [false])
+        #expect(reloaded.sessions.map(\.isInterrupted) == [false])
         #expect(try reloaded.sessions.map { try third.refreshToken(of: $0.snapshot) } == ["RT-2"])
     }
 

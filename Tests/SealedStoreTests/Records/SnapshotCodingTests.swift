@@ -154,13 +154,13 @@ struct SnapshotCodingTests {
         // Found by the next start, which counts itself before it sends, and ends as well.
         let (second, loaded) = try fixture.unlocked()
         let found = try #require(loaded.sessions.first)
-        #expect(found.interrupted && found.snapshot.interruptions == interruptions)
+        #expect(found.isInterrupted && found.snapshot.interruptions == interruptions)
         var counted = found.snapshot
         counted.interruptions += 1
         try second.store.reserve(.work, AttemptNumber(rawValue: 1), counted)
         second.store.close()
         let third = try #require(try fixture.unlocked().1.sessions.first)
-        #expect(third.interrupted && third.snapshot.interruptions == min(254, interruptions + 1))
+        #expect(third.isInterrupted && third.snapshot.interruptions == min(254, interruptions + 1))
     }
 
     @Test func `more than a record can say is a failure, and the record of before stays`() throws {

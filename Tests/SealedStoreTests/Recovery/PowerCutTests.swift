@@ -63,7 +63,7 @@ struct PowerCutTests {
         let tokens = try loaded.sessions.map { try open.refreshToken(of: $0.snapshot) }
         return Found(
             refreshTokens: tokens,
-            interrupted: loaded.sessions.contains { $0.interrupted },
+            interrupted: loaded.sessions.contains(where: \.isInterrupted),
             fleet: loaded.sessions.compactMap(\.snapshot.fleet)
         )
     }

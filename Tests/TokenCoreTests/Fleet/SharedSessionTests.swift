@@ -260,7 +260,7 @@ import Testing
             restoring: gone,
             name: .named("work"),
             policy: policy,
-            interrupted: false,
+            interruption: nil,
             at: script.moment
         )
         #expect(script.session.status.remedy == join)

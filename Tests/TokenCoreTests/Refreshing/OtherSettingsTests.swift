@@ -20,7 +20,7 @@ import Testing
             restoring: snapshot,
             name: script.session.name,
             policy: policy(new),
-            interrupted: false,
+            interruption: nil,
             at: script.moment
         )
         return script

@@ -67,7 +67,7 @@ import Testing
             restoring: snapshot,
             name: .named("work"),
             policy: SessionPolicy(),
-            interrupted: interrupted,
+            interruption: interrupted ? Interruption(starts: 1) : nil,
             at: script.moment
         )
         let effects = script.tick()
@@ -82,7 +82,7 @@ import Testing
             restoring: snapshot,
             name: .named("work"),
             policy: SessionPolicy(),
-            interrupted: false,
+            interruption: nil,
             at: script.moment
         )
         let effects = script.sleepUntilWake()

@@ -50,7 +50,7 @@ import Testing
             restoring: snapshot,
             name: script.session.name,
             policy: SessionPolicy(),
-            interrupted: false,
+            interruption: nil,
             at: script.moment
         )
         #expect(restored.proofKey == key)

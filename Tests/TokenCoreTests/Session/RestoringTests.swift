@@ -5,14 +5,20 @@ import Testing
 @testable import TokenCore
 
 @Suite struct RestoringTests {
-    private func restored(_ script: SessionScript, interrupted: Bool = false) throws -> SessionScript {
+    /// `readings`: as in ``Interruption/readings``.
+    private func restored(
+        _ script: SessionScript,
+        interrupted: Bool = false,
+        readings: Int? = nil
+    ) throws -> SessionScript {
         var copy = script
         let snapshot = try #require(script.session.snapshot(at: script.moment))
+        let found = Interruption(starts: snapshot.interruptions + 1, readings: readings)
         copy.session = Session(
             restoring: snapshot,
             name: script.session.name,
             policy: script.session.policy,
-            interrupted: interrupted,
+            interruption: interrupted ? found : nil,
             at: script.moment
         )
         return copy
@@ -53,6 +59,22 @@ import Testing
             #expect(!served.sendsRequest)
         }
         let seconds: [Int64] = [0, 30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600]
+        #expect(waits == seconds.map { .seconds($0) })
+    }
+
+    @Test func `kills while the answer is on its way put nothing off, and only readings of it count`() throws
+    {
+        var script = try restored(SessionScript.ready(), interrupted: true, readings: 0)
+        for _ in 0..<10 {
+            #expect(script.session.wakeTime == script.moment.now)
+            #expect(script.tick().sendsRequest)
+            script = try restored(script, interrupted: true, readings: 0)
+        }
+        let waits = try (0..<9).map { readings in
+            let found = try restored(script, interrupted: true, readings: readings)
+            return try #require(found.session.wakeTime) - script.moment.now
+        }
+        let seconds: [Int64] = [0, 0, 30, 60, 120, 240, 480, 960, 1_920]
         #expect(waits == seconds.map { .seconds($0) })
     }
 

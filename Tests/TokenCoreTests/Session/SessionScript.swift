@@ -88,7 +88,7 @@ struct SessionScript {
             restoring: snapshot,
             name: session.name,
             policy: session.policy,
-            interrupted: false,
+            interruption: nil,
             at: moment
         )
         return copy

@@ -71,7 +71,7 @@ import Testing
             restoring: snapshot,
             name: .named("work"),
             policy: SessionPolicy(),
-            interrupted: false,
+            interruption: nil,
             at: script.moment
         )
         #expect(script.get(Self.audience(1_406)).1.servedSecrets == [SecretID(rawValue: 11_406)])

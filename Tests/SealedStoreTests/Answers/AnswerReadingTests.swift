@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Testing
+import TokenCore
+
+@testable import SealedStore
+
+/// What a start learns of an answer that was left: whether one lies there, and who has ended while reading it.
+struct AnswerReadingTests {
+    let fixture = StoreFixture()
+
+    /// A store in which an attempt was reserved, as an agent leaves it that is killed.
+    ///
+    /// - Returns: the file that the recording process still holds.
+    private func left() throws -> AnswerFile {
+        let (open, _) = try fixture.unlocked()
+        try open.commitDurably("RT-1")
+        try open.store.reserve(.work, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
+        let file = try #require(open.store.answerPlace(of: .work)?.begin())
+        open.store.directory.close()
+        return file
+    }
+
+    @Test func `a start learns how many processes have ended while they read it`() throws {
+        let file = try left()
+        let head = file.head(note: Array("note".utf8)) ?? []
+        #expect(pwrite(file.descriptor, head, head.count, 0) == head.count)
+        for readings in 0..<3 {
+            let (open, loaded) = try fixture.unlocked()
+            #expect(loaded.sessions.map(\.interruption?.readings) == [readings])
+            let snapshot = try open.snapshot(refreshToken: "RT-1")
+            try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
+            let place = try #require(open.store.answerPlace(of: .work))
+            // Not all of it was there the first times.
+            for _ in 0..<4 {
+                place.beginReading()
+                place.endReading()
+            }
+            place.beginReading()
+            guard case .recorded = place.look() else { return #expect(Bool(false), "no answer") }
+            open.store.directory.close()
+        }
+        withExtendedLifetime(file) {}
+    }
+
+    @Test func `an answer that was never asked for is none, and one that may still come is`() throws {
+        var file: AnswerFile? = try left()
+        let (second, held) = try fixture.unlocked()
+        #expect(held.sessions.map(\.interruption) == [Interruption(starts: 1, readings: 0)])
+        second.store.directory.close()
+        withExtendedLifetime(file) {}
+        file = nil
+        let (third, loaded) = try fixture.unlocked()
+        #expect(loaded.sessions.map(\.interruption) == [Interruption(starts: 1)])
+        third.store.close()
+    }
+}
