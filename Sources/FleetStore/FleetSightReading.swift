@@ -117,7 +117,8 @@ extension FleetTrouble {
         self.init(
             .unreadable,
             "the \(what) of \(session) in etcd \(fault.sentence)",
-            remedy: fault.isUseless ? FleetTrouble.repair(session) : nil
+            remedy: fault.isUseless ? FleetTrouble.repair(session) : fault.remedy,
+            isMistake: fault.isUseless || fault.remedy != nil
         )
     }
 }

@@ -259,7 +259,7 @@ extension FleetTrouble {
     package init(_ failure: EtcdFailure) {
         let kind: Kind =
             if case .denied = failure { .denied } else { failure.mayHaveActed ? .unanswered : .unavailable }
-        self.init(kind, failure.sentence, remedy: failure.remedy)
+        self.init(kind, failure.sentence, remedy: failure.remedy, isMistake: failure.isMistake)
     }
 }
 

@@ -360,7 +360,7 @@ extension ReservationAnswer {
     fileprivate var failure: RefreshFailure? {
         switch self {
         case .granted, .held, .notBefore, .unasked: nil
-        case .unreachable(let failure): RefreshFailure(kind: .unreachable, message: failure.message)
+        case .unreachable(let trouble): RefreshFailure(trouble)
         case .failed(let failure): RefreshFailure(kind: .storage, message: failure.message)
         }
     }

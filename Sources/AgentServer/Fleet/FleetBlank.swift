@@ -2,17 +2,20 @@
 
 import TokenCore
 
-/// Why nobody here can say yet whether somebody has logged in to a session.
+/// Why nobody here can say yet whether somebody has logged in to a session, or what its tokens are.
 enum FleetBlank {
     /// The fleet is being asked.
     case awaited
     case troubled(FleetTrouble)
+    /// No host refreshes it before that.
+    case waiting(FleetWait)
 
     /// Without a full stop.
     var sentence: String {
         switch self {
         case .awaited: "the fleet has not answered yet"
         case .troubled(let trouble): trouble.sentence
+        case .waiting(let wait): "no host refreshes it now, for \(wait.reason)"
         }
     }
 
@@ -20,8 +23,17 @@ enum FleetBlank {
         if case .troubled(let trouble) = self { trouble.remedy } else { nil }
     }
 
-    /// When it may be known.
-    var retryAfter: Duration {
-        if case .awaited = self { .seconds(1) } else { .seconds(10) }
+    /// Only a person can put it right.
+    var isMistake: Bool {
+        if case .troubled(let trouble) = self { trouble.isMistake } else { false }
+    }
+
+    /// When it may be known; `nil`: nobody knows.
+    var retryAfter: Duration? {
+        switch self {
+        case .awaited: .seconds(1)
+        case .troubled: isMistake ? nil : .seconds(10)
+        case .waiting(let wait): max(.seconds(1), wait.time)
+        }
     }
 }

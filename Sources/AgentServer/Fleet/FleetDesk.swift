@@ -309,6 +309,24 @@ extension FleetDesk {
         return (session.trouble ?? trouble).map { .troubled($0) } ?? .awaited
     }
 
+    /// What keeps everybody from sending the session's refresh token; `nil`: nothing that is known here.
+    func wait(for name: SessionName, in agent: isolated SessionAgent) -> FleetWait? {
+        guard let port, let session = sessions[name] else { return nil }
+        let view = session.record.sight?.view
+        return view?.wait(
+            at: port.host,
+            until: session.expiry(in: agent),
+            session.member.timing,
+            now: agent.now
+        )
+    }
+
+    /// Why the fleet cannot be asked about a session, or does nothing for it; `nil`: it can, and may.
+    func silence(on name: SessionName, in agent: isolated SessionAgent) -> FleetBlank? {
+        if let trouble = sessions[name]?.trouble ?? trouble { return .troubled(trouble) }
+        return wait(for: name, in: agent).map { .waiting($0) }
+    }
+
     /// Why it is not open.
     var trouble: FleetTrouble? { store.trouble }
 
@@ -367,11 +385,11 @@ extension FleetDesk {
     }
 
     /// Why a session takes no part now.
-    private var absence: StorageFailure {
+    private var absence: FleetTrouble {
         guard port != nil else {
-            return StorageFailure(message: "the agent was started without a fleet: restart it")
+            return FleetTrouble(.unavailable, "the agent was started without a fleet: restart it")
         }
-        return StorageFailure(message: store.failure?.sentence ?? "the fleet has not been asked yet")
+        return store.failure ?? FleetTrouble(.unavailable, "the fleet has not been asked yet")
     }
 
     /// This host may send.

@@ -107,20 +107,13 @@ struct FleetRequests {
                 throw RequestFailure(error)
             }
             await agent.fleet.look(at: session, in: agent)
-            guard let waiting = waiting(of: session, in: agent) else { continue }
+            guard let waiting = agent.fleet.wait(for: session, in: agent) else { continue }
             notes.append(
                 "\(session): no host refreshes it for another \(waiting.time.wholeSeconds) s unless the answer comes, for "
                     + "\(waiting.reason)"
             )
         }
         return notes
-    }
-
-    /// What keeps everybody from sending the session's refresh token; `nil`: nothing that is known here.
-    private func waiting(of name: SessionName, in agent: isolated SessionAgent) -> FleetWait? {
-        guard let port = agent.ports.fleet, let part = agent.fleet[name] else { return nil }
-        let expiry = part.expiry(in: agent)
-        return part.record.sight?.view.wait(at: port.host, until: expiry, part.member.timing, now: agent.now)
     }
 
     /// A reader opens no refresh tokens, and cannot tell what is of use to the keepers.
@@ -354,7 +347,7 @@ extension FleetSurvey.Member {
 extension RequestFailure {
     init(_ trouble: FleetTrouble?) {
         self.init(
-            code: .temporarilyUnavailable,
+            code: trouble?.isMistake == true ? .misconfigured : .temporarilyUnavailable,
             message: trouble?.sentence ?? "the fleet has not been asked yet",
             remedy: trouble?.remedy
         )

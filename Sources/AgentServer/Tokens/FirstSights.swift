@@ -51,14 +51,16 @@ final class FirstSights {
         in agent: isolated SessionAgent
     ) -> Bool {
         let name = call.session
-        guard !call.hasLooked, patience > .zero, agent.fleet.trouble == nil,
-            agent.fleet[name]?.trouble == nil
-        else { return false }
         let moment = agent.moment
         let isLacking = agent.ask(name) { session, _ in
             session.lacksAsReader(TokenNeed(query, call, policy: session.policy, at: moment), at: moment.now)
         }
         guard isLacking == true else { return false }
+        if let blank = agent.fleet.silence(on: name, in: agent) {
+            answer(call, blank, in: agent)
+            return true
+        }
+        guard !call.hasLooked, patience > .zero else { return false }
         var waiting = PostponedRequest(query: query, call: call, deadline: moment.now + patience)
         (waiting.call.hasLooked, waiting.call.hasWaited) = (true, true)
         call.connection.awaited = .fleet
@@ -124,7 +126,7 @@ extension RequestFailure {
     /// Why nobody at this host can say whether somebody has logged in to `session`.
     init(_ blank: FleetBlank, of session: SessionName) {
         self.init(
-            code: .temporarilyUnavailable,
+            code: blank.isMistake ? .misconfigured : .temporarilyUnavailable,
             message: Self.sentence(blank.sentence),
             session: session,
             remedy: blank.remedy,

@@ -18,8 +18,9 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     case noGateway
     /// The member is not the one that is trusted, or does not trust us.
     case insecure(EtcdDistrust)
-    /// This host cannot get the user's password, so etcd was not asked: what went wrong, and what helps.
-    case noPassword(String, remedy: String?)
+    /// This host cannot get the user's password, so etcd was not asked: what went wrong, what helps, and whether only a
+    /// person can put it right.
+    case noPassword(String, remedy: String?, isMistake: Bool)
     /// Name or password are wrong, or etcd wants none.
     case unauthenticated(String)
     /// The user may not do this.
@@ -41,6 +42,11 @@ package enum EtcdFailure: Error, Equatable, Sendable {
 
     /// The member answers, but it and this host do not let each other in.
     package var isRefusal: Bool { consequences.isRefusal }
+
+    /// Only a person can put it right.
+    package var isMistake: Bool {
+        if case .noPassword(_, _, let isMistake) = self { isMistake } else { isRefusal }
+    }
 
     /// What went wrong, in a sentence without a full stop.
     package var sentence: String { consequences.sentence }
@@ -78,7 +84,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
                 isOfOneMember: true,
                 isRefusal: true
             )
-        case .noPassword(let text, _): Consequences(sentence: text)
+        case .noPassword(let text, _, _): Consequences(sentence: text)
         case .unauthenticated(let text):
             Consequences(sentence: "etcd does not let the user in: \(text)", isRefusal: true)
         case .denied(let text):
@@ -111,7 +117,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
             "put its client port into endpoints, by default 2379: 2380 is for other members alone; where etcd has a "
                 + "configuration file, write enable-grpc-gateway: true there"
         case .insecure(let distrust): distrust.remedy
-        case .noPassword(_, let remedy): remedy
+        case .noPassword(_, let remedy, _): remedy
         case .unauthenticated(let text) where text.contains("CommonName"):
             "use a client certificate without a CommonName: etcd refuses any other one with users and JSON"
         case .unauthenticated(let text) where text.contains("not enabled"):

@@ -28,12 +28,22 @@ package enum FleetFault: Error, Equatable, Sendable {
         case .notAValue: "is not what belongs there"
         case .futureVersion(let version): "has format version \(version), newer than this program"
         case .unknownKey(let epoch):
-            "is sealed under key \(epoch) of the fleet, which this host does not have: give it the fleet's new key"
+            "is sealed under key \(epoch) of the fleet, which this host does not have"
         case .retiredKey(let epoch): "is sealed under key \(epoch) of the fleet, which has been replaced"
         case .closedToReaders: "is for keepers, and this host is a reader"
         case .locked: "cannot be opened while the agent is locked"
         case .forged: "was changed or moved"
         case .malformed(let reason): "makes no sense: \(reason)"
+        }
+    }
+
+    /// What helps this host alone; `nil`: nothing does.
+    package var remedy: String? {
+        switch self {
+        case .unknownKey: "give this host the fleet's new key, and restart its agent"
+        case .futureVersion: "install the version here that has written it"
+        case .truncated, .tooLong, .notAValue, .retiredKey, .closedToReaders, .locked, .forged, .malformed:
+            nil
         }
     }
 

@@ -37,6 +37,9 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
         }
     }
 
+    /// Only a person can put it right.
+    package var isMistake: Bool { self != .outOfMemory }
+
     /// What helps a host that was given it.
     package var remedy: String {
         switch self {

@@ -28,6 +28,9 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case variantRefused = "variant_refused"
     /// The ID token of a refresh names someone else: nothing is served until a person acts.
     case identityChanged = "identity_changed"
+    /// This host and the fleet it shares the session with do not let each other in, until a person has put the set-up
+    /// right; nothing was sent.
+    case fleetMisconfigured = "fleet_misconfigured"
     /// No place on disk for the answer, so nothing was sent.
     case storage
     /// The session or program that the tokens come from wants a person to log in there; nothing was sent.
@@ -91,6 +94,8 @@ package struct FailureConsequences: Equatable, Sendable {
     var leastPause = Duration.zero
     /// Requests wait for the next try instead of being answered with this failure.
     var keepsWaiters = false
+    /// Only a person can put it right: whoever asks is told that, while it is tried again all the same.
+    var isMistake = false
     /// A request may bring the next try forward.
     var yieldsToRequests = false
     /// The issuer, or the way to it, is in trouble; not this session's login.
@@ -139,6 +144,15 @@ extension FailureClass {
                 loginRemedy: .tryLater
             )
         case .busy: FailureConsequences(isIssuersTrouble: true, prospect: .soon, loginRemedy: .tryLater)
+        case .fleetMisconfigured:
+            FailureConsequences(
+                tokenUse: .unsent,
+                isMistake: true,
+                // Nobody tells this host when it has been put right.
+                yieldsToRequests: true,
+                prospect: .soon,
+                loginRemedy: .correctSettings
+            )
         case .storage:
             FailureConsequences(
                 tokenUse: .unsent,

@@ -39,6 +39,16 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         self.needsLogin = needsLogin
     }
 
+    /// Why nothing was sent: the store that the hosts of a fleet share cannot be used.
+    package init(_ trouble: FleetTrouble) {
+        let message = trouble.isMistake ? trouble.sentence : trouble.advice
+        self.init(
+            kind: trouble.isMistake ? .fleetMisconfigured : .unreachable,
+            message: message,
+            remedy: trouble.isMistake ? trouble.remedy : nil
+        )
+    }
+
     /// What a person does about `session`, which it has suspended.
     func correction(of session: SessionName) -> String {
         guard needsLogin else {

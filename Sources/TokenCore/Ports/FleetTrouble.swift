@@ -20,13 +20,17 @@ package struct FleetTrouble: Error, Hashable, Sendable {
     package var kind: Kind
     /// A sentence without a full stop.
     package var sentence: String
-    /// What helps; `nil`: time.
+    /// What helps; `nil`: time, or what the sentence says.
     package var remedy: String?
+    /// Only a person can put it right, in the set-up of this host or of etcd: trying again is of no use.
+    package var isMistake: Bool
 
-    package init(_ kind: Kind, _ sentence: String, remedy: String? = nil) {
+    /// `isMistake`: by default so for what etcd does not allow, and for the record of another client or server.
+    package init(_ kind: Kind, _ sentence: String, remedy: String? = nil, isMistake: Bool? = nil) {
         self.kind = kind
         self.sentence = sentence
         self.remedy = remedy
+        self.isMistake = isMistake ?? (kind == .denied || kind == .foreign)
     }
 
     /// The sentence with what helps, without a full stop.

@@ -12,7 +12,7 @@ package enum ReservationAnswer: Equatable, Sendable {
     /// This host is a reader, and may not ask the keepers for another token than the present one.
     case unasked(StorageFailure)
     /// The store that the hosts of the fleet share is away, or answered too late: nothing was sent.
-    case unreachable(StorageFailure)
+    case unreachable(FleetTrouble)
     /// There is no place for the answer.
     case failed(StorageFailure)
 }

@@ -183,10 +183,13 @@ extension Session {
     /// too late.
     mutating func settleAfterSetback(_ setback: Setback, at now: Instant) -> [Effect] {
         let session = self
-        let failure = ServingFailure.temporarilyUnavailable(
-            message: setback.latest.message,
-            retryAfter: max(.seconds(1), setback.nextTry - now)
-        )
+        let failure =
+            setback.consequences.isMistake
+            ? misconfigured(by: setback.latest)
+            : .temporarilyUnavailable(
+                message: setback.latest.message,
+                retryAfter: max(.seconds(1), setback.nextTry - now)
+            )
         return waiters.answer { waiter in
             if waiter.newerThan == nil, let token = session.lastResort(for: waiter.need, at: now) {
                 return .token(token)

@@ -59,12 +59,8 @@ extension Session {
             guard isRefreshing else { return attemptFailed(failure, jitter: jitter, at: moment) }
             return attemptPostponed(number, until: time, because: failure, at: moment)
         case .unasked(let failure): return keepersUnasked(failure.message, at: moment)
-        case .unreachable(let failure):
-            return attemptFailed(
-                RefreshFailure(kind: .unreachable, message: failure.message),
-                jitter: jitter,
-                at: moment
-            )
+        case .unreachable(let trouble):
+            return attemptFailed(RefreshFailure(trouble), jitter: jitter, at: moment)
         // A server that keeps refresh tokens cannot take this one away, so nothing is at stake.
         case .failed where login.rotation == .keeps && !policy.isShared:
             return send(attempt, login, within: nil)

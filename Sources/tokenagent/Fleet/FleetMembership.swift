@@ -58,7 +58,8 @@ struct FleetMembership: Sendable {
             throw FleetTrouble(
                 .unavailable,
                 "the key is of the fleet \(keys.label), and fleet.name is \(settings.name)",
-                remedy: "give this host the key of its fleet"
+                remedy: "give this host the key of its fleet, and restart the agent",
+                isMistake: true
             )
         }
         return FleetStore(
@@ -88,7 +89,8 @@ struct FleetMembership: Sendable {
                     .unavailable,
                     "fleet.fleet_key_credential: no service manager has set CREDENTIALS_DIRECTORY",
                     remedy: "start the agent as a service with LoadCredential=\(name):FILE, "
-                        + "or name the file in fleet_key_file"
+                        + "or name the file in fleet_key_file",
+                    isMistake: true
                 )
             }
             source = "\(credentials)/\(name)"
@@ -108,7 +110,12 @@ struct FleetMembership: Sendable {
         do throws(FleetKeyFault) {
             return try open()
         } catch {
-            throw FleetTrouble(.unavailable, "\(source) \(error.sentence)", remedy: error.remedy)
+            throw FleetTrouble(
+                .unavailable,
+                "\(source) \(error.sentence)",
+                remedy: error.remedy,
+                isMistake: error.isMistake
+            )
         }
     }
 
@@ -144,7 +151,7 @@ struct FleetMembership: Sendable {
                 do throws(FleetTrouble) {
                     return try await password(user.password)
                 } catch {
-                    throw .noPassword(error.sentence, remedy: error.remedy)
+                    throw .noPassword(error.sentence, remedy: error.remedy, isMistake: error.isMistake)
                 }
             }
         }
@@ -184,7 +191,12 @@ struct FleetMembership: Sendable {
             return try SmallFile.read(path, sharedWith: access)
         } catch {
             let remedy = error.remedy ?? "put the file there, or correct fleet.\(key)"
-            throw FleetTrouble(.unavailable, "fleet.\(key): \(path): \(error.message)", remedy: remedy)
+            throw FleetTrouble(
+                .unavailable,
+                "fleet.\(key): \(path): \(error.message)",
+                remedy: remedy,
+                isMistake: true
+            )
         }
     }
 }

@@ -54,7 +54,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an agent that is started before the answer waits for it, however often it is killed meanwhile`()
+        @Test
+        func `an agent that is started before the answer waits for it, however often it is killed meanwhile`()
             async throws
         {
             try await FleetScene.whileRunning(over: CertificateAuthority()) { scene in

@@ -58,5 +58,37 @@ extension EndToEnd {
                 scene.issuer.release()
             }
         }
+
+        @Test func `a host without the new key says so at once, and serves what it has`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (renewed, left) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: renewed)
+                #expect(try await scene.commonToken() != nil)
+                let made = try await renewed.tokenctl("fleet", "rekey", "--key-file", scene.work.path("key"))
+                try #require(made.status == 0, "\(made)")
+                try await renewed.end()
+                try await renewed.start()
+                // Once the record is sealed anew.
+                let isNoticed = try await Polling.until(within: .seconds(60)) {
+                    try await left.tokenctl("refresh", "work").status == 2
+                }
+                #expect(isNoticed, "\(left.log)")
+                let began = ContinuousClock.now
+                for command in [["refresh", "work"], ["get", "work", "--min-valid", "599s", "--timeout", "60s"]] {
+                    let refused = try await left.tokenctl(command)
+                    #expect(refused.status == 2, "\(refused)")
+                    #expect(refused.standardError.contains("which this host does not have"), "\(refused)")
+                    #expect(
+                        refused.standardError.contains("give this host the fleet's new key"),
+                        "\(refused)"
+                    )
+                }
+                #expect(ContinuousClock.now - began < .seconds(20))
+                #expect(try await scene.token(of: left) != nil, "\(left.log)")
+                try await left.end()
+                try await left.start()
+                #expect(try await left.tokenctl("refresh", "work").status == 0, "\(left.log)")
+            }
+        }
     }
 }

@@ -61,11 +61,27 @@ import Testing
 
     @Test func `what went wrong before another host's token came is not shown any more`() throws {
         var (script, attempt) = try Self.due()
-        let away = ReservationAnswer.unreachable(StorageFailure(message: "etcd is away"))
+        let away = ReservationAnswer.unreachable(FleetTrouble(.unavailable, "etcd is away"))
         _ = script.session.reservationFinished(attempt, away, jitter: 0, at: script.moment)
         #expect(script.session.status.message == "etcd is away")
         _ = script.session.recordAdopted(script.record(), jitter: 0.5, at: script.moment)
         #expect(script.session.status.message == nil)
+    }
+
+    @Test func `what only a person can put right is said at once, and tried again`() throws {
+        var (script, attempt) = try Self.due()
+        let (waiter, _) = script.get(minimum: .seconds(3_000), wait: .seconds(300))
+        let trouble = FleetTrouble(.unreadable, "the key is old", remedy: "copy the new one", isMistake: true)
+        let refused = ReservationAnswer.unreachable(trouble)
+        let effects = script.session.reservationFinished(attempt, refused, jitter: 0, at: script.moment)
+        let told = ServingFailure.misconfigured(
+            message: "the key is old",
+            remedy: "copy the new one, then tokenctl refresh work"
+        )
+        #expect(effects.contains(.reply(waiter, .failure(told))))
+        #expect(try #require(script.session.wakeTime) - script.moment.now <= .seconds(2))
+        let again = script.sleepUntilWake()
+        #expect(again.contains { if case .reserve = $0 { true } else { false } })
     }
 
     @Test func `when the other host gave up, the attempt goes on from where it waited`() throws {

@@ -107,7 +107,8 @@ final class SharedRecord {
             throw FleetTrouble(
                 .unreadable,
                 "the record of \(name) in etcd is sealed under a key that was replaced",
-                remedy: FleetTrouble.repair(name)
+                remedy: FleetTrouble.repair(name),
+                isMistake: true
             )
         }
         letGoOfOpened(in: agent)

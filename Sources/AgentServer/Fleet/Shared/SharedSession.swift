@@ -434,8 +434,8 @@ final class SharedSession {
     private func refuse(_ failure: StorageFailure, in agent: isolated SessionAgent) {
         guard let ended = attempt else { return }
         attempt = nil
-        let failure = trouble.map { StorageFailure(message: $0.advice) } ?? failure
-        agent.refreshes.refused(ended.number, .unreachable(failure), for: name, in: agent)
+        let trouble = trouble ?? FleetTrouble(.unavailable, failure.message)
+        agent.refreshes.refused(ended.number, .unreachable(trouble), for: name, in: agent)
     }
 
     /// Has the server end tokens that are of no use to the fleet.
