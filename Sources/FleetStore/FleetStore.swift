@@ -122,7 +122,9 @@ package final class FleetStore: FleetSharing {
         var trouble = FleetTrouble(failure)
         if trouble.kind == .denied {
             let prefix = String(decoding: records.names.prefix, as: UTF8.self)
-            trouble.remedy = "etcdctl role grant-permission ROLE readwrite --prefix=true \(prefix)"
+            trouble.remedy =
+                "etcdctl role grant-permission ROLE readwrite --prefix=true \(prefix), or, if the other hosts have "
+                + "another prefix, give this host their key"
         }
         return trouble
     }

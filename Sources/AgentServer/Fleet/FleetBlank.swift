@@ -37,3 +37,18 @@ enum FleetBlank {
         }
     }
 }
+
+extension FleetWait {
+    /// What keeps everybody from sending the refresh token of `session`; `nil`: nothing that is known here.
+    init?(of session: SharedSession, in agent: isolated SessionAgent) {
+        guard let port = agent.ports.fleet, let view = session.record.sight?.view,
+            let wait = view.wait(
+                at: port.host,
+                until: session.expiry(in: agent),
+                session.member.timing,
+                now: agent.now
+            )
+        else { return nil }
+        self = wait
+    }
+}

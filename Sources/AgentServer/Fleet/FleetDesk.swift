@@ -309,22 +309,10 @@ extension FleetDesk {
         return (session.trouble ?? trouble).map { .troubled($0) } ?? .awaited
     }
 
-    /// What keeps everybody from sending the session's refresh token; `nil`: nothing that is known here.
-    func wait(for name: SessionName, in agent: isolated SessionAgent) -> FleetWait? {
-        guard let port, let session = sessions[name] else { return nil }
-        let view = session.record.sight?.view
-        return view?.wait(
-            at: port.host,
-            until: session.expiry(in: agent),
-            session.member.timing,
-            now: agent.now
-        )
-    }
-
     /// Why the fleet cannot be asked about a session, or does nothing for it; `nil`: it can, and may.
     func silence(on name: SessionName, in agent: isolated SessionAgent) -> FleetBlank? {
         if let trouble = sessions[name]?.trouble ?? trouble { return .troubled(trouble) }
-        return wait(for: name, in: agent).map { .waiting($0) }
+        return sessions[name].flatMap { FleetWait(of: $0, in: agent) }.map { .waiting($0) }
     }
 
     /// Why it is not open.

@@ -107,7 +107,9 @@ struct FleetRequests {
                 throw RequestFailure(error)
             }
             await agent.fleet.look(at: session, in: agent)
-            guard let waiting = agent.fleet.wait(for: session, in: agent) else { continue }
+            guard let waiting = agent.fleet[session].flatMap({ FleetWait(of: $0, in: agent) }) else {
+                continue
+            }
             notes.append(
                 "\(session): no host refreshes it for another \(waiting.time.wholeSeconds) s unless the answer comes, for "
                     + "\(waiting.reason)"
@@ -237,6 +239,8 @@ struct FleetRequests {
         let refreshedAt = tokens?.values.map(\.obtainedAt).max()
         let trouble = found?.trouble ?? agent.fleet[name]?.trouble
         let hasLeft = agent.fleet.hasLeft(name)
+        // It has been put back or emptied since.
+        let isMissing = found != nil && record == nil && own?.isLive == true && !hasLeft
         return FleetSessionMessage {
             $0.session = name.description
             $0.state = hasLeft ? "left" : found.state
@@ -252,10 +256,13 @@ struct FleetRequests {
             $0.attemptBy = found?.intent.map { label($0.attempt) }
             $0.attemptRefused = found?.intent?.isRefused == true ? true : nil
             $0.late = found.map { Int64($0.lates) }
-            $0.message = trouble?.sentence
+            $0.message = trouble?.sentence ?? (isMissing ? Self.missingRecord : nil)
             $0.remedy = trouble?.remedy
         }
     }
+
+    private static let missingRecord =
+        "etcd does not have the login, which a keeper of the fleet writes there again"
 }
 
 /// What is asked for.

@@ -27,8 +27,6 @@ struct RecordSurvey {
     private(set) var isInterrupted = false
     private(set) var hasReservation = false
     private(set) var hasAnswer = false
-    /// As in ``Interruption/readings``.
-    private(set) var readings: Int?
     private(set) var replacementIsStale = false
     private(set) var lifeboatIsStale = false
     /// The lifeboat's commit, ready to be written.
@@ -41,6 +39,11 @@ struct RecordSurvey {
         self.record = record
         self.files = files
         self.reader = reader
+    }
+
+    /// As in ``Interruption/readings``.
+    var readings: Int? {
+        hasAnswer && isInterrupted ? (try? files.leftAnswer(of: record).get())?.readings : nil
     }
 
     mutating func examine(
@@ -56,7 +59,6 @@ struct RecordSurvey {
         if roles.contains(.reservation) { examineReservation() }
         replacementIsStale = replacementIsStale && place != .replacement
         lifeboatIsStale = hasLifeboat && place != .lifeboat && place != .memory
-        if hasAnswer, isInterrupted { readings = try? files.leftAnswer(of: record).get().readings }
     }
 
     private mutating func examineRecord() {

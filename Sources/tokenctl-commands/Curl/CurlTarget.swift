@@ -47,9 +47,12 @@ struct CurlTarget: Equatable {
         for url in urls {
             guard let server = ServerAddress(url: url), server.scheme == "https" || server.scheme == "http"
             else {
+                // With a user it may hold a password too; what begins with the sign names a file.
+                let mayHoldPassword = url.utf8.dropFirst().contains(UInt8(ascii: "@"))
+                let name = mayHoldPassword ? "an address in curl's arguments" : url
                 throw AgentError(
                     .badRequest,
-                    "\(url) is not the address of one server, as the token needs it",
+                    "\(name) is not the address of one server, as the token needs it",
                     remedy: "write it whole, with https:// and the host as it is"
                 )
             }

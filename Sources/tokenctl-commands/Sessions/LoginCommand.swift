@@ -127,9 +127,24 @@ struct LoginCommand: ParsableCommand {
 
     /// The session; for the address of a resource the one that is for it, or a new one.
     private func sessionName() throws(AgentError) -> String {
-        guard isAddress else { return session.name }
+        guard isAddress else {
+            // What looks like an address may hold a password, and is not shown.
+            guard !session.name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") })
+            else {
+                throw AgentError(
+                    .badRequest,
+                    "what was given is neither the name of a session nor the address of a resource",
+                    remedy: "give an address with its scheme, as https://mcp.example.com/mcp"
+                )
+            }
+            return session.name
+        }
         guard let address = ResourceAddress(session.name) else {
-            throw AgentError(.badRequest, "\(session.name) is no address of a resource")
+            throw AgentError(
+                .badRequest,
+                "what was given is no address of a resource",
+                remedy: "write it as https://mcp.example.com/mcp, without a user name or password"
+            )
         }
         return try ResourceLogin(
             address: address,

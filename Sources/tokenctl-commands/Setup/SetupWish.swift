@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import Glibc
 import Text
 
 /// What a client is to be set up with, as the command line says it.
@@ -54,6 +55,14 @@ struct SetupWish {
     /// Whoever is at the other end would have every session, and could log out, lock and stop the agent.
     func restrictedSocket(_ whose: String) throws(AgentError) -> String {
         let path = try requiredPath("--local", options.local, whose)
+        var status = stat()
+        guard unsafe stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFSOCK else {
+            throw AgentError(
+                .badRequest,
+                "\(path) is no socket",
+                remedy: "name the path of a [[socket]], see tokenagent.conf(5)"
+            )
+        }
         let there = AgentEndpoint(socket: path, mayStartAgent: false)
         // Only its own user's socket tells the agent's process. What is not there now may come later.
         let about: AgentMessage? = try? there.message(AgentRequest(.get))

@@ -173,6 +173,9 @@ extension EndToEnd {
                     #expect(result.status == 2 && result.standardError.contains("own socket"), "\(result)")
                 }
             }
+            let file = try scene.agent.home.write("text", to: "plain")
+            let result = try await run("tokenctl setup devcontainer --local \(file)", in: scene)
+            #expect(result.status == 2 && result.standardError.contains("is no socket"), "\(result)")
             #expect(File.text(scene.agent.home.path(".devcontainer.json")) == "{}")
         }
 

@@ -74,7 +74,7 @@ extension EndToEnd {
                 }
                 #expect(isNoticed, "\(left.log)")
                 let began = ContinuousClock.now
-                for command in [["refresh", "work"], ["get", "work", "--min-valid", "599s", "--timeout", "60s"]] {
+                for command in [["refresh", "work"], ["get", "work", "--min-valid=599s"]] {
                     let refused = try await left.tokenctl(command)
                     #expect(refused.status == 2, "\(refused)")
                     #expect(refused.standardError.contains("which this host does not have"), "\(refused)")
