@@ -41,7 +41,6 @@ final class GuardedAttempt: Sendable {
     /// come.
     func earlierAnswer(to request: OutgoingRequest, on eventLoop: any EventLoop) async -> HTTPReply? {
         guard let place else { return nil }
-        var read: [UInt8]?
         for _ in 0..<GuardedAttempt.looks {
             switch place.look() {
             case .none:
@@ -49,18 +48,16 @@ final class GuardedAttempt: Sendable {
                 return nil
             case .refused(let reason): return refuse(place, "it \(reason)")
             case .pending: break
-            // Nothing has come since.
-            case .recorded(let recorded) where recorded.stream == read && !recorded.isFinal: break
+            case .recorded(let recorded) where !recorded.isNews && !recorded.isFinal: break
             case .recorded(let recorded):
-                read = recorded.stream
-                place.beginReading()
                 do throws(RecordingFault) {
+                    place.beginReading()
                     if let reply = try await recorded.reply(to: request, on: eventLoop) {
                         // It is gone once what it brings is stored.
                         place.answered()
                         return reply
                     }
-                    place.endReading()
+                    place.endReading(of: recorded)
                     guard !recorded.isFinal else { throw .incomplete }
                 } catch {
                     return refuse(place, error.description, isDamage: error.isDamage)
@@ -91,6 +88,8 @@ extension RecordedAnswer {
         }
         guard note.url == request.url.description else { throw .otherServer(note.url) }
         let recording = try TLSRecording(stream, secret)
+        // Without a wait, so that hardly any kill while the server thinks can come in between.
+        guard !recording.plaintext.isEmpty || recording.hasEnded else { return nil }
         var reply = try await RecordedReply.read(recording, readsBody: request.readsBody, on: eventLoop)
         reply?.sentAt = sentAt
         return reply

@@ -110,6 +110,7 @@ package final class AnswerPlace: Sendable {
                     sentAt: now.translate(content.clock.now, from: content.clock) ?? now.now
                         - AnswerPlace.longAgo,
                     stream: Array(bytes.dropFirst(AnswerFile.headRoom)),
+                    harmless: AnswerFile.harmless(in: bytes),
                     isFinal: isFinal
                 )
             )
@@ -129,15 +130,15 @@ package final class AnswerPlace: Sendable {
             guard case .success(let file) = state.left else { return }
             let readings = state.readings ?? file.readings ?? 0
             state.readings = readings
-            file.note(readings: readings + 1)
+            file.note(readings: readings + 1, harmless: nil)
         }
     }
 
-    /// Notes that reading did no harm.
-    package func endReading() {
+    /// Notes that it was read without harm, and is not all there: only with more bytes it is ``RecordedAnswer/isNews`` again.
+    package func endReading(of recorded: RecordedAnswer) {
         state.withLock { state in
             guard case .success(let file) = state.left, let readings = state.readings else { return }
-            file.note(readings: readings)
+            file.note(readings: readings, harmless: recorded.count)
         }
     }
 
@@ -189,16 +190,30 @@ package struct RecordedAnswer: Sendable {
     /// When the request was about to be sent, on the clock of this boot.
     package var sentAt: Instant
     package var stream: [UInt8]
+    /// Bytes of the stream that were read without harm, and before all was there.
+    var harmless: Int
     /// Whether nobody records any more.
     package var isFinal: Bool
+
+    /// Bytes that were recorded: behind them there is room that nothing was written to.
+    var count: Int { stream.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0 }
+
+    /// Whether something has come since it was read without harm.
+    package var isNews: Bool { count != harmless }
 }
 
 /// The file of one answer, for the process that records it.
 package final class AnswerFile: Sendable {
     /// Bytes at the beginning that the head has for itself.
     package static let headRoom = 4096
-    /// Where the byte lies that counts who has begun to read it without an end.
-    static let readingsPlace = headRoom - 1
+    /// Where the note on readings lies: who has begun one without an end (8 bits), and how many bytes of the stream were
+    /// read without harm (32 bits).
+    static let notePlace = headRoom - 5
+
+    static func harmless(in bytes: [UInt8]) -> Int {
+        guard bytes.count >= headRoom else { return 0 }
+        return bytes[(notePlace + 1)..<headRoom].reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
     /// Bytes that are allocated, so that a disk that has become full keeps no answer of usual size from its place.
     static let room = 64 << 10
     /// Bytes of the longest file that is read.
@@ -246,11 +261,14 @@ extension OpenFile {
         guard let head = try? read(count: AnswerFile.headRoom, at: 0),
             head.contains(where: { $0 != 0 }) || !isUnlocked
         else { return nil }
-        return head.count == AnswerFile.headRoom ? Int(head[AnswerFile.readingsPlace]) : 0
+        return head.count == AnswerFile.headRoom ? Int(head[AnswerFile.notePlace]) : 0
     }
 
-    fileprivate func note(readings: Int) {
-        try? write([UInt8(clamping: readings)], at: AnswerFile.readingsPlace)
+    /// `harmless`: `nil` leaves what is noted.
+    fileprivate func note(readings: Int, harmless: Int?) {
+        var note = [UInt8(clamping: readings)]
+        if let harmless { note.append(integer: UInt32(clamping: harmless)) }
+        try? write(note, at: AnswerFile.notePlace)
     }
 
     /// Marks the file as one that a process works with; the mark goes when the last descriptor of this opening closes.

@@ -262,7 +262,7 @@ struct AnswerPlaceTests {
 }
 
 extension LeftAnswer {
-    fileprivate var recorded: RecordedAnswer? {
+    var recorded: RecordedAnswer? {
         if case .recorded(let answer) = self { answer } else { nil }
     }
 
