@@ -51,8 +51,7 @@ final class GuardedAttempt: Sendable {
             case .recorded(let recorded) where !recorded.isNews && !recorded.isFinal: break
             case .recorded(let recorded):
                 do throws(RecordingFault) {
-                    place.beginReading()
-                    if let reply = try await recorded.reply(to: request, on: eventLoop) {
+                    if let reply = try await recorded.reply(to: request, in: place, on: eventLoop) {
                         // It is gone once what it brings is stored.
                         place.answered()
                         return reply
@@ -81,6 +80,7 @@ extension RecordedAnswer {
     /// The answer as the network would have brought it; `nil`: it is not complete.
     fileprivate func reply(
         to request: OutgoingRequest,
+        in place: AnswerPlace,
         on eventLoop: any EventLoop
     ) async throws(RecordingFault) -> HTTPReply? {
         guard let note = RecordingNote(note), let secret = TLSSecret(line: note.key) else {
@@ -88,8 +88,9 @@ extension RecordedAnswer {
         }
         guard note.url == request.url.description else { throw .otherServer(note.url) }
         let recording = try TLSRecording(stream, secret)
-        // Without a wait, so that hardly any kill while the server thinks can come in between.
+        // A kill while the server thinks says nothing about its answer.
         guard !recording.plaintext.isEmpty || recording.hasEnded else { return nil }
+        place.beginReading()
         var reply = try await RecordedReply.read(recording, readsBody: request.readsBody, on: eventLoop)
         reply?.sentAt = sentAt
         return reply

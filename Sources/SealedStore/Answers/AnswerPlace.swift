@@ -121,7 +121,7 @@ package final class AnswerPlace: Sendable {
         }
     }
 
-    /// Notes that what was recorded is about to be read: it may end the process, and a start afterwards finds out.
+    /// Notes that the answer is about to be read: it may end the process, and a start afterwards finds out.
     ///
     /// ``endReading()`` follows unless all is there; the note of an answer that was read goes with its file. It survives the
     /// process, not a power cut, and where the disk takes no note the answer is read without one.
@@ -137,8 +137,8 @@ package final class AnswerPlace: Sendable {
     /// Notes that it was read without harm, and is not all there: only with more bytes it is ``RecordedAnswer/isNews`` again.
     package func endReading(of recorded: RecordedAnswer) {
         state.withLock { state in
-            guard case .success(let file) = state.left, let readings = state.readings else { return }
-            file.note(readings: readings, harmless: recorded.count)
+            guard case .success(let file) = state.left else { return }
+            file.note(readings: state.readings ?? file.readings ?? 0, harmless: recorded.count)
         }
     }
 

@@ -8,6 +8,9 @@ package struct Interruption: Equatable, Sendable {
     /// lies here.
     package var readings: Int?
 
+    /// Starts that may have been interrupted before the answer came.
+    private static let patience = 8
+
     package init(starts: Int, readings: Int? = nil) {
         self.starts = starts
         self.readings = readings
@@ -17,10 +20,10 @@ package struct Interruption: Equatable, Sendable {
     ///
     /// None the first two times: a power cut or a kill may come once more, and a grace window may still be open. Then 30,
     /// 60, 120 s and so on up to an hour: an answer that ends the process must not end it again and again, and with it all
-    /// other sessions. Where the answer lies here, only who has begun to read it counts: whoever was killed while it was
-    /// on its way says nothing about it.
+    /// other sessions. Where the answer lies here, who has begun to read it counts: a kill while it was on its way says
+    /// nothing about it, unless there were more of them than anybody makes.
     package var wait: Duration {
-        let suspicions = readings.map { $0 + 1 } ?? starts
+        let suspicions = readings.map { max($0 + 1, starts - Interruption.patience) } ?? starts
         guard suspicions > 2 else { return .zero }
         return min(.seconds(3600), .seconds(30) * (1 << min(suspicions - 3, 7)))
     }
