@@ -92,7 +92,7 @@ build:
 	TOKENAGENT_SWIFT_STATIC='$(CURDIR)/$(SWIFT_STATIC)' $(SWIFT) build -c release --disable-local-rpath \
 	    $(SWIFT_FLAGS) $(RELEASE_FLAGS)
 
-T       ?= request token-answer id-token metadata sources mcp proxy callback store configuration
+T       ?= request token-answer id-token metadata sources mcp proxy callback recording store configuration
 SECONDS ?= 60
 fuzz:
 	@Scripts/install-dependencies build

@@ -18,6 +18,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case proxy
     /// Requests to the redirect listener of a login.
     case callback
+    /// A line with what opens it, and what a server said in TLS.
+    case recording
     /// A first byte that says which file of the store, and that file.
     case store
     /// The configuration file.
@@ -33,6 +35,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
         case .mcp: fuzzBridge(bytes)
         case .proxy: fuzzProxy(bytes)
         case .callback: fuzzCallback(bytes)
+        case .recording: fuzzRecording(bytes)
         case .store: fuzzStore(bytes)
         case .configuration: fuzzConfiguration(bytes)
         }
