@@ -199,6 +199,7 @@ final class LiveConfiguration {
         tell(closedOff)
         changes.restarts += closedOff
         files.followAll(in: agent)
+        await files.untilWritten()
         return changes
     }
 

@@ -126,6 +126,11 @@ final class TokenFiles {
         thread.drain(within: Self.patience, then: action)
     }
 
+    /// Waits as ``whenWritten(_:)`` does.
+    func untilWritten(isolation: isolated (any Actor)? = #isolation) async {
+        await withCheckedContinuation { continuation in whenWritten { continuation.resume() } }
+    }
+
     /// Takes over the files of another configuration.
     ///
     /// - Parameters:

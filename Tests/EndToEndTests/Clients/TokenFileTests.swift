@@ -117,10 +117,23 @@ extension EndToEnd {
             let reload = try await scene.agent.tokenctl("reload")
             #expect(reload.standardOutput.contains("file \(new)"), "\(reload)")
             #expect(reload.standardOutput.contains("does not exist"), "\(reload)")
-            #expect(try await Polling.until { tokens.names(in: "old").isEmpty })
+            #expect(tokens.names(in: "old").isEmpty)
             try await scene.agent.kill()
             try await scene.agent.start()
             #expect(try await Polling.until { File.exists(new) })
+        }
+
+        @Test func `it is there, and gone, when the reload that asked for it ends`() async throws {
+            let tokens = try TemporaryDirectory()
+            let (old, new) = (tokens.path("one"), tokens.path("other"))
+            let scene = try await Scene.loggedIn(more: Self.table(old))
+            #expect(try await Polling.until { File.exists(old) })
+            let text = try #require(File.text(scene.agent.configurationPath))
+            for (path, former) in [(new, old), (old, new), (new, old)] {
+                try scene.agent.configure(text.replacing(old, with: path))
+                let reload = try await scene.agent.tokenctl("reload")
+                #expect(reload.status == 0 && File.exists(path) && !File.exists(former), "\(reload)")
+            }
         }
 
         @Test func `it is no place for a directory that others can write, nor for rules or keys`()
