@@ -16,6 +16,8 @@ import Text
 final class ResourceTransport: Sendable {
     private let client: HTTPClient
     private let address: String
+    /// For people.
+    private let server: String
 
     /// - Parameters:
     ///   - address: where all requests go; a fragment is not sent.
@@ -52,6 +54,7 @@ final class ResourceTransport: Sendable {
             configuration.http1_1ConnectionDebugInitializer = { identity.admit($0) }
         }
         client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+        server = address.server.origin
         self.address = String(
             decoding: Array(address.text.utf8.prefix { $0 != UInt8(ascii: "#") }),
             as: UTF8.self
@@ -70,7 +73,7 @@ final class ResourceTransport: Sendable {
         do {
             incoming = try await client.execute(outgoing, deadline: .distantFuture)
         } catch {
-            throw RPCFailure(explaining: error)
+            throw RPCFailure(explaining: error, of: server)
         }
         let size = incoming.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         guard size <= BridgeLimits.head, incoming.headers.count <= BridgeLimits.fields else {
@@ -121,7 +124,7 @@ struct ReplyBody: Sendable {
 
 extension RPCFailure {
     /// What an error of the HTTP library means for a person.
-    fileprivate init(explaining error: any Error) {
+    fileprivate init(explaining error: any Error, of server: String = "the server") {
         let message =
             switch error {
             case let error as NIOConnectionError: RPCFailure.reason(error)
@@ -136,7 +139,7 @@ extension RPCFailure {
             case is CancellationError: "the request was cancelled"
             default: "the connection ended before the answer was complete"
             }
-        self.init(.failed, "no answer of the server: \(message)", mayPass: true)
+        self.init(.failed, "no answer of \(server): \(message)", mayPass: true)
     }
 
     private static func insecure(_ error: any Error) -> String {

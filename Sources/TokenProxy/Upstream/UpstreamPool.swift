@@ -94,8 +94,8 @@ final class UpstreamPool: @unchecked Sendable {
         let ready = loop.makePromise(of: UpstreamConnection.self)
         let connection = UpstreamConnection(tls: tls, ready: ready)
         let bound = LoopBound(connection)
-        let limit = loop.scheduleTask(in: UpstreamPool.connectTime) {
-            ready.fail(MessageFault(504, "the upstream does not answer"))
+        let limit = loop.scheduleTask(in: UpstreamPool.connectTime) { [upstream] in
+            ready.fail(MessageFault(504, "\(upstream.origin) does not answer"))
         }
         ClientBootstrap(group: loop)
             // A handshake reads for itself; after it, reading follows the client.
@@ -109,27 +109,27 @@ final class UpstreamPool: @unchecked Sendable {
                 }
             }
             .connect(host: upstream.host, port: upstream.port)
-            .whenFailure { ready.fail(UpstreamPool.fault($0)) }
-        ready.futureResult.whenComplete { result in
+            .whenFailure { [upstream] in ready.fail(UpstreamPool.fault($0, at: upstream)) }
+        ready.futureResult.whenComplete { [upstream] result in
             limit.cancel()
             switch result {
             case .success(let connection): reply.value(.success(connection))
             case .failure(let error):
                 bound.value.close()
-                reply.value(.failure(UpstreamPool.fault(error)))
+                reply.value(.failure(UpstreamPool.fault(error, at: upstream)))
             }
         }
     }
 
-    /// Why there is no connection, in a sentence.
-    static func fault(_ error: any Error) -> MessageFault {
+    /// Why there is no connection to `upstream`, in a sentence.
+    static func fault(_ error: any Error, at upstream: UpstreamAddress) -> MessageFault {
         switch error {
         case let fault as MessageFault: fault
         case let error as NIOConnectionError:
-            MessageFault(502, "the upstream cannot be reached: \(reason(error))")
+            MessageFault(502, "\(upstream.origin) cannot be reached: \(reason(error))")
         case is NIOSSLExtraError: MessageFault(502, UpstreamTLS.otherHost)
-        case let error as NIOSSLError: MessageFault(502, handshakeFailure(error))
-        default: MessageFault(502, "the upstream cannot be reached")
+        case let error as NIOSSLError: MessageFault(502, handshakeFailure(error, at: upstream))
+        default: MessageFault(502, "\(upstream.origin) cannot be reached")
         }
     }
 
@@ -138,11 +138,13 @@ final class UpstreamPool: @unchecked Sendable {
         return (last as? IOError).map { systemMessage($0.errnoCode) } ?? "no connection in time"
     }
 
-    private static func handshakeFailure(_ error: NIOSSLError) -> String {
+    private static func handshakeFailure(_ error: NIOSSLError, at upstream: UpstreamAddress) -> String {
         let text = String(describing: error)
         if text.contains("CERTIFICATE_VERIFY_FAILED") || text.contains("unableToValidateCertificate") {
-            return "the upstream's certificate is not signed by an authority known here, or not valid now"
+            return
+                "the certificate of \(upstream.origin) is not signed by an authority known here (see ca_file), "
+                + "or not valid now"
         }
-        return "the TLS handshake with the upstream failed"
+        return "the TLS handshake with \(upstream.origin) failed"
     }
 }
