@@ -154,6 +154,17 @@ final class HeldConnection {
         }
     }
 
+    /// Whether the connection is there still.
+    var isHeld: Bool {
+        let child = try? ChildProcess(
+            "ssh",
+            ["-F", "/dev/null", "-S", control, "-O", "check", "--", arguments.host],
+            output: .null,
+            error: .null
+        )
+        return child?.wait() == 0
+    }
+
     /// Starts the command on the other host, or a shell.
     func startShell() throws(AgentError) -> ChildProcess {
         // Without the control socket ssh would connect by itself, and the person be asked again.

@@ -41,6 +41,9 @@ struct SSHCommand: ParsableCommand {
         if status != 0 { throw ExitCode(status) }
     }
 
+    /// The status of ssh itself, where no command there has ended.
+    private static let failed: Int32 = 255
+
     private func connect() throws -> Int32 {
         let arguments = try SSHArguments(words)
         var socket = try ForwardedSocket(agent.endpoint, sessions.map(\.name), for: arguments.host)
@@ -49,6 +52,13 @@ struct SSHCommand: ParsableCommand {
         defer { connection.end() }
         try connection.forward(to: socket.path)
         let shell = try connection.startShell()
-        return socket.serve(until: shell, signals)
+        let status = socket.serve(until: shell, signals)
+        // ssh's own words name no setting.
+        if status == SSHCommand.failed, connection.isHeld {
+            let remedy =
+                "if its sshd takes one session alone, MaxSessions in sshd_config(5) has to be 2 or more"
+            StandardError.write("tokenctl: \(arguments.host) started no second session; \(remedy)\n")
+        }
+        return status
     }
 }

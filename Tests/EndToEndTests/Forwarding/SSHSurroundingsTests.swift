@@ -33,6 +33,15 @@ extension EndToEnd {
             #expect(server.sockets.isEmpty)
         }
 
+        @Test func `a server that takes one session alone is named with its setting`() async throws {
+            let scene = try await Scene.loggedIn()
+            let server = try await SSHServer.start("MaxSessions 1")
+            let result = try await far("true", scene, server)
+            #expect(result.status == 255, "\(result)")
+            #expect(result.standardError.contains("MaxSessions in sshd_config(5) has to be 2"), "\(result)")
+            #expect(server.sockets.isEmpty)
+        }
+
         @Test func `a program there that holds a connection does not hold up the end`() async throws {
             let scene = try await Scene.loggedIn()
             let server = try await SSHServer.start()
