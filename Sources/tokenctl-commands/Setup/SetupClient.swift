@@ -28,6 +28,15 @@ enum SetupClient: String, CaseIterable, ExpressibleByArgument {
         // One that is passed over would have all of it taken back.
         if wish.session != nil, !isFor.session { throw refusal(of: "--session", "session") }
         if !wish.options.hosts.isEmpty, !isFor.host { throw refusal(of: "--host", "server") }
+        let given = [
+            ("--name", wish.options.name), ("--url", wish.options.url), ("--local", wish.options.local),
+            ("--remote", wish.options.remote), ("--audience", wish.options.audience),
+            ("--account", wish.options.account), ("--role", wish.options.role),
+            ("--id-token", wish.options.wantsIDToken ? "" : nil),
+        ]
+        for (option, value) in given where value != nil && !options.contains(option) {
+            throw AgentError(.badRequest, "\(option) says nothing for \(rawValue)", remedy: "leave it out")
+        }
         return try changes(wish)
     }
 
@@ -38,6 +47,20 @@ enum SetupClient: String, CaseIterable, ExpressibleByArgument {
         case .kubectl, .cargo, .aws, .gcloud: (true, false)
         case .ssh: (false, true)
         case .pip, .uv, .go, .terraform, .mcp, .systemd, .devcontainer: (false, false)
+        }
+    }
+
+    /// The options beside those two, `--file` aside, that it takes.
+    private var options: [String] {
+        switch self {
+        case .kubectl: ["--name", "--id-token"]
+        case .cargo, .systemd: ["--name"]
+        case .aws: ["--name", "--account", "--role"]
+        case .gcloud: ["--audience"]
+        case .mcp: ["--name", "--url"]
+        case .ssh: ["--local", "--remote"]
+        case .devcontainer: ["--local"]
+        case .git, .docker, .pip, .uv, .go, .terraform, .bazel: []
         }
     }
 

@@ -43,12 +43,12 @@ struct SetupCommand: ParsableCommand {
         try confirm(missing)
         try check(plan)
         try say(missing.isEmpty ? ["\(client.rawValue) was set up already."] : [])
-        try say(plan.notes.map { "Note: \($0)." } + ["Take it back with: \(undoing)"])
+        try say(plan.notes.map { "Note: \($0)" } + ["Take it back with: \(undoing)"])
     }
 
     private func show(_ changes: [any SetupChange], _ notes: [String]) throws(AgentError) {
         for change in changes { try say(change.shown) }
-        try say(notes.map { "Note: \($0)." })
+        try say(notes.map { "Note: \($0)" })
     }
 
     /// Makes the changes; if one fails, those before it are taken back.
@@ -99,7 +99,8 @@ struct SetupCommand: ParsableCommand {
                 try say(lines)
             } else {
                 try change.undo()
-                try say(["Taken back: \(first)"])
+                let place = first.hasSuffix(":") ? String(first.dropLast()) : first
+                try say(["Taken back: \(place)"])
             }
         }
         if !isAny { try say(["There is nothing to take back."]) }

@@ -35,7 +35,10 @@ struct SetupWish {
     /// An option that this client needs.
     func required(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String {
         guard let value, SetupWish.isPlain(value) else {
-            let reason = value == nil ? "needs" : "takes one word of printable ASCII without quotes as"
+            let reason =
+                value == nil
+                ? "needs"
+                : "takes one word of printable ASCII, without quotes or characters that shells read, as"
             throw AgentError(.badRequest, "this client \(reason) \(option): \(purpose)")
         }
         return value
@@ -56,15 +59,16 @@ struct SetupWish {
     func restrictedSocket(_ whose: String) throws(AgentError) -> String {
         let path = try requiredPath("--local", options.local, whose)
         var status = stat()
-        guard unsafe stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFSOCK else {
+        let isThere = unsafe stat(path, &status) == 0
+        guard isThere, status.st_mode & S_IFMT == S_IFSOCK else {
             throw AgentError(
                 .badRequest,
-                "\(path) is no socket",
-                remedy: "name the path of a [[socket]], see tokenagent.conf(5)"
+                isThere ? "\(path) is no socket" : "there is no socket \(path)",
+                remedy: "make a [[socket]] with this path, see tokenagent.conf(5), then tokenctl reload"
             )
         }
         let there = AgentEndpoint(socket: path, mayStartAgent: false)
-        // Only its own user's socket tells the agent's process. What is not there now may come later.
+        // Only its own user's socket tells the agent's process.
         let about: AgentMessage? = try? there.message(AgentRequest(.get))
         guard about?.pid == nil, path.bytewise != (try endpoint.socketPath).bytewise else {
             throw AgentError(
@@ -74,6 +78,35 @@ struct SetupWish {
             )
         }
         return path
+    }
+
+    /// ``restrictedSocket(_:)``, whose directory can be mounted: with it goes all that is in there.
+    func mountedSocket(_ whose: String) throws(AgentError) -> String {
+        let path = try restrictedSocket(whose)
+        guard !path.utf8.contains(UInt8(ascii: ",")) else {
+            throw AgentError(.badRequest, "\(path) holds a comma, which ends a word in the words of a mount")
+        }
+        let directory = EditedFile.directory(of: path)
+        let own = EditedFile.directory(of: try endpoint.socketPath)
+        for (inside, what) in [(own, "the agent's own socket"), (places.home, "the home directory")] {
+            guard let outer = SetupWish.resolved(directory), let inner = SetupWish.resolved(inside) else {
+                continue
+            }
+            guard "\(inner)/".bytewise.hasPrefix("\(outer)/".bytewise) else { continue }
+            throw AgentError(
+                .badRequest,
+                "\(what) is in \(directory), all of which would be mounted",
+                remedy: "give the [[socket]] a directory of its own"
+            )
+        }
+        return path
+    }
+
+    /// `path` without links; `nil`: nothing is there.
+    private static func resolved(_ path: String) -> String? {
+        guard let found = unsafe realpath(path, nil) else { return nil }
+        defer { unsafe free(found) }
+        return unsafe String(cString: found)
     }
 
     /// An option that this client can do without.
@@ -152,7 +185,8 @@ struct SetupWish {
         throw AgentError(
             .misconfigured,
             hasPatterns && options.hosts.isEmpty
-                ? "the sessions name servers by patterns alone" : "no session names the server in hosts",
+                ? "the sessions name servers by patterns alone"
+                : "no session names \(options.hosts.isEmpty ? "a server" : options.hosts.joined(separator: ", ")) in hosts",
             session: session,
             remedy: hasPatterns && options.hosts.isEmpty
                 ? "name each server with --host"

@@ -176,6 +176,14 @@ extension EndToEnd {
             let file = try scene.agent.home.write("text", to: "plain")
             let result = try await run("tokenctl setup devcontainer --local \(file)", in: scene)
             #expect(result.status == 2 && result.standardError.contains("is no socket"), "\(result)")
+            // All of a directory is mounted.
+            for name in ["x.sock", "run/x.sock"] { try File.makeSocket(scene.agent.home.path(name)) }
+            for path in ["$HOME/x.sock", "$HOME/run/x.sock"] {
+                let wide = try await run("tokenctl setup devcontainer --local \(path)", in: scene)
+                #expect(wide.status == 2 && wide.standardError.contains("would be mounted"), "\(wide)")
+            }
+            let missing = try await run("tokenctl setup devcontainer --local /nope/x.sock", in: scene)
+            #expect(missing.standardError.contains("there is no socket /nope/x.sock"), "\(missing)")
             #expect(File.text(scene.agent.home.path(".devcontainer.json")) == "{}")
         }
 

@@ -18,7 +18,11 @@ extension EndToEnd {
             """
 
         private func scene() async throws -> Scene {
-            try await Scene.loggedIn(session: Self.hosts, more: Self.role)
+            let scene = try await Scene.loggedIn(session: Self.hosts, more: Self.role)
+            // In place of a [[socket]].
+            try scene.agent.home.makeDirectory("tokens")
+            try File.makeSocket(scene.agent.home.path("tokens/x.sock"))
+            return scene
         }
 
         /// A home that has a directory for programs.
@@ -70,8 +74,9 @@ extension EndToEnd {
             ),
             ("aws", "--session deploy", "cat .aws/config", "[profile deploy]"),
             (
-                "ssh", "--host far --local /run/x.sock --remote /run/y.sock", "ssh -F .ssh/config -G far",
-                "remoteforward /run/y.sock /run/x.sock"
+                "ssh", "--host far --local $HOME/tokens/x.sock --remote /run/y.sock",
+                "ssh -F .ssh/config -G far",
+                "remoteforward /run/y.sock HOME/tokens/x.sock"
             ),
             (
                 "mcp", "--url https://mcp.example.com/mcp", "cat .mcp.json",
@@ -101,8 +106,8 @@ extension EndToEnd {
                 try home.write(text, to: name, mode: 0o644)
             }
             let before = try await files(scene)
-            let shown = try await run("tokenctl setup \(client) \(options) --print", in: scene)
-            #expect(shown.status == 0 && !shown.standardOutput.isEmpty, "\(shown)")
+            let planned = try await run("tokenctl setup \(client) \(options) --print", in: scene)
+            #expect(planned.status == 0 && !planned.standardOutput.isEmpty, "\(planned)")
             #expect(try await files(scene) == before)
             let made = try await run("tokenctl setup \(client) \(options)", in: scene)
             #expect(made.status == 0 && made.standardError.isEmpty, "\(made)")
@@ -112,7 +117,8 @@ extension EndToEnd {
             )
             let used = try await run(use, in: scene)
             let token = try await scene.token()
-            #expect(used.standardOutput.contains(shows.replacing("TOKEN", with: token)), "\(used)")
+            let shown = shows.replacing("TOKEN", with: token).replacing("HOME", with: home.path)
+            #expect(used.standardOutput.contains(shown), "\(used)")
             let again = try await run("tokenctl setup \(client) \(options)", in: scene)
             #expect(again.standardOutput.contains("\(client) was set up already."), "\(again)")
             try await checkUndo("\(client) \(client == "kubectl" ? "--session work" : "")", in: scene)
@@ -215,19 +221,19 @@ extension EndToEnd {
             let text = "{\n  // mine\n  \"image\": \"debian\",\n}\n"
             try scene.agent.home.write(text, to: ".devcontainer.json")
             let made = try await run(
-                "tokenctl setup devcontainer --local /run/user/1/tokens/a.sock",
+                "tokenctl setup devcontainer --local $HOME/tokens/x.sock",
                 in: scene
             )
             #expect(made.status == 0, "\(made)")
             let changed = try #require(File.text(scene.agent.home.path(".devcontainer.json")))
             #expect(
                 changed.contains(
-                    "\"mounts\": [/* tokenctl setup */ \"source=/run/user/1/tokens,target=/run/tokenagent,type=bind\"]"
+                    "\"mounts\": [/* tokenctl setup */ \"source=\(scene.agent.home.path)/tokens,target=/run/tokenagent,type=bind\"]"
                 )
             )
             #expect(
                 changed.contains(
-                    "\"containerEnv\": {/* tokenctl setup */ \"TOKENAGENT_SOCK\": \"/run/tokenagent/a.sock\"}"
+                    "\"containerEnv\": {/* tokenctl setup */ \"TOKENAGENT_SOCK\": \"/run/tokenagent/x.sock\"}"
                 )
             )
             #expect(try await run("tokenctl setup devcontainer --undo", in: scene).status == 0)

@@ -51,6 +51,11 @@ package enum File {
         return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
     }
 
+    /// The file of a socket at which nobody listens.
+    package static func makeSocket(_ path: String) throws {
+        guard mknod(path, S_IFSOCK | 0o600, 0) == 0 else { throw SystemFailure("mknod \(path)") }
+    }
+
     /// Makes the symbolic link `path`.
     package static func link(_ path: String, to target: String) throws {
         guard symlink(target, path) == 0 else { throw SystemFailure("symlink \(path)") }

@@ -89,7 +89,9 @@ struct SessionSetupTests {
     @Test func `each of several hosts gets its forwarding, and loses it alone`() async throws {
         try home.makeDirectory(".ssh")
         let file = try home.write("Compression yes\n", to: ".ssh/config")
-        let sockets = "--local /run/x.sock --remote /run/y.sock"
+        // Nobody has to listen there.
+        try File.makeSocket(home.path("x.sock"))
+        let sockets = "--local \(home.path("x.sock")) --remote /run/y.sock"
         let made = try await setUp("ssh --host far --host near \(sockets)")
         #expect(made.status == 0, "\(made)")
         let both = try #require(File.text(file))
@@ -133,5 +135,30 @@ struct SessionSetupTests {
         #expect(result.status == 2 && result.standardError.contains(reason), "\(result)")
         let chosen = try await rivals("setup", "git", "--session", "b", environment: environment)
         #expect(chosen.status == 0, "\(chosen)")
+    }
+
+    @Test(arguments: [
+        (
+            ".aws/credentials", "[x]\naws_access_key_id = AKIA\n", "aws --session one --name x",
+            "aws_access_key_id"
+        ),
+        (".aws/config", "[profile x]\nrole_arn = a\n", "aws --session one --name x", "role_arn"),
+        (".docker/config.json", "{\"credHelpers\": {\"z\": \"y\",}}", "docker", "it is not JSON"),
+        (".gitconfig", "", "git --name x", "--name says nothing for git; leave it out"),
+        (".gitconfig", "", "git --session one --url https://a.example", "--url says nothing for git"),
+    ])
+    func `what the program would not use, or not read, is refused and changes nothing`(
+        file: String,
+        text: String,
+        options: String,
+        message: String
+    ) async throws {
+        try home.makeDirectory(".aws")
+        try home.makeDirectory(".docker")
+        try home.write(text, to: file)
+        let refused = try await setUp(options)
+        #expect(refused.status == 2 && refused.standardError.contains(message), "\(refused)")
+        #expect(File.text(home.path(file)) == text)
+        #expect(home.names(in: ".aws").count + home.names(in: ".docker").count <= 1)
     }
 }

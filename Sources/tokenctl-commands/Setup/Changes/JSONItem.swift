@@ -151,6 +151,10 @@ struct JSONItem: SetupChange {
         guard let layout = JSONLayout(text), layout.root.isObject else {
             throw EditedFile.obstacle(file, "it is not a JSON object")
         }
+        // Its program would not read it, with the item or without.
+        guard isMarked || (try? JSONValue(parsing: text.utf8)) != nil else {
+            throw EditedFile.obstacle(file, "it is not JSON")
+        }
         return layout
     }
 

@@ -19,6 +19,7 @@ enum CloudSetup {
         where value != nil {
             command += [option, try wish.required(option, value, "which role")]
         }
+        if !wish.isUndo, wish.options.file == nil { try checkRivals(of: profile ?? "", wish.places) }
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("AWS_CONFIG_FILE", ".aws/config"),
             mark: BlockMark("aws", profile, sessions: [session].compactMap(\.self)),
@@ -27,7 +28,7 @@ enum CloudSetup {
                 : .section("[profile \(profile ?? "")]"),
             lines: ["credential_process = \(command.joined(separator: " "))"],
             ours: ["credential_process = */tokenctl aws *"],
-            keys: ["credential_process"]
+            keys: CloudSetup.rivals
         )
         let get = ["aws", "configure", "get", "credential_process", "--profile", profile ?? ""]
         return SetupPlan(
@@ -35,6 +36,26 @@ enum CloudSetup {
             checks: [SetupCheck(command: get, answer: "tokenctl aws")],
             notes: ["use it with: aws --profile \(profile ?? "")"]
         )
+    }
+
+    /// What AWS's programs take before `credential_process`, in a profile of either file.
+    private static let rivals = [
+        "credential_process", "role_arn", "source_profile", "web_identity_token_file", "sso_session",
+        "sso_start_url",
+        "aws_access_key_id",
+    ]
+
+    /// Checks that the other file with profiles has no keys for this one.
+    private static func checkRivals(of profile: String, _ places: ClientPlaces) throws(AgentError) {
+        let block = TextBlock(
+            file: places.file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"),
+            mark: BlockMark("aws", profile, sessions: []),
+            place: .section("[\(profile)]"),
+            lines: [],
+            ours: [],
+            keys: rivals
+        )
+        _ = try block.isMade()
     }
 
     /// Asks the agent whether `tokenctl aws` has something to print for the session.

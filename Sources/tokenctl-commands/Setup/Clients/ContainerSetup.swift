@@ -111,9 +111,11 @@ enum ContainerSetup {
         var socket = ""
         if !wish.isUndo {
             let purpose = "of a [[socket]], in a directory of its own"
-            socket = try wish.restrictedSocket(purpose)
+            socket = try wish.mountedSocket(purpose)
             guard try EditedFile(file).text != nil else {
-                throw AgentError(.badRequest, "there is no \(file) here", remedy: "name it with --file")
+                let remedy =
+                    wish.options.file == nil ? "name it with --file" : "make it first, or name another"
+                throw AgentError(.badRequest, "there is no file \(file)", remedy: remedy)
             }
         }
         let name = socket.split(separator: "/").last ?? ""

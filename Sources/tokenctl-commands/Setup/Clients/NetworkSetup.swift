@@ -137,6 +137,9 @@ enum NetworkSetup {
             let command = present.object?["command"]?.string?.split(separator: "/").last
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
         }
-        return SetupPlan(changes: [item], notes: ["log in once: tokenctl login \(wish.options.url ?? "URL")"])
+        return SetupPlan(
+            changes: [item],
+            notes: ["log in once, with: tokenctl login \(ShellWord.quoted(wish.options.url ?? "URL"))"]
+        )
     }
 }
