@@ -35,6 +35,8 @@ struct TLSRecording {
 
     /// Opens `stream`, the server's bytes from the connection's beginning, as far as whole records go.
     ///
+    /// Zeros at its end may be room that nothing was written to yet, also within the last record.
+    ///
     /// - Throws: ``RecordingFault``: `unknownCipher`, `unreadable`, `forged`.
     init(_ stream: [UInt8], _ secret: TLSSecret) throws(RecordingFault) {
         self.secret = secret
@@ -50,7 +52,14 @@ struct TLSRecording {
             guard rest.count >= TLSRecording.headCount + count else { return }
             let content = rest.dropFirst(TLSRecording.headCount).prefix(count)
             rest = rest.dropFirst(TLSRecording.headCount + count)
-            try take(head, content)
+            do throws(RecordingFault) {
+                try take(head, content)
+            } catch {
+                let last = content.last ?? head[TLSRecording.headCount - 1]
+                guard last == 0, rest.allSatisfy({ $0 == 0 }) else { throw error }
+                // It is on its way.
+                return
+            }
         }
     }
 

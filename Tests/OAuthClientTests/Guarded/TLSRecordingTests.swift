@@ -107,6 +107,28 @@ struct TLSRecordingTests {
         #expect(try TLSRecording(padded, secret).plaintext == Array(Self.answer.utf8))
     }
 
+    /// As a start sees it while the answer comes in pieces: there is room behind it already.
+    @Test(arguments: ciphers) func `a record that is on its way is none yet, whatever stands in its place`(
+        version: TLSVersion,
+        cipher: NIOTLSCipher?
+    ) throws {
+        let connection = try RecordedConnection(version, cipher.map { [$0] })
+        try connection.say("one ")
+        try connection.say("other")
+        let secret = try #require(connection.secret)
+        for count in 0...connection.stream.count {
+            let part = Array(connection.stream[..<count])
+            let opened = try TLSRecording(part, secret).plaintext
+            for room in [1, 30, 5_000] {
+                let padded = part + [UInt8](repeating: 0, count: room)
+                let found = try TLSRecording(padded, secret).plaintext
+                // The last bytes of a record may be zeros themselves.
+                #expect(found == opened || found.starts(with: opened) && connection.stream[count] == 0)
+            }
+        }
+        #expect(try TLSRecording(connection.stream, secret).plaintext == Array("one other".utf8))
+    }
+
     @Test(arguments: [TLSVersion.tlsv12, .tlsv13]) func `a changed bit of the answer opens nothing`(
         version: TLSVersion
     ) throws {
