@@ -11,6 +11,7 @@ func fuzzRecording(_ bytes: [UInt8]) {
     let recording = ProcessorTime.limited("a recording") { try? TLSRecording(stream, secret) }
     guard let recording else { return }
     precondition(recording.plaintext.count <= stream.count, "more was opened than was recorded")
+    // What begins no record may be seen to be none only with more behind it.
     let padded = try? TLSRecording(stream + [UInt8](repeating: 0, count: 16), secret)
-    precondition(padded?.plaintext == recording.plaintext, "what follows changes what came before")
+    precondition(padded.map { $0.plaintext == recording.plaintext } ?? true, "room changes what was said")
 }
