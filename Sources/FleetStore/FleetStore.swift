@@ -124,7 +124,7 @@ package final class FleetStore: FleetSharing {
             let prefix = String(decoding: records.names.prefix, as: UTF8.self)
             trouble.remedy =
                 "etcdctl role grant-permission ROLE readwrite --prefix=true \(prefix), or, if the other hosts have "
-                + "another prefix, give this host their key"
+                + "another prefix, give this host their key and restart its agent"
         }
         return trouble
     }

@@ -45,7 +45,11 @@ package enum EtcdFailure: Error, Equatable, Sendable {
 
     /// Only a person can put it right.
     package var isMistake: Bool {
-        if case .noPassword(_, _, let isMistake) = self { isMistake } else { isRefusal }
+        switch self {
+        case .noPassword(_, _, let isMistake): isMistake
+        case .noGateway: true
+        default: isRefusal
+        }
     }
 
     /// What went wrong, in a sentence without a full stop.

@@ -44,7 +44,7 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
     package var remedy: String {
         switch self {
         case .file(.missing), .file(.wrongSize):
-            "copy the key file of the host's role there, see tokenagent-fleet(7)"
+            "copy the key file of the host's role there, see tokenagent-fleet(7), and restart the agent"
         case .file: "make it a plain file of the agent's user, with mode 600"
         case .notAKey, .damaged, .badLabel:
             "give this host the file that tokenctl fleet init or rekey has written"

@@ -190,7 +190,7 @@ struct FleetMembership: Sendable {
         do throws(SmallFile.Failure) {
             return try SmallFile.read(path, sharedWith: access)
         } catch {
-            let remedy = error.remedy ?? "put the file there, or correct fleet.\(key)"
+            let remedy = error.remedy ?? "put the file there, or correct fleet.\(key), and restart the agent"
             throw FleetTrouble(
                 .unavailable,
                 "fleet.\(key): \(path): \(error.message)",

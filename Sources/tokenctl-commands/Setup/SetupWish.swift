@@ -194,6 +194,16 @@ struct SetupWish {
         )
     }
 
+    /// Whether ``entries()`` leave servers out that are named by a pattern alone.
+    var hasPatterns: Bool {
+        get throws(AgentError) {
+            try endpoint.sessions().contains { known in
+                (session == nil || known.session == session)
+                    && SessionChoice.rules(known).contains(where: \.coversSubdomains)
+            }
+        }
+    }
+
     /// A server is written into other programs' addresses: one that is an address itself would be no server there.
     private func checkHosts() throws(AgentError) {
         for host in options.hosts {

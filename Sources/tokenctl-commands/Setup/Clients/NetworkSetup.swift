@@ -40,7 +40,10 @@ enum NetworkSetup {
                 answer: "tokenctl git-credential --session \(entry.session)"
             )
         }
-        return SetupPlan(changes: blocks, checks: checks)
+        let isForAll = !wish.isUndo && wish.options.hosts.isEmpty
+        let patterns = isForAll ? try wish.hasPatterns : false
+        let note = "hosts names servers by patterns too (*.example.com): add each with --host"
+        return SetupPlan(changes: blocks, checks: checks, notes: patterns ? [note] : [])
     }
 
     /// Whether a section is for `host`, or for a user or a path there, however its address is written: the empty helper of

@@ -82,6 +82,15 @@ enum PackageSetup {
     }
 
     static func go(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+        for (name, isInTheWay) in [("GOAUTH", { !$0.isEmpty }), ("GOENV", { $0 == "off" })]
+            as [(String, (String) -> Bool)]
+        where !wish.isUndo && wish.options.file == nil && AgentPaths.variable(name).map(isInTheWay) == true {
+            throw AgentError(
+                .badRequest,
+                "\(name) is set in the environment, and go reads no file for it then",
+                remedy: "unset \(name), also where it is set for you"
+            )
+        }
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("GOENV", wish.places.configuration("go/env")),
             mark: BlockMark("go"),
