@@ -15,6 +15,8 @@ struct JSONItem: SetupChange {
     var isElement = false
     /// Whether it is marked as ours by a comment, where the program that reads the file allows comments.
     var isMarked = false
+    /// Whether the program reads plain JSON alone, without comments and commas at the end.
+    var isStrict = false
     /// Whether a value is one of ours, to be taken back.
     var isOurs: (JSONValue) -> Bool
 
@@ -25,6 +27,7 @@ struct JSONItem: SetupChange {
         _ value: JSONValue,
         isElement: Bool = false,
         isMarked: Bool = false,
+        isStrict: Bool = false,
         isOurs: ((JSONValue) -> Bool)? = nil
     ) {
         self.file = file
@@ -33,6 +36,7 @@ struct JSONItem: SetupChange {
         self.value = value
         self.isElement = isElement
         self.isMarked = isMarked
+        self.isStrict = isStrict
         self.isOurs = isOurs ?? { $0 == value }
     }
 
@@ -152,7 +156,7 @@ struct JSONItem: SetupChange {
             throw EditedFile.obstacle(file, "it is not a JSON object")
         }
         // Its program would not read it, with the item or without.
-        guard isMarked || (try? JSONValue(parsing: text.utf8)) != nil else {
+        guard !isStrict || (try? JSONValue(parsing: text.utf8)) != nil else {
             throw EditedFile.obstacle(file, "it is not JSON")
         }
         return layout

@@ -9,10 +9,10 @@ enum ContainerSetup {
     static func docker(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let file = wish.options.file ?? wish.places.file("DOCKER_CONFIG", ".docker") + "/config.json"
         let helper = JSONValue.string("tokenagent")
-        let all = JSONItem(file, in: "credHelpers", nil, helper)
+        let all = JSONItem(file, in: "credHelpers", nil, helper, isStrict: true)
         let present = try all.names()
         let hosts = try wish.isUndo ? wish.hostsToTakeBack(of: present) : wish.entries().map(\.host)
-        let single = Set(hosts).sorted().map { JSONItem(file, in: "credHelpers", $0, helper) }
+        let single = Set(hosts).sorted().map { JSONItem(file, in: "credHelpers", $0, helper, isStrict: true) }
         let items = wish.isUndo && hosts == present ? [all] : single
         // Those for other servers need the link.
         let isNeeded = wish.isUndo && !Set(present).isSubset(of: hosts)

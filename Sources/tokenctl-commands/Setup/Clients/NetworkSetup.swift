@@ -135,7 +135,7 @@ enum NetworkSetup {
             words.append(.string(url))
             value = ["command": .string(wish.program), "args": .array(words)]
         }
-        let item = JSONItem(file, in: "mcpServers", name, value) { [words] present in
+        let item = JSONItem(file, in: "mcpServers", name, value, isStrict: true) { [words] present in
             // Written by a tokenctl, perhaps one that was installed elsewhere then.
             let command = present.object?["command"]?.string?.split(separator: "/").last
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
