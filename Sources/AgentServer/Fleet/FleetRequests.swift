@@ -46,7 +46,11 @@ struct FleetRequests {
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> [String] {
         switch order {
-        case .status: return []
+        case .status:
+            // Also where this host shares nothing.
+            agent.fleet.open(in: agent)
+            await agent.fleet.untilOpened()
+            return []
         case .join(let name):
             agent.fleet.rejoin(name, in: agent)
             await agent.fleet.untilOpened()

@@ -45,10 +45,13 @@ struct JoiningSession {
     }
 
     /// This host knows what has become of the login.
-    var knowsLogin: Bool { keeping?.memory.record != nil || login != nil }
+    var knowsLogin: Bool { keeping?.memory.knowsLogin == true || login != nil }
 }
 
 extension FleetMemory {
+    /// Whether what this host knows can be said without a look: of a login that is over there may be a later one.
+    var knowsLogin: Bool { record.map { $0.isLive || isNews } ?? false }
+
     /// Whether the host has not had all tokens of the record that it knows: it was a reader, or its session had ended here.
     fileprivate func lacksTokens(in snapshot: SessionSnapshot, at role: FleetRole) -> Bool {
         guard answer == nil, let record, record.isLive else { return false }

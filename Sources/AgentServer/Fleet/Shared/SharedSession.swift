@@ -62,7 +62,7 @@ final class SharedSession {
     var debt: FleetDebt? { FleetDebt(of: self) }
 
     /// Nobody here knows yet whether somebody has logged in.
-    var isUnseen: Bool { member.memory.record == nil && (record.sight == nil || !member.isAtRest) }
+    var isUnseen: Bool { !member.memory.knowsLogin && (record.sight == nil || !member.isAtRest) }
 
     /// A name for an attempt, never used before.
     private var freshAttempt: AttemptID { AttemptID(host: host, random: .random(in: 1 ... .max)) }
