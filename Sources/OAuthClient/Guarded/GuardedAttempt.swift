@@ -90,7 +90,7 @@ extension RecordedAnswer {
         let recording = try TLSRecording(stream, secret)
         // A kill while the server thinks says nothing about its answer.
         guard !recording.plaintext.isEmpty || recording.hasEnded else { return nil }
-        place.beginReading()
+        place.beginReading(of: self)
         var reply = try await RecordedReply.read(recording, readsBody: request.readsBody, on: eventLoop)
         reply?.sentAt = sentAt
         return reply

@@ -13,7 +13,7 @@ import TokenCore
 /// ```
 ///
 /// Integers are little endian; everything before the sealed part is associated data. At the end of the room for a head is
-/// what ``AnswerPlace/beginReading()`` notes.
+/// a ``ReadingNote``.
 struct AnswerHead: Equatable {
     private static let magic = Array("TKAANS\0".utf8)
     private static let version: UInt8 = 1
@@ -22,7 +22,7 @@ struct AnswerHead: Equatable {
     /// Bytes of the clock in the sealed part.
     private static let clockCount = RandomID.byteCount + 8 + 8
     /// Bytes of a note: two lines of a key log and an address.
-    static let longestNote = AnswerFile.notePlace - clearCount - clockCount - AEAD.overhead
+    static let longestNote = ReadingNote.place - clearCount - clockCount - AEAD.overhead
 
     var vault: RandomID
     var record: RandomID

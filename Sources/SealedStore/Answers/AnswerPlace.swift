@@ -14,8 +14,6 @@ package final class AnswerPlace: Sendable {
         /// Of an earlier attempt that was not answered, or not to this process.
         var left: Result<OpenFile, FileFault>?
         var wasAnswered = false
-        /// How many earlier processes have begun to read what was left; `nil`: this one has not begun.
-        var readings: Int?
     }
 
     private let files: RecordFiles
@@ -110,7 +108,7 @@ package final class AnswerPlace: Sendable {
                     sentAt: now.translate(content.clock.now, from: content.clock) ?? now.now
                         - AnswerPlace.longAgo,
                     stream: Array(bytes.dropFirst(AnswerFile.headRoom)),
-                    harmless: AnswerFile.harmless(in: bytes),
+                    readingNote: ReadingNote(in: bytes),
                     isFinal: isFinal
                 )
             )
@@ -123,23 +121,24 @@ package final class AnswerPlace: Sendable {
 
     /// Notes that the answer is about to be read: it may end the process, and a start afterwards finds out.
     ///
-    /// ``endReading()`` follows unless all is there; the note of an answer that was read goes with its file. It survives the
-    /// process, not a power cut, and where the disk takes no note the answer is read without one.
-    package func beginReading() {
-        state.withLock { state in
-            guard case .success(let file) = state.left else { return }
-            let readings = state.readings ?? file.readings ?? 0
-            state.readings = readings
-            file.note(readings: readings + 1, harmless: nil)
-        }
+    /// ``endReading(of:)`` follows unless all is there; the note of an answer that was read goes with its file. It survives
+    /// the process, not a power cut, and where the disk takes no note the answer is read without one.
+    package func beginReading(of recorded: RecordedAnswer) {
+        var note = recorded.readingNote
+        note.readings += 1
+        write(note)
     }
 
     /// Notes that it was read without harm, and is not all there: only with more bytes it is ``RecordedAnswer/isNews`` again.
     package func endReading(of recorded: RecordedAnswer) {
-        state.withLock { state in
-            guard case .success(let file) = state.left else { return }
-            file.note(readings: state.readings ?? file.readings ?? 0, harmless: recorded.count)
-        }
+        var note = recorded.readingNote
+        note.harmless = recorded.count
+        write(note)
+    }
+
+    private func write(_ note: ReadingNote) {
+        guard case .success(let file)? = state.withLock(\.left) else { return }
+        try? file.write(note.bytes, at: ReadingNote.place)
     }
 
     /// Longer than any access token lives.
@@ -190,8 +189,8 @@ package struct RecordedAnswer: Sendable {
     /// When the request was about to be sent, on the clock of this boot.
     package var sentAt: Instant
     package var stream: [UInt8]
-    /// Bytes of the stream that were read without harm, and before all was there.
-    var harmless: Int
+    /// What earlier processes, and this one before, have noted.
+    var readingNote: ReadingNote
     /// Whether nobody records any more.
     package var isFinal: Bool
 
@@ -199,21 +198,38 @@ package struct RecordedAnswer: Sendable {
     var count: Int { stream.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0 }
 
     /// Whether something has come since it was read without harm.
-    package var isNews: Bool { count != harmless }
+    package var isNews: Bool { count != readingNote.harmless }
+}
+
+/// What those note in the file who read it, at the end of the room for a head.
+struct ReadingNote {
+    /// How many have begun to read the answer without an end.
+    var readings: Int
+    /// Bytes of the stream that were read without harm, before all was there.
+    var harmless: Int
+
+    /// `u8 readings | u32 harmless`, little endian.
+    private static let count = 5
+    static let place = AnswerFile.headRoom - count
+
+    /// The note in the bytes of a file; zeros where it is too short to have one.
+    init(in file: [UInt8]) {
+        let bytes = file.count < AnswerFile.headRoom ? [] : file[ReadingNote.place..<AnswerFile.headRoom]
+        readings = Int(bytes.first ?? 0)
+        harmless = bytes.dropFirst().reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+
+    var bytes: [UInt8] {
+        var bytes = [UInt8(clamping: readings)]
+        bytes.append(integer: UInt32(clamping: harmless))
+        return bytes
+    }
 }
 
 /// The file of one answer, for the process that records it.
 package final class AnswerFile: Sendable {
     /// Bytes at the beginning that the head has for itself.
     package static let headRoom = 4096
-    /// Where the note on readings lies: who has begun one without an end (8 bits), and how many bytes of the stream were
-    /// read without harm (32 bits).
-    static let notePlace = headRoom - 5
-
-    static func harmless(in bytes: [UInt8]) -> Int {
-        guard bytes.count >= headRoom else { return 0 }
-        return bytes[(notePlace + 1)..<headRoom].reversed().reduce(0) { $0 << 8 | Int($1) }
-    }
     /// Bytes that are allocated, so that a disk that has become full keeps no answer of usual size from its place.
     static let room = 64 << 10
     /// Bytes of the longest file that is read.
@@ -261,14 +277,7 @@ extension OpenFile {
         guard let head = try? read(count: AnswerFile.headRoom, at: 0),
             head.contains(where: { $0 != 0 }) || !isUnlocked
         else { return nil }
-        return head.count == AnswerFile.headRoom ? Int(head[AnswerFile.notePlace]) : 0
-    }
-
-    /// `harmless`: `nil` leaves what is noted.
-    fileprivate func note(readings: Int, harmless: Int?) {
-        var note = [UInt8(clamping: readings)]
-        if let harmless { note.append(integer: UInt32(clamping: harmless)) }
-        try? write(note, at: AnswerFile.notePlace)
+        return ReadingNote(in: head).readings
     }
 
     /// Marks the file as one that a process works with; the mark goes when the last descriptor of this opening closes.

@@ -135,16 +135,7 @@ final class HeldConnection {
 
     /// Has the other host listen at its socket, and bring what comes there to `path`.
     func forward(to path: String) throws(AgentError) {
-        let child = try ChildProcess(
-            "ssh",
-            // Without a configuration: only the control socket counts.
-            [
-                "-F", "/dev/null", "-S", control, "-O", "forward", "-R", "\(socket):\(path)", "--",
-                arguments.host,
-            ],
-            output: .null
-        )
-        guard child.wait() == 0 else {
+        guard try obeys(["forward", "-R", "\(socket):\(path)"]) else {
             throw AgentError(
                 .denied,
                 "\(arguments.host) forwards no sockets",
@@ -155,14 +146,16 @@ final class HeldConnection {
     }
 
     /// Whether the connection is there still.
-    var isHeld: Bool {
-        let child = try? ChildProcess(
-            "ssh",
-            ["-F", "/dev/null", "-S", control, "-O", "check", "--", arguments.host],
-            output: .null,
-            error: .null
-        )
-        return child?.wait() == 0
+    var isHeld: Bool { (try? obeys(["check"], error: .null)) == true }
+
+    /// Whether the ssh that holds the connection carries an order out.
+    private func obeys(
+        _ order: [String],
+        error: ChildProcess.Stream = .inherited
+    ) throws(AgentError) -> Bool {
+        // Without a configuration: only the control socket counts.
+        let words = ["-F", "/dev/null", "-S", control, "-O"] + order + ["--", arguments.host]
+        return try ChildProcess("ssh", words, output: .null, error: error).wait() == 0
     }
 
     /// Starts the command on the other host, or a shell.

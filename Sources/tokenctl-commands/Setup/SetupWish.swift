@@ -181,7 +181,7 @@ struct SetupWish {
             }
         }
         guard known.isEmpty else { return known }
-        let hasPatterns = sessions.contains { SessionChoice.rules($0).contains(where: \.coversSubdomains) }
+        let hasPatterns = sessions.contains(where: SetupWish.hasPattern)
         throw AgentError(
             .misconfigured,
             hasPatterns && options.hosts.isEmpty
@@ -198,10 +198,13 @@ struct SetupWish {
     var hasPatterns: Bool {
         get throws(AgentError) {
             try endpoint.sessions().contains { known in
-                (session == nil || known.session == session)
-                    && SessionChoice.rules(known).contains(where: \.coversSubdomains)
+                (session == nil || known.session == session) && SetupWish.hasPattern(known)
             }
         }
+    }
+
+    private static func hasPattern(_ known: SessionMessage) -> Bool {
+        SessionChoice.rules(known).contains(where: \.coversSubdomains)
     }
 
     /// A server is written into other programs' addresses: one that is an address itself would be no server there.

@@ -37,11 +37,11 @@ struct AnswerReadingTests {
                 #expect(pwrite(file.descriptor, [1], 1, AnswerFile.headRoom + 10 * readings + count) == 1)
                 let part = try #require(place.look().recorded)
                 #expect(part.isNews)
-                place.beginReading()
+                place.beginReading(of: part)
                 place.endReading(of: part)
                 #expect(try #require(place.look().recorded).isNews == false)
             }
-            place.beginReading()
+            place.beginReading(of: try #require(place.look().recorded))
             open.store.directory.close()
         }
         withExtendedLifetime(file) {}

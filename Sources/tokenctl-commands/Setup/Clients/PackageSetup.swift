@@ -82,15 +82,7 @@ enum PackageSetup {
     }
 
     static func go(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        for (name, isInTheWay) in [("GOAUTH", { !$0.isEmpty }), ("GOENV", { $0 == "off" })]
-            as [(String, (String) -> Bool)]
-        where !wish.isUndo && wish.options.file == nil && AgentPaths.variable(name).map(isInTheWay) == true {
-            throw AgentError(
-                .badRequest,
-                "\(name) is set in the environment, and go reads no file for it then",
-                remedy: "unset \(name), also where it is set for you"
-            )
-        }
+        if !wish.isUndo, wish.options.file == nil { try checkEnvironmentOfGo() }
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("GOENV", wish.places.configuration("go/env")),
             mark: BlockMark("go"),
@@ -103,6 +95,18 @@ enum PackageSetup {
             changes: [block],
             checks: [SetupCheck(command: ["go", "env", "GOAUTH"], answer: "tokenctl goauth")],
             notes: ["go asks for the servers that a session names in hosts"]
+        )
+    }
+
+    /// Checks that go reads its file for what is set there.
+    private static func checkEnvironmentOfGo() throws(AgentError) {
+        let isSet = AgentPaths.variable("GOAUTH")?.isEmpty == false
+        guard isSet || AgentPaths.variable("GOENV")?.bytewise == "off".bytewise else { return }
+        let name = isSet ? "GOAUTH" : "GOENV"
+        throw AgentError(
+            .badRequest,
+            "\(name) is set in the environment, and go reads no file for it then",
+            remedy: "unset \(name), also where it is set for you"
         )
     }
 
