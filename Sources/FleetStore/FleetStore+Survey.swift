@@ -177,6 +177,10 @@ extension FleetStore {
 extension FleetTrouble {
     /// What a member says is wrong with itself; `nil`: nothing.
     fileprivate init?(of status: EtcdStatus) {
+        guard status.leader != 0 else {
+            self.init(.unavailable, "it has no leader: most members of etcd are away")
+            return
+        }
         guard let first = status.troubles.first else { return nil }
         self =
             status.isOutOfSpace

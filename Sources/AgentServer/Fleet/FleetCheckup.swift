@@ -46,15 +46,15 @@ struct FleetCheckup {
     }
 
     private func check(_ member: FleetSurvey.Member) -> DiagnosticCheck {
-        guard let version = member.version, member.hasLeader, member.trouble == nil else {
-            let sentence = member.trouble?.sentence ?? "it has no leader: most members of etcd are away"
+        if let trouble = member.trouble {
             return DiagnosticCheck(
                 name: "etcd",
                 verdict: .problem,
-                detail: "\(member.endpoint): \(sentence)",
-                remedy: member.trouble?.remedy
+                detail: "\(member.endpoint): \(trouble.sentence)",
+                remedy: trouble.remedy
             )
         }
+        let version = member.version ?? "unknown"
         return DiagnosticCheck(name: "etcd", verdict: .ok, detail: "\(member.endpoint): version \(version)")
     }
 

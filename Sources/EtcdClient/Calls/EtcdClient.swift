@@ -154,12 +154,11 @@ package final class EtcdClient: Sendable {
         _ read: (GatewayAnswer) throws(EtcdFailure) -> Content
     ) async throws(EtcdFailure) -> EtcdAnswer<Content> {
         let end = ContinuousClock.now + time
-        let token = try await token(at: endpoint, until: end)
+        let token = request.isAboutMember ? nil : try await token(at: endpoint, until: end)
         var reply = try await send(request, to: endpoint, showing: token, until: end)
-        if let token, reply.status != 200,
-            GatewayRefusal(status: reply.status, body: reply.body).wantsNewToken
-        {
+        if reply.status != 200, GatewayRefusal(status: reply.status, body: reply.body).wantsNewToken,
             let fresh = try await self.token(besides: token, at: endpoint, until: end)
+        {
             reply = try await send(request, to: endpoint, showing: fresh, until: end)
         }
         guard reply.status == 200 else {

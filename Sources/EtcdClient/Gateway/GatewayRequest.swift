@@ -8,6 +8,8 @@ import Text
 struct GatewayRequest: Equatable, Sendable {
     var path: String
     var body: JSONObject
+    /// It asks a member about itself, who answers everybody, also while it has no leader.
+    var isAboutMember = false
 
     /// A linearizable read, at most `limit` keys.
     static func range(_ keys: EtcdKeys, limit: Int64, changedAfter revision: Int64? = nil) -> GatewayRequest {
@@ -41,7 +43,7 @@ struct GatewayRequest: Equatable, Sendable {
         return GatewayRequest(path: "/v3/auth/authenticate", body: body)
     }
 
-    static let status = GatewayRequest(path: "/v3/maintenance/status", body: [:])
+    static let status = GatewayRequest(path: "/v3/maintenance/status", body: [:], isAboutMember: true)
 
     /// Changes of `keys` from `revision` on, in answers that etcd cuts into pieces where they are large.
     static func watch(_ keys: EtcdKeys, from revision: Int64) -> GatewayRequest {

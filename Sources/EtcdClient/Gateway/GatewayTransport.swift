@@ -109,7 +109,7 @@ final class GatewayTransport: Sendable {
         outgoing.headers.add(name: "accept", value: "application/json")
         outgoing.headers.add(name: "accept-encoding", value: "identity")
         // A member that is cut off from the others says so at once, also in a watch, and does nothing.
-        outgoing.headers.add(name: "grpc-metadata-hasleader", value: "true")
+        if !request.isAboutMember { outgoing.headers.add(name: "grpc-metadata-hasleader", value: "true") }
         if let token { outgoing.headers.add(name: "authorization", value: token) }
         outgoing.body = .stream(body, length: .known(Int64(body.count)))
         return outgoing

@@ -16,6 +16,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             try await stayOutside(etcd)
             try await loseMembers(etcd)
             try await outliveRestore(etcd)
+            try await loseMost(etcd)
         }
     }
 
@@ -84,6 +85,20 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             try await client.put("/tokenagent/0", "later", within: patience)
             try await etcd.order("restore", backup)
             #expect(try await Polling.until { (try? await client.value("/tokenagent/0")) == "v" })
+        }
+    }
+
+    /// Each member is asked for itself, by a client that has no token yet and gets none from anybody.
+    private func loseMost(_ etcd: RealEtcd) async throws {
+        for member in ["n1", "n2"] { try await etcd.order("kill", member) }
+        try await etcd.client(user: "keeper").whileOpen { client async throws in
+            let isLeaderless = try await Polling.until {
+                (try? await client.status(of: etcd.endpoints[2]))?.content.leader == 0
+            }
+            #expect(isLeaderless)
+            for endpoint in etcd.endpoints.prefix(2) {
+                await #expect(throws: EtcdFailure.closedPort) { try await client.status(of: endpoint) }
+            }
         }
     }
 
