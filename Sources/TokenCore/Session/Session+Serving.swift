@@ -373,10 +373,16 @@ extension Session {
         return setback.nextTry
     }
 
+    private var silenceMessage: String {
+        policy.isReader
+            ? "no keeper of the fleet has refreshed it yet: tokenctl fleet status tells which hosts are there"
+            : "no answer has come yet"
+    }
+
     private var waitingMessage: String {
         switch state {
         case .retrying(_, let setback): setback.latest.message
-        case .refreshing(_, let attempt): attempt.setback?.latest.message ?? "no answer has come yet"
+        case .refreshing(_, let attempt): attempt.setback?.latest.message ?? silenceMessage
         case .loggedOut, .probing, .reauthenticating, .ready, .suspended: "the login has not finished yet"
         }
     }

@@ -52,6 +52,19 @@ import Testing
         #expect(script.get().1.reply(to: WaiterID(rawValue: 102))?.secret == SessionScript.accessToken)
     }
 
+    @Test func `who has waited in vain is told that no keeper has refreshed it`() throws {
+        var script = script()
+        let person = WaiterID(rawValue: 9)
+        _ = try begin(&script, demand(&script, as: person))
+        script.advance(by: .seconds(30))
+        let effects = script.tick()
+        guard case .failure(.temporarilyUnavailable(let message, _))? = effects.reply(to: person) else {
+            Issue.record("\(effects)")
+            return
+        }
+        #expect(message.contains("no keeper of the fleet has refreshed it yet"))
+    }
+
     @Test func `once the token is due, the keepers refresh it by themselves and the others wait`() throws {
         var script = script()
         let attempt = try begin(&script, script.sleepUntilWake())

@@ -38,7 +38,7 @@ final class ReaderWishes {
     ) {
         session.note(trouble, in: agent)
         guard trouble.kind == .denied, let attempt = session.attempt else { return }
-        let message = "this host cannot ask the keepers for another token: \(trouble.sentence)"
+        let message = "this host cannot ask the keepers for another token: \(trouble.advice)"
         let denial = ReservationAnswer.unasked(StorageFailure(message: message))
         agent.refreshes.refused(attempt.number, denial, for: session.name, in: agent)
     }
