@@ -21,8 +21,12 @@ struct FleetAdmission {
     ///
     /// - Throws: ``RequestFailure`` if it would be taken for an older one, or never heard of.
     func untilLoginMayBegin(in agent: isolated SessionAgent) async throws(RequestFailure) {
-        if agent.fleet.hasLeft(session) { agent.fleet.open(in: agent) }
-        await agent.fleet.untilOpened()
+        // A host that has left its last session has closed it.
+        if agent.fleet.hasLeft(session) {
+            await agent.fleet.openAnyway(in: agent)
+        } else {
+            await agent.fleet.untilOpened()
+        }
         if let failure = agent.fleet.deafness(to: session) { throw failure }
         do throws(FleetTrouble) {
             if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }

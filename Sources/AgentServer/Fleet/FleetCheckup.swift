@@ -11,8 +11,7 @@ struct FleetCheckup {
     /// One finding each; none where this host is in no fleet.
     func checks(in agent: isolated SessionAgent) async -> [DiagnosticCheck] {
         guard let port = agent.ports.fleet, !agent.isLocked else { return [] }
-        agent.fleet.open(in: agent)
-        await agent.fleet.untilOpened()
+        await agent.fleet.openAnyway(in: agent)
         guard let sharing = agent.fleet.sharing else { return [Self.problem(agent.fleet.trouble)] }
         let survey = await sharing.survey(agent.fleet.names(nil))
         let members = survey.members.map(check)

@@ -294,9 +294,10 @@ extension FleetDesk {
         await store.untilOpened(isolation: isolation)
     }
 
-    /// Has it opened also if this host shares nothing: it is about to come back to a session.
-    func open(in agent: isolated SessionAgent) {
+    /// Has it opened also if this host shares nothing, and waits as ``untilOpened(isolation:)`` does.
+    func openAnyway(in agent: isolated SessionAgent) async {
         if let port, sharing == nil { store.open(port, in: agent) }
+        await store.untilOpened(isolation: agent)
     }
 
     /// `nil`: it is known, or the session is this host's alone.

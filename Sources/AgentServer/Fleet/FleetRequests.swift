@@ -47,9 +47,7 @@ struct FleetRequests {
     ) async throws(RequestFailure) -> [String] {
         switch order {
         case .status:
-            // Also where this host shares nothing.
-            agent.fleet.open(in: agent)
-            await agent.fleet.untilOpened()
+            await agent.fleet.openAnyway(in: agent)
             return []
         case .join(let name):
             agent.fleet.rejoin(name, in: agent)
