@@ -164,7 +164,7 @@ final class RefusalReports {
         refusal.body = ""
         guard case .tokenRefused = refusal.verdict(for: kept.settings), kept.session.canRefresh,
             kept.session.heldTokens[token.variant] != nil,
-            !token.isHeld || turns.mayRefreshForReport(call.session, at: agent.now)
+            !token.isHeld || turns.mayRefresh(call.session, at: agent.now)
         else { return tokens.answerNone(to: call) }
         // The answer brings a token, and a person may want to be asked before that.
         try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in

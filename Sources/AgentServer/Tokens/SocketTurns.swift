@@ -29,12 +29,13 @@ final class SocketTurns {
         var waiting: [PostponedRequest] = []
     }
 
-    /// Shortest time between two refreshes of one session that reports at sockets cause.
-    private static let reportPause = Duration.seconds(60)
+    /// Shortest time between two refreshes of a session whose token is good, for peers of sockets.
+    private static let refreshPause = Duration.seconds(60)
 
     private let eventLoop: any EventLoop
     private var uses: [String: Use] = [:]
-    private var reports: [SessionName: Instant] = [:]
+    /// When peers last had a session refreshed whose token was good.
+    private var refreshes: [SessionName: Instant] = [:]
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
@@ -101,12 +102,18 @@ final class SocketTurns {
         return taken
     }
 
-    /// Whether a report at a socket may have the session refreshed; after a yes, the next at any socket may in a minute.
-    func mayRefreshForReport(_ session: SessionName, at now: Instant) -> Bool {
-        reports = reports.filter { now - $0.value < Self.reportPause }
-        guard reports[session] == nil else { return false }
-        reports[session] = now
+    /// Whether a peer of a socket may have the session refreshed although its token is good; after a yes, the next of any
+    /// socket may in a minute.
+    func mayRefresh(_ session: SessionName, at now: Instant) -> Bool {
+        refreshes = refreshes.filter { now - $0.value < Self.refreshPause }
+        guard refreshes[session] == nil else { return false }
+        refreshes[session] = now
         return true
+    }
+
+    /// How long until the next peer may.
+    func pause(before session: SessionName, at now: Instant) -> Duration {
+        refreshes[session].map { $0 + Self.refreshPause - now } ?? .zero
     }
 }
 

@@ -59,6 +59,7 @@ final class TokenRequests {
         guard !firstSights.take(query, call, in: agent),
             !query.isForeign(to: call) || mayBegin(query, call, in: agent)
         else { return }
+        if let failure = impatience(query, call, in: agent) { return answer(failure, to: call, in: agent) }
         let waiter = freshWaiter()
         let asked = agent.ask(name) { session, moment in
             let need = TokenNeed(query, call, policy: session.policy, at: moment)
@@ -92,6 +93,36 @@ final class TokenRequests {
             refuseOverdue(waiting, in: agent)
             return false
         }
+    }
+
+    /// Why a peer of a `[[socket]]`, which wants more life than is left of a good token, gets no new one; `nil`: it may.
+    ///
+    /// Each early refresh costs the owner a rotation, whoever asks for it.
+    private func impatience(
+        _ query: TokenQuery,
+        _ call: TokenCall,
+        in agent: isolated SessionAgent
+    ) -> RequestFailure? {
+        guard call.connection.caller.isRestricted, let minimum = query.minimumValidity else { return nil }
+        let good = agent.ask(call.session) { session, moment -> AccessToken? in
+            var need = TokenNeed(query, call, policy: session.policy, at: moment)
+            guard session.attemptInFlight == nil, !session.meets(need, at: moment.now) else { return nil }
+            need.minimumValidity = nil
+            return session.token(for: need, at: moment.now)
+        }
+        guard let good = good.flatMap(\.self) else { return nil }
+        if let lifetime = good.life(isID: query.wantsIDToken).lifetime, lifetime <= minimum {
+            return RequestFailure(.validityUnattainable(lifetime: lifetime), of: call.session)
+        }
+        guard !turns.mayRefresh(call.session, at: agent.now) else { return nil }
+        return RequestFailure(
+            code: .temporarilyUnavailable,
+            message:
+                "The token has less life left than asked for, and is renewed early for sockets like this one "
+                + "once a minute at most.",
+            session: call.session,
+            retryAfter: turns.pause(before: call.session, at: agent.now)
+        )
     }
 
     /// Refreshes even though the token may look good.

@@ -197,7 +197,7 @@ extension Session {
             }
         }
         let least = need.minimumValidity ?? (need.wantsIDToken ? .nanoseconds(1) : .zero)
-        guard isNew, let lifetime = life.lifetime, least > lifetime else { return nil }
+        guard isNew, let lifetime = life.lifetime, least >= lifetime else { return nil }
         return .validityUnattainable(lifetime: lifetime)
     }
 

@@ -158,6 +158,42 @@ struct RestrictedDemandTests {
         await agent.stop()
     }
 
+    @Test
+    func `more life than a good token has left is given once a minute there, and more than any has never`()
+        async throws
+    {
+        let agent = try await RestrictedSocketTests.agent()
+        let peer = try SocketPeer(RestrictedSocketTests.path(agent))
+        func ask(_ query: String) throws {
+            try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token?timeout=0&min_valid=\(query)"))
+        }
+        await agent.advance(by: .seconds(1))
+        for unattainable in [3_600, 3_601, 1_000_000] {
+            try ask("\(unattainable)")
+            #expect(try await peer.answer().status == 400)
+        }
+        #expect(agent.serving.refreshCount == 0)
+        await agent.advance(by: .seconds(1))
+        try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token?min_valid=3599"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(try await peer.answer().body.contains("token-2"))
+        for _ in 0..<100 {
+            await agent.advance(by: .milliseconds(500))
+            try ask("3599")
+            let answer = try await peer.answer()
+            #expect(answer.status == 503 || answer.body.contains("token-2"))
+        }
+        // A report is one more way to the same refresh.
+        try peer.send(report("token-2"))
+        #expect(try await peer.answer().body == "{\"action\":\"none\"}\n")
+        #expect(agent.serving.refreshCount == 1)
+        await agent.advance(by: .seconds(10))
+        try peer.send(SocketPeer.request("GET", "/v1/sessions/work/token?min_valid=3599"))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-3")))
+        #expect(try await peer.answer().body.contains("token-3"))
+        await agent.stop()
+    }
+
     @Test func `all sockets share that refresh`() async throws {
         let agent = try await RestrictedSocketTests.agent()
         let peer = try SocketPeer(RestrictedSocketTests.path(agent))
