@@ -85,6 +85,28 @@ struct TokenFileSettingsTests {
 
     @Test(
         arguments: [
+            ("state/../state/keyfile", "is in the state directory, which is the agent's own"),
+            ("link/keyfile", "is in the state directory, which is the agent's own"),
+            ("chain/keyfile", "is in the state directory, which is the agent's own"),
+            ("run/x/../agent.sock", "is the agent's own socket"),
+            ("other/../token", nil), ("loop/token", nil), ("..", nil),
+        ] as [(String, String?)]
+    )
+    func `nor before the first start has made its directories`(name: String, objection: String?) throws {
+        let directory = try TemporaryDirectory()
+        symlink(directory.path("state"), directory.path("link"))
+        symlink("./link/../state", directory.path("chain"))
+        symlink("loop/loop", directory.path("loop"))
+        let own = OwnFiles(
+            socket: directory.path("run/agent.sock"),
+            stateDirectory: directory.path("state"),
+            configuration: directory.path("config.toml")
+        )
+        #expect(own.objection(toReplacing: directory.path(name)) == objection)
+    }
+
+    @Test(
+        arguments: [
             ("run/agent.sock", "is the agent's own socket"),
             ("run//../run/agent.sock", "is the agent's own socket"),
             ("run/agent.sock.lock", "is the lock of the agent's own socket"),

@@ -45,19 +45,44 @@ package struct OwnFiles: Equatable, Sendable {
     }
 
     /// `path` with the links of its directory resolved; the last name stays, which is replaced even if it is a link.
-    static func place(of path: String) -> String {
+    static func place(of path: String) -> String { place(of: path, following: mostLinks) }
+
+    /// `..` of what does not exist yet leads back to where that will be.
+    private static func place(of path: String, following links: Int) -> String {
         let names = path.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
         guard let name = names.last else { return "/" }
-        let directory = resolved("/" + names.dropLast().map { String(Substring($0)) }.joined(separator: "/"))
+        let parent = "/" + names.dropLast().map { String(Substring($0)) }.joined(separator: "/")
+        let directory = resolved(parent, following: links)
+        guard !name.elementsEqual("..".utf8) else { return self.directory(of: directory) }
         return (directory == "/" ? "" : directory) + "/" + String(Substring(name))
     }
 
-    /// `path` without links, as far as it exists.
-    private static func resolved(_ path: String) -> String {
+    private static func directory(of path: String) -> String {
+        let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
+        return end == path.startIndex ? "/" : String(path[..<end])
+    }
+
+    /// As many as the kernel follows in one path (path_resolution(7)).
+    private static let mostLinks = 40
+
+    /// `path` without links, also where what they lead to does not exist yet.
+    private static func resolved(_ path: String, following links: Int = mostLinks) -> String {
         if let found = unsafe realpath(path, nil) {
             defer { unsafe free(found) }
             return unsafe String(cString: found)
         }
-        return path.utf8.contains { $0 != UInt8(ascii: "/") } ? place(of: path) : path
+        guard path.utf8.contains(where: { $0 != UInt8(ascii: "/") }) else { return path }
+        let place = place(of: path, following: links)
+        guard links > 0, let target = target(of: place) else { return place }
+        let isAbsolute = target.utf8.first == UInt8(ascii: "/")
+        return resolved(isAbsolute ? target : "\(directory(of: place))/\(target)", following: links - 1)
+    }
+
+    /// Where the symbolic link `path` leads; `nil`: it is none.
+    private static func target(of path: String) -> String? {
+        var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe readlink(path, &target, target.count)
+        guard count > 0, count < target.count else { return nil }
+        return String(validating: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
