@@ -373,7 +373,7 @@ let package = Package(
         .testTarget(
             name: "TokenProxyTests",
             dependencies: [
-                "TokenProxy", "AgentProtocol", "Text",
+                "TokenProxy", "AgentProtocol", "TestSupport", "Text",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: testing

@@ -35,8 +35,7 @@ package struct FileOutlet: Equatable, Sendable {
     /// - Returns: whether a token may stand there: nobody else can write the directory.
     @discardableResult
     package static func prepareDirectory(of path: String) -> Bool {
-        let directory = ListeningSocket.directory(of: path)
-        return (try? SocketDirectory(preparing: directory, isOpenToOthers: true)) != nil
+        (try? ListeningSocket.prepareDirectory(of: path, isOpenToOthers: true)) != nil
     }
 }
 

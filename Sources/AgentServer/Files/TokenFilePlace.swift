@@ -61,7 +61,7 @@ struct TokenFilePlace: ~Copyable {
         let parent = ListeningSocket.directory(of: path)
         try Self.reach(parent)
         do throws(ListenFailure) {
-            _ = try SocketDirectory(preparing: parent, isOpenToOthers: true)
+            try ListeningSocket.prepareDirectory(of: path, isOpenToOthers: true)
         } catch {
             throw .failed(error.description)
         }

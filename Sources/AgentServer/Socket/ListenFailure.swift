@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
+import Glibc
+
 /// Why the agent cannot listen; the person who started it can fix each case.
 package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// Linux has room for 107 bytes (unix(7)).
@@ -23,6 +26,19 @@ package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible 
         case .occupied(let path): "\(path) exists and is not a socket"
         case .system(let operation, let path, let reason): "cannot \(operation) \(path): \(reason)"
         case .notASocket(let descriptor): "descriptor \(descriptor) is not a listening Unix stream socket"
+        }
+    }
+
+    /// What the latest system call said.
+    static func latest(_ operation: String, _ path: String) -> ListenFailure {
+        .system(operation: operation, path: path, reason: systemMessage(errno))
+    }
+
+    init(_ fault: SocketDirectory.Fault) {
+        switch fault {
+        case .unsafe(let path, let reason): self = .unsafeDirectory(path: path, reason: reason)
+        case .system(let operation, let path, let number):
+            self = .system(operation: operation, path: path, reason: systemMessage(number))
         }
     }
 }

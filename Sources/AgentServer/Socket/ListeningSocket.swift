@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import CHardening
 import Glibc
 
@@ -33,7 +34,11 @@ package struct ListeningSocket: Sendable {
         of path: String,
         isOpenToOthers: Bool = false
     ) throws(ListenFailure) {
-        _ = try SocketDirectory(preparing: directory(of: path), isOpenToOthers: isOpenToOthers)
+        do throws(SocketDirectory.Fault) {
+            try SocketDirectory.prepare(directory(of: path), isOpenToOthers: isOpenToOthers)
+        } catch {
+            throw ListenFailure(error)
+        }
     }
 
     /// Makes all that a socket at `path` needs except the socket, for a process that may make no files later.
@@ -77,7 +82,7 @@ package struct ListeningSocket: Sendable {
         defer { close(lock) }
         try removeStale(path)
         let descriptor = socket(AF_UNIX, streamType, 0)
-        guard descriptor >= 0 else { throw SocketDirectory.failure("create a socket for", path) }
+        guard descriptor >= 0 else { throw .latest("create a socket for", path) }
         tellSenders(of: descriptor)
         do {
             try claim(path, descriptor, mode ?? ownMode, group)
@@ -146,9 +151,9 @@ package struct ListeningSocket: Sendable {
     ) throws(ListenFailure) {
         // The file takes the socket's own mode, less the umask, so there is no moment with a wider one (unix(7));
         // the umask itself belongs to the whole process and is left alone.
-        guard fchmod(descriptor, 0o600) == 0 else { throw SocketDirectory.failure("protect", path) }
+        guard fchmod(descriptor, 0o600) == 0 else { throw .latest("protect", path) }
         let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
-        guard bound == 0 else { throw SocketDirectory.failure("bind", path) }
+        guard bound == 0 else { throw .latest("bind", path) }
         do {
             try letIn(path, descriptor, mode, group)
         } catch {
@@ -166,10 +171,10 @@ package struct ListeningSocket: Sendable {
     ) throws(ListenFailure) {
         // The group first, so that the bits are for the right one.
         if let group, unsafe lchown(path, .max, group) != 0 {
-            throw SocketDirectory.failure("give its group to", path)
+            throw .latest("give its group to", path)
         }
-        guard unsafe chmod(path, mode) == 0 else { throw SocketDirectory.failure("protect", path) }
-        guard listen(descriptor, backlog) == 0 else { throw SocketDirectory.failure("listen at", path) }
+        guard unsafe chmod(path, mode) == 0 else { throw .latest("protect", path) }
+        guard listen(descriptor, backlog) == 0 else { throw .latest("listen at", path) }
     }
 
     private static func identity(of path: String) -> Identity? {
@@ -184,7 +189,7 @@ package struct ListeningSocket: Sendable {
         guard unsafe lstat(path, &status) == 0 else { return false }
         guard status.st_mode & S_IFMT == S_IFSOCK else { throw .occupied(path: path) }
         let probe = socket(AF_UNIX, streamType, 0)
-        guard probe >= 0 else { throw SocketDirectory.failure("create a socket for", path) }
+        guard probe >= 0 else { throw .latest("create a socket for", path) }
         defer { close(probe) }
         let connected = unsafe withAddress(of: path) { unsafe connect(probe, $0, $1) }
         guard connected != 0, errno == ECONNREFUSED || errno == ENOENT else {
@@ -196,18 +201,18 @@ package struct ListeningSocket: Sendable {
     private static func removeStale(_ path: String) throws(ListenFailure) {
         guard try isStale(path) else { return }
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
-            throw SocketDirectory.failure("remove", path)
+            throw .latest("remove", path)
         }
     }
 
     /// Takes the lock under which sockets are claimed; closing the descriptor gives it back.
     private static func lockFile(_ path: String) throws(ListenFailure) -> CInt {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw SocketDirectory.failure("open", path) }
+        guard descriptor >= 0 else { throw .latest("open", path) }
         while flock(descriptor, LOCK_EX) != 0 {
             guard errno == EINTR else {
                 close(descriptor)
-                throw SocketDirectory.failure("lock", path)
+                throw .latest("lock", path)
             }
         }
         return descriptor

@@ -14,9 +14,11 @@ final class SocketFile: @unchecked Sendable {
 
     /// Opens a socket at `path`, where a killed process may have left one.
     ///
-    /// - Throws: ``AgentError`` if something else is there, or somebody listens.
+    /// - Throws: ``AgentError`` if something else is there, or somebody listens, or others can write to the directory:
+    ///   they could listen there first.
     init(_ path: String) throws(AgentError) {
         self.path = path
+        try SocketFile.checkDirectory(of: path)
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         descriptor = socket(AF_UNIX, type, 0)
         guard descriptor >= 0 else { throw AgentError(.internal, "socket: \(systemMessage(errno))") }
@@ -52,6 +54,22 @@ final class SocketFile: @unchecked Sendable {
             throw AgentError(.internal, "cannot listen at \(path): \(systemMessage(errno))")
         }
         return (status.st_dev, status.st_ino)
+    }
+
+    private static func checkDirectory(of path: String) throws(AgentError) {
+        do throws(SocketDirectory.Fault) {
+            try SocketDirectory.check(SocketDirectory.parent(of: path), isOpenToOthers: true)
+        } catch {
+            switch error {
+            case .system(_, _, let number): throw refusal(of: path, number)
+            case .unsafe(let directory, let reason):
+                throw AgentError(
+                    .misconfigured,
+                    "cannot listen at \(path): \(directory): \(reason)",
+                    remedy: "set listen to a path in a directory of your own that others cannot write to"
+                )
+            }
+        }
     }
 
     /// Why no socket can be made at `path`: the person who chose it can help.

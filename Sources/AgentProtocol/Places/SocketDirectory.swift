@@ -2,9 +2,15 @@
 
 import Glibc
 
-/// The directory a socket lives in: made if it is missing, refused if anyone else could change it.
-struct SocketDirectory {
-    let path: String
+/// The directory a socket lives in: refused if anyone else could change it.
+package enum SocketDirectory {
+    /// Why no socket can be there.
+    package enum Fault: Error, Equatable, Sendable {
+        /// Somebody else could change the directory `path`, as `reason` says.
+        case unsafe(path: String, reason: String)
+        /// The system refuses `operation`, for the reason `number` (errno(3)).
+        case system(operation: String, path: String, number: CInt)
+    }
 
     /// Makes sure that `path` is a directory of ours with mode 0700; with `isOpenToOthers`, one that nobody
     /// else can write to.
@@ -12,31 +18,37 @@ struct SocketDirectory {
     /// Missing directories are made with mode 0700 whatever the umask. The directory itself may not be a symbolic
     /// link; those above it are resolved, and each must belong to us or to root and be writable for nobody else
     /// (or be sticky, as `/tmp` is). Nothing is made below a directory that is refused.
-    init(preparing path: String, isOpenToOthers: Bool = false) throws(ListenFailure) {
-        self.path = path
-        try Self.checkParents(of: path)
-        try Self.create(path)
-        // Once more: below a sticky directory somebody else may have made what was missing.
-        try Self.checkParents(of: path)
-        let status = try Self.status(of: path)
+    ///
+    /// - Throws: ``Fault``.
+    package static func prepare(_ path: String, isOpenToOthers: Bool = false) throws(Fault) {
+        try checkParents(of: path)
+        try create(path)
+        // Below a sticky directory somebody else may have made what was missing.
+        try check(path, isOpenToOthers: isOpenToOthers)
+    }
+
+    /// The same for a directory that is there: nothing is made.
+    package static func check(_ path: String, isOpenToOthers: Bool = false) throws(Fault) {
+        try checkParents(of: path)
+        let status = try status(of: path)
         guard status.st_mode & S_IFMT == S_IFDIR else {
             let what = status.st_mode & S_IFMT == S_IFLNK ? "a symbolic link" : "not a directory"
-            throw .unsafeDirectory(path: path, reason: "it is \(what)")
+            throw .unsafe(path: path, reason: "it is \(what)")
         }
         guard status.st_uid == geteuid() else {
-            throw .unsafeDirectory(path: path, reason: "it belongs to user \(status.st_uid)")
+            throw .unsafe(path: path, reason: "it belongs to user \(status.st_uid)")
         }
         let mode = String(status.st_mode & 0o777, radix: 8)
         if isOpenToOthers {
             guard status.st_mode & 0o022 == 0 else {
-                throw .unsafeDirectory(path: path, reason: "its mode is \(mode): others may write to it")
+                throw .unsafe(path: path, reason: "its mode is \(mode): others may write to it")
             }
         } else if status.st_mode & 0o077 != 0 {
-            throw .unsafeDirectory(path: path, reason: "its mode is \(mode), not 700")
+            throw .unsafe(path: path, reason: "its mode is \(mode), not 700")
         }
     }
 
-    private static func create(_ path: String) throws(ListenFailure) {
+    private static func create(_ path: String) throws(Fault) {
         if try make(path) { return }
         let parent = parent(of: path)
         guard parent != path else { throw failure("make", path) }
@@ -45,7 +57,7 @@ struct SocketDirectory {
     }
 
     /// Makes one directory unless it is there; `false` when its parent is missing.
-    private static func make(_ path: String) throws(ListenFailure) -> Bool {
+    private static func make(_ path: String) throws(Fault) -> Bool {
         guard unsafe mkdir(path, 0o700) != 0 else {
             // A umask may have taken even the owner's bits.
             guard unsafe chmod(path, 0o700) == 0 else { throw failure("make", path) }
@@ -59,15 +71,15 @@ struct SocketDirectory {
     }
 
     /// Everything above must be as trustworthy as the directory: anyone who can rename it can replace it.
-    private static func checkParents(of path: String) throws(ListenFailure) {
+    private static func checkParents(of path: String) throws(Fault) {
         var current = try existingParent(of: path)
         while true {
             let status = try status(of: current)
             guard status.st_uid == geteuid() || status.st_uid == 0 else {
-                throw .unsafeDirectory(path: current, reason: "it belongs to user \(status.st_uid)")
+                throw .unsafe(path: current, reason: "it belongs to user \(status.st_uid)")
             }
             guard status.st_mode & 0o022 == 0 || status.st_mode & S_ISVTX != 0 else {
-                throw .unsafeDirectory(path: current, reason: "others may write to it")
+                throw .unsafe(path: current, reason: "others may write to it")
             }
             guard current != "/" else { return }
             current = parent(of: current)
@@ -75,7 +87,7 @@ struct SocketDirectory {
     }
 
     /// The nearest directory above `path` that exists, without symbolic links.
-    private static func existingParent(of path: String) throws(ListenFailure) -> String {
+    private static func existingParent(of path: String) throws(Fault) -> String {
         let above = parent(of: path)
         if let resolved = unsafe realpath(above, nil) {
             defer { unsafe free(resolved) }
@@ -85,13 +97,14 @@ struct SocketDirectory {
         return try existingParent(of: above)
     }
 
-    private static func status(of path: String) throws(ListenFailure) -> stat {
+    private static func status(of path: String) throws(Fault) -> stat {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { throw failure("examine", path) }
         return status
     }
 
-    static func parent(of path: String) -> String {
+    /// The directory of what `path` names.
+    package static func parent(of path: String) -> String {
         // Byte by byte, as the kernel reads it: a mark that combines with the slash before it makes another character.
         let slash = UInt8(ascii: "/")
         var trimmed = path.utf8[...]
@@ -100,7 +113,7 @@ struct SocketDirectory {
         return end == trimmed.startIndex ? "/" : String(Substring(trimmed[..<end]))
     }
 
-    static func failure(_ operation: String, _ path: String) -> ListenFailure {
-        .system(operation: operation, path: path, reason: unsafe String(cString: strerror(errno)))
+    private static func failure(_ operation: String, _ path: String) -> Fault {
+        .system(operation: operation, path: path, number: errno)
     }
 }
