@@ -128,4 +128,17 @@ import Testing
         var endless = ByteBufferText(String(repeating: "a", count: 65).utf8)
         #expect(throws: MessageFault.self) { try search.take(from: &endless.buffer) }
     }
+
+    @Test(arguments: ["\nGET /", "GET / HTTP/1.1\nHost: h\n\n", "GET / HTTP/1.1\r\nHost: h\n", "\r\nG\n"])
+    func `a head whose lines end otherwise is refused as soon as one has`(text: String) {
+        for cut in 0..<text.utf8.count {
+            var search = HeadSearch(longest: 64)
+            var input = ByteBufferText(text.utf8.prefix(cut))
+            #expect(throws: MessageFault.self) {
+                _ = try search.take(from: &input.buffer)
+                input.append(text.utf8.dropFirst(cut))
+                _ = try search.take(from: &input.buffer)
+            }
+        }
+    }
 }

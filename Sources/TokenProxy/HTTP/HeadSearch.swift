@@ -17,11 +17,12 @@ struct HeadSearch {
     ///
     /// Line ends before the head are skipped (RFC 9112 §2.2).
     ///
-    /// - Throws: ``MessageFault`` if it is too long.
+    /// - Throws: ``MessageFault`` if it is too long, or a line of it ends with a bare line feed: whoever writes such lines
+    ///   does not end the head as we wait for it.
     mutating func take(from input: inout ByteBuffer) throws(MessageFault) -> [UInt8]? {
         // One byte may be the first of a line end.
         if searched <= 1 { skipLineEnds(&input) }
-        guard let end = end(in: input) else {
+        guard let end = try end(in: input) else {
             searched = input.readableBytes
             guard searched <= longest else {
                 throw MessageFault(431, "the head is longer than \(longest) bytes")
@@ -42,13 +43,15 @@ struct HeadSearch {
     }
 
     /// How many bytes the head has, with the empty line.
-    private func end(in input: ByteBuffer) -> Int? {
+    private func end(in input: ByteBuffer) throws(MessageFault) -> Int? {
         let bytes = input.readableBytesView
-        var rest = bytes.dropFirst(max(3, searched))
+        var rest = bytes.dropFirst(searched)
         while let feed = rest.firstIndex(of: 0x0A) {
-            if bytes[feed - 1] == 0x0D, bytes[feed - 2] == 0x0A, bytes[feed - 3] == 0x0D {
-                return feed - bytes.startIndex + 1
+            let before = bytes[..<feed].suffix(3)
+            guard before.last == 0x0D else {
+                throw .malformed("a line of the head does not end with CR LF")
             }
+            if before.elementsEqual([0x0D, 0x0A, 0x0D]) { return feed - bytes.startIndex + 1 }
             rest = bytes[(feed + 1)...]
         }
         return nil
