@@ -61,17 +61,30 @@ struct ProxiedRun {
 
     /// Runs `command`, passing signals on to it, and waits for its end.
     ///
-    /// - Returns: its exit status; 127 if it cannot be started.
-    static func accompany(_ command: [String]) throws(AgentError) -> Int32 {
+    /// - Parameters:
+    ///   - partner: becomes readable when a program that serves the command has ended; -1 for none.
+    ///   - partnerEnded: is called then, once.
+    /// - Returns: the command's exit status; 127 if it cannot be started.
+    static func accompany(
+        _ command: [String],
+        beside partner: Int32 = -1,
+        partnerEnded: () -> Void = {}
+    ) throws(AgentError) -> Int32 {
         let signals = try RelayedSignals()
         guard let child = ChildProcess.running(command) else { return 127 }
         let ended = hardening_open_process(child.pid)
         defer { if ended >= 0 { close(ended) } }
+        // poll(2) passes over negative descriptors.
+        var wanted = [ended, signals.descriptor, partner].map {
+            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        }
         while ended >= 0 {
-            var wanted = [ended, signals.descriptor].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             _ = unsafe poll(&wanted, nfds_t(wanted.count), -1)
             signals.pass(to: child)
             if wanted[0].revents != 0 { break }
+            guard wanted[2].revents != 0 else { continue }
+            wanted[2].fd = -1
+            partnerEnded()
         }
         return child.wait()
     }

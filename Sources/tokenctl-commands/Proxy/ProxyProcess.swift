@@ -55,12 +55,19 @@ struct ProxyProcess: ~Copyable {
         return answer.listening ?? []
     }
 
-    /// Serves for as long as `command` runs.
+    /// Serves for as long as `command` runs, which goes on should this program end before it.
     ///
     /// - Returns: the command's exit status; 127 if it cannot be started.
     borrowing func serve(around command: [String]) throws(AgentError) -> Int32 {
-        let status = try ProxiedRun.accompany(command)
-        _ = end()
+        let child = child
+        var hasEnded = false
+        let status = try ProxiedRun.accompany(command, beside: socket) {
+            hasEnded = true
+            let complaint =
+                "tokenagent-proxy has ended with status \(child.wait()): nothing is served any more"
+            StandardError.write("tokenctl: \(complaint)\n")
+        }
+        if !hasEnded { _ = end() }
         return status
     }
 

@@ -89,6 +89,21 @@ extension EndToEnd {
             #expect(gone.status == 7)
         }
 
+        @Test func `a command is told when its proxy ends before it`() async throws {
+            let upstream = try await RawUpstream.start { _ in .bytes(ProxyScene.ok()) }
+            let scene = try await Scene.loggedIn()
+            let script = """
+                kill -9 $(pgrep -P $PPID tokenagent-prox)
+                while curl -s -o /dev/null $TOKENAGENT_PROXY_URL/x; do :; done; exit 9
+                """
+            let result = try await scene.agent.tokenctl(
+                ["proxy", "work", "--upstream", upstream.url, "--", "sh", "-c", script]
+            )
+            #expect(result.status == 9)
+            let told = "tokenctl: tokenagent-proxy has ended with status 137: nothing is served any more\n"
+            #expect(result.standardError == told)
+        }
+
         @Test func `a socket is open to this user alone and gone afterwards`() async throws {
             let directory = try TemporaryDirectory()
             let path = directory.path("api.sock")
