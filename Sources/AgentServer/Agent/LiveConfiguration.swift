@@ -93,7 +93,9 @@ final class LiveConfiguration {
     ///
     /// - Throws: ``RequestFailure`` if etcd cannot be given it now.
     private func admitLeavers(in agent: isolated SessionAgent) async throws(RequestFailure) {
-        guard agent.sessions.keys.contains(where: { agent.fleet.debt(of: $0) != nil }) else { return }
+        guard agent.sessions.keys.contains(where: { agent.fleet.debt(of: $0, in: agent) != nil }) else {
+            return
+        }
         let coming: AgentConfiguration
         do throws(RequestFailure) {
             coming = try await fromDisk { source throws(RequestFailure) in try source.preview() }
@@ -102,11 +104,12 @@ final class LiveConfiguration {
             return
         }
         let leaving = Set(agent.sessions.leaving(under: coming).keys)
-        guard leaving.contains(where: { agent.fleet.debt(of: $0) != nil }) else { return }
+        guard leaving.contains(where: { agent.fleet.debt(of: $0, in: agent) != nil }) else { return }
         logger.notice("the configuration is read once the fleet has what only this host has")
         await agent.fleet.untilPaid(leaving, in: agent)
         guard agent.isServing else { throw agent.stopping }
-        guard let debt = leaving.sorted().lazy.compactMap(agent.fleet.debt(of:)).first else { return }
+        let debts = leaving.sorted().lazy.compactMap { agent.fleet.debt(of: $0, in: agent) }
+        guard let debt = debts.first else { return }
         for name in leaving { agent.fleet.stay(name, in: agent) }
         throw debt
     }
@@ -185,7 +188,7 @@ final class LiveConfiguration {
         let leaving = Set(agent.sessions.leaving(under: current).keys)
         await agent.fleet.untilPaid(leaving, in: agent)
         for name in leaving {
-            guard let debt = agent.fleet.debt(of: name) else { continue }
+            guard let debt = agent.fleet.debt(of: name, in: agent) else { continue }
             agent.journal.write(
                 .warning,
                 "left before its fleet had everything",

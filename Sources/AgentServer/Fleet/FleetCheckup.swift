@@ -12,7 +12,9 @@ struct FleetCheckup {
     func checks(in agent: isolated SessionAgent) async -> [DiagnosticCheck] {
         guard let port = agent.ports.fleet, !agent.isLocked else { return [] }
         await agent.fleet.openAnyway(in: agent)
-        guard let sharing = agent.fleet.sharing else { return [Self.problem(agent.fleet.trouble)] }
+        guard let sharing = agent.fleet.sharing else {
+            return [Self.problem(agent.fleet.trouble ?? .unasked)]
+        }
         let survey = await sharing.survey(agent.fleet.names(nil))
         let members = survey.members.map(check)
         if let trouble = survey.trouble {
@@ -39,9 +41,13 @@ struct FleetCheckup {
         return checks
     }
 
-    private static func problem(_ trouble: FleetTrouble?) -> DiagnosticCheck {
-        let sentence = trouble?.sentence ?? "the fleet has not been asked yet"
-        return DiagnosticCheck(name: "fleet", verdict: .problem, detail: sentence, remedy: trouble?.remedy)
+    private static func problem(_ trouble: FleetTrouble) -> DiagnosticCheck {
+        DiagnosticCheck(
+            name: "fleet",
+            verdict: .problem,
+            detail: trouble.sentence,
+            remedy: trouble.remedy
+        )
     }
 
     private func check(_ member: FleetSurvey.Member) -> DiagnosticCheck {
@@ -58,7 +64,14 @@ struct FleetCheckup {
     }
 
     private func clock(_ survey: FleetSurvey) -> DiagnosticCheck {
-        let ahead = survey.clockLead?.wholeSeconds ?? 0
+        guard let ahead = survey.clockLead?.wholeSeconds else {
+            return DiagnosticCheck(
+                name: "fleet clock",
+                verdict: .warning,
+                detail: "no answer of etcd tells the time, by which tokens are dated",
+                remedy: "see that what stands before etcd lets the field Date pass"
+            )
+        }
         guard abs(ahead) > FleetCheckup.tolerance else {
             return DiagnosticCheck(
                 name: "fleet clock",

@@ -24,6 +24,8 @@ final class FleetDesk {
     /// Rooms for answers that the fleet has been asked for.
     private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
     private let store = SharedStore()
+    /// When the store is tried again that could not be opened.
+    private var reopening: Scheduled<Void>?
     /// Sessions that are about to leave.
     private let leavers: FleetLeavers
     let announcements: HostAnnouncements
@@ -60,12 +62,13 @@ final class FleetDesk {
 
     /// The shared store has been opened, or cannot be opened now.
     func opened(_ result: Result<any FleetSharing, FleetTrouble>, in agent: isolated SessionAgent) {
+        reopening?.cancel()
         switch result {
         case .success(let sharing): begin(sharing, in: agent)
         case .failure(let trouble):
             refuseWaiting(in: agent)
             agent.ports.logger.error("fleet: not opened", metadata: ["error": "\(trouble.sentence)"])
-            later { agent.fleet.start(in: agent) }
+            reopening = later { agent.fleet.start(in: agent) }
         }
     }
 
@@ -143,14 +146,29 @@ final class FleetDesk {
     /// Waits until etcd has what this host alone has of these sessions, as far as that can be had now, and lets none of
     /// them send anything more meanwhile: they are about to leave.
     func untilPaid(_ names: Set<SessionName>, in agent: isolated SessionAgent) async {
-        await leavers.wait(for: names) { [self] in isPaying($0) }
+        await leavers.wait(for: names) { [self] in isPaying($0, in: agent) }
     }
 
-    private func isPaying(_ name: SessionName) -> Bool {
-        guard let session = sessions[name] else { return false }
-        guard !session.isExchanging else { return true }
-        guard let debt = session.debt, debt != .withheldAnswer else { return false }
-        return store.trouble == nil && session.trouble == nil
+    private func isPaying(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
+        guard let debt = anyDebt(of: name, in: agent), debt != .withheldAnswer else { return false }
+        guard let session = sessions[name] else { return store.isOpening }
+        let isAnswered = !session.isExchanging && !isRecovering(name, in: agent)
+        return !isAnswered || store.trouble == nil && session.trouble == nil
+    }
+
+    /// The session looks for an answer that may lie here since the agent was stopped; of one that does not look there is
+    /// nothing to wait for.
+    private func isRecovering(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
+        guard agent.sessions[name]?.session.isRefreshing == true else { return false }
+        if let session = sessions[name] { return session.member.isInterrupted }
+        return joining[name]?.keeping?.memory.sending != nil
+    }
+
+    private func anyDebt(of name: SessionName, in agent: isolated SessionAgent) -> FleetDebt? {
+        let isRecovering = isRecovering(name, in: agent)
+        if let session = sessions[name] { return FleetDebt(of: session, isRecovering: isRecovering) }
+        guard let port, let joining = joining[name] else { return nil }
+        return FleetDebt(of: joining, isRecovering: isRecovering, at: port.role)
     }
 
     /// Waits as long as `isNeeded`, which is asked whenever a session has changed, and half a minute at most.
@@ -159,14 +177,15 @@ final class FleetDesk {
     }
 
     /// What this host has of a session, and the others cannot go on without; `nil`: nothing.
-    func debt(of name: SessionName) -> RequestFailure? {
-        sessions[name]?.debt == .login ? nil : unshared(of: name)
+    func debt(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
+        anyDebt(of: name, in: agent) == .login ? nil : unshared(of: name, in: agent)
     }
 
     /// What this host alone has of a session: a debt, or a login; `nil`: nothing.
-    func unshared(of name: SessionName) -> RequestFailure? {
-        guard let session = sessions[name], let debt = session.debt else { return nil }
-        return RequestFailure(debt, session.trouble ?? store.trouble, of: name)
+    func unshared(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
+        anyDebt(of: name, in: agent).map { debt in
+            RequestFailure(debt, sessions[name]?.trouble ?? store.trouble, of: name)
+        }
     }
 
     /// Whether this host shares any session.
@@ -197,7 +216,9 @@ final class FleetDesk {
     /// The agent locks or stops.
     func forget() {
         store.close()
+        reopening?.cancel()
         announcements.end()
+        for session in sessions.values { session.end() }
         sessions = [:]
         joining = [:]
         left = [:]
@@ -278,7 +299,8 @@ final class FleetDesk {
     }
 
     /// Does `action` after a pause, as it cannot be done now.
-    func later(after pause: TimeAmount = FleetDesk.pause, _ action: @escaping () -> Void) {
+    @discardableResult
+    func later(after pause: TimeAmount = FleetDesk.pause, _ action: @escaping () -> Void) -> Scheduled<Void> {
         eventLoop.assumeIsolated().scheduleTask(in: pause, action)
     }
 }
@@ -365,7 +387,10 @@ extension FleetDesk {
             return agent.refreshes.held(number, for: name, in: agent)
         }
         reservations[name] = reservation
-        guard !leavers.contains(name) else { return agent.refreshes.held(number, for: name, in: agent) }
+        // What was sent before the agent was stopped is not sent again: its answer is looked for here.
+        guard !leavers.contains(name) || session.member.isInterrupted else {
+            return agent.refreshes.held(number, for: name, in: agent)
+        }
         // Let in again after another host has given up.
         guard session.attempt?.number == number, session.attempt?.fence != nil else {
             return session.reserve(number, in: agent)
@@ -378,7 +403,7 @@ extension FleetDesk {
         guard port != nil else {
             return FleetTrouble(.unavailable, "the agent was started without a fleet: restart it")
         }
-        return store.failure ?? FleetTrouble(.unavailable, "the fleet has not been asked yet")
+        return store.failure ?? .unasked
     }
 
     /// This host may send.

@@ -69,7 +69,7 @@ struct FleetRequests {
         guard agent.isServing else { throw agent.stopping }
         var debts: [RequestFailure] = []
         for session in names.sorted() {
-            if let debt = agent.fleet.unshared(of: session) {
+            if let debt = agent.fleet.unshared(of: session, in: agent) {
                 debts.append(debt)
                 agent.fleet.stay(session, in: agent)
                 continue
@@ -90,9 +90,11 @@ struct FleetRequests {
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> [String] {
         try refuseReader("repair", in: agent)
-        guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble) }
+        guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble ?? .unasked) }
         var notes: [String] = []
-        for session in agent.fleet.names(name).sorted() {
+        let names = agent.fleet.names(name)
+        var failures: [FleetTrouble] = []
+        for session in names.sorted() {
             let epoch = agent.fleet[session]?.keeping.epoch ?? 0
             do throws(FleetTrouble) {
                 // What other hosts may live on goes only if it is meant.
@@ -106,7 +108,9 @@ struct FleetRequests {
                     ? "1 value that was no use here is" : "\(count) values that were no use here are"
                 if count > 0 { notes.append("\(session): \(values) deleted") }
             } catch {
-                throw RequestFailure(error)
+                failures.append(error)
+                notes.append("\(session): not repaired: \(error.advice)")
+                continue
             }
             await agent.fleet.look(at: session, in: agent)
             guard let waiting = agent.fleet[session].flatMap({ FleetWait(of: $0, in: agent) }) else {
@@ -117,6 +121,7 @@ struct FleetRequests {
                     + "\(waiting.reason)"
             )
         }
+        if let first = failures.first, failures.count == names.count { throw RequestFailure(first) }
         return notes
     }
 
@@ -143,7 +148,7 @@ struct FleetRequests {
                 remedy: "name it as tokenctl fleet status does"
             )
         }
-        guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble) }
+        guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble ?? .unasked) }
         let survey = await sharing.survey([])
         if let trouble = survey.trouble { throw RequestFailure(trouble) }
         let id = try named(host, among: survey.hosts)
@@ -354,11 +359,11 @@ extension FleetSurvey.Member {
 }
 
 extension RequestFailure {
-    init(_ trouble: FleetTrouble?) {
+    init(_ trouble: FleetTrouble) {
         self.init(
-            code: trouble?.isMistake == true ? .misconfigured : .temporarilyUnavailable,
-            message: trouble?.sentence ?? "the fleet has not been asked yet",
-            remedy: trouble?.remedy
+            code: trouble.isMistake ? .misconfigured : .temporarilyUnavailable,
+            message: trouble.sentence,
+            remedy: trouble.remedy
         )
     }
 }

@@ -18,6 +18,8 @@ final class SharedStore {
     }
 
     private var state = State.closed
+    /// How often it was begun to be opened: what comes of an earlier time, which was given up, is of no use.
+    private var openings = 0
     private var watch: Task<Void, Never>?
     /// Why there is no watch; `nil`: there is one, or none was tried.
     private var watchTrouble: FleetTrouble?
@@ -42,6 +44,8 @@ final class SharedStore {
     /// Begins to open it, unless it is being opened; ``FleetDesk/opened(_:in:)`` follows.
     func open(_ port: FleetPort, in agent: isolated SessionAgent) {
         guard !isOpening else { return }
+        openings += 1
+        let number = openings
         state = .opening(
             Task {
                 let opened: Result<any FleetSharing, FleetTrouble>
@@ -50,15 +54,15 @@ final class SharedStore {
                 } catch {
                     opened = .failure(error)
                 }
-                guard take(opened) else { return }
+                guard take(opened, of: number) else { return }
                 agent.fleet.opened(opened, in: agent)
             }
         )
     }
 
     /// - Returns: whether somebody still waits for it.
-    private func take(_ opened: Result<any FleetSharing, FleetTrouble>) -> Bool {
-        guard isOpening else {
+    private func take(_ opened: Result<any FleetSharing, FleetTrouble>, of number: Int) -> Bool {
+        guard isOpening, number == openings else {
             if case .success(let sharing) = opened { SharedStore.close(sharing) }
             return false
         }

@@ -33,6 +33,9 @@ package struct FleetTrouble: Error, Hashable, Sendable {
         self.isMistake = isMistake ?? (kind == .denied || kind == .foreign)
     }
 
+    /// Nothing is known yet: the store is being opened, or nobody has wanted it.
+    package static let unasked = FleetTrouble(.unavailable, "the fleet has not been asked yet")
+
     /// The sentence with what helps, without a full stop.
     package var advice: String { remedy.map { "\(sentence); \($0)" } ?? sentence }
 

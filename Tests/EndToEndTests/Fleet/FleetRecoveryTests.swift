@@ -54,6 +54,32 @@ extension EndToEnd {
             }
         }
 
+        @Test(arguments: [["logout", "work", "--local"], ["fleet", "leave", "work"]])
+        func `a host that leaves as soon as it is started again leaves its answer behind`(
+            words: [String]
+        )
+            async throws
+        {
+            try await FleetScene.whileRunning(over: CertificateAuthority()) { scene in
+                let (host, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: host)
+                let first = try #require(try await scene.commonToken())
+                let exchange = try await GuardProcess.left(by: host, scene.issuer)
+                scene.issuer.release()
+                #expect(try await exchange.ends())
+                try await host.start()
+                let result = try await host.tokenctl(words)
+                #expect(result.status == 0, "\(result)\(host.log)")
+                let isTaken = try await Polling.until {
+                    let token = try await scene.token(of: other)
+                    return token != nil && token != first
+                }
+                #expect(isTaken, "\(host.log)\(other.log)")
+                #expect(sent(scene).count == 1)
+                #expect(try await other.tokenctl("refresh", "work").status == 0)
+            }
+        }
+
         @Test
         func `an agent that is started before the answer waits for it, however often it is killed meanwhile`()
             async throws

@@ -17,17 +17,43 @@ enum FleetDebt {
 
 extension FleetDebt {
     /// `nil`: the others have everything that this host has of `session`.
-    init?(of session: SharedSession) {
-        let memory = session.member.memory
-        if memory.isNews, memory.record?.status == .out {
-            self = .logout
-        } else if let answer = memory.answer, answer.placedIn == nil {
-            self = session.sharing.role == .reader ? .withheldAnswer : .answer
-        } else if session.isExchanging {
+    ///
+    /// - Parameters:
+    ///   - session: the session.
+    ///   - isRecovering: it looks for an answer from before the agent was stopped.
+    init?(of session: SharedSession, isRecovering: Bool) {
+        if let debt = FleetDebt(of: session.member.memory, at: session.sharing.role) {
+            self = debt
+        } else if session.isExchanging || isRecovering {
             self = .answer
         } else if session.hasNews {
             // A login may follow a logout whose tokens are still to be revoked.
             self = session.heldBack.followsLogout ? .logout : .login
+        } else {
+            return nil
+        }
+    }
+
+    /// The same for a session that waits for the shared store to be opened.
+    init?(of session: JoiningSession, isRecovering: Bool, at role: FleetRole) {
+        guard let memory = session.keeping?.memory else { return nil }
+        if let debt = FleetDebt(of: memory, at: role) {
+            self = debt
+        } else if isRecovering {
+            self = .answer
+        } else if memory.isNews {
+            self = .login
+        } else {
+            return nil
+        }
+    }
+
+    /// What the record on disk says that etcd may not have, and the others cannot do without.
+    private init?(of memory: FleetMemory, at role: FleetRole) {
+        if memory.isNews, memory.record?.status == .out {
+            self = .logout
+        } else if let answer = memory.answer, answer.placedIn == nil {
+            self = role == .reader ? .withheldAnswer : .answer
         } else {
             return nil
         }
@@ -40,7 +66,7 @@ extension GrantRemark {
         if session.hasNews, let trouble = session.trouble {
             let what = state == .loggedOut ? "are still logged in" : "do not have this login yet"
             self.init(.notShared, "the other hosts \(what): \(trouble.advice)")
-        } else if session.debt == .withheldAnswer {
+        } else if FleetDebt(of: session, isRecovering: false) == .withheldAnswer {
             let message =
                 "this host has tokens that the others lack, and a reader cannot give them: make it a keeper again"
             self.init(.notShared, message)

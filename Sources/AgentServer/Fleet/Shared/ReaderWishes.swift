@@ -26,7 +26,8 @@ final class ReaderWishes {
         agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
             try await sharing.want(lineage, generation: generation, of: name)
         } then: { [self] result in
-            if case .failure(let failure) = result { noteUnasked(session, failure, in: agent) }
+            guard !session.hasEnded, case .failure(let failure) = result else { return }
+            noteUnasked(session, failure, in: agent)
         }
     }
 
@@ -49,7 +50,7 @@ final class ReaderWishes {
         followedAt = agent.now + wait
         let generation = session.member.memory.record?.generation
         agent.fleet.later(after: TimeAmount(wait + .seconds(1) * agent.ports.chance())) {
-            guard session.member.memory.record?.generation == generation else { return }
+            guard !session.hasEnded, session.member.memory.record?.generation == generation else { return }
             agent.apply(session.name) { session, moment in session.refreshAsked(at: moment) }
         }
     }

@@ -23,6 +23,8 @@ final class SharedSession {
     private var lease: FleetLease?
     /// The record that was last to be sealed anew, for whoever has an older key or finds no access tokens.
     private var resealed: FleetHeader?
+    /// This host takes no part in the session any more: what its calls still bring changes nothing.
+    private(set) var hasEnded = false
     private let wishes: ReaderWishes
     let sharing: any FleetSharing
     private let host: UInt64
@@ -58,9 +60,6 @@ final class SharedSession {
     /// What etcd has of it is not known: nothing has been read yet, or the last call has failed.
     var isBlind: Bool { record.sight == nil || trouble != nil }
 
-    /// What this host alone has, and the others cannot do without; `nil`: nothing.
-    var debt: FleetDebt? { FleetDebt(of: self) }
-
     /// Nobody here knows yet whether somebody has logged in.
     var isUnseen: Bool { !member.memory.knowsLogin && (record.sight == nil || !member.isAtRest) }
 
@@ -71,6 +70,7 @@ final class SharedSession {
 
     /// Lets an event change the member, then does what follows from it.
     func apply(in agent: isolated SessionAgent, _ event: (inout FleetMember, Instant) -> [FleetAction]) {
+        guard !hasEnded else { return }
         let actions = event(&member, agent.now)
         for action in actions { perform(action, in: agent) }
         agent.fleet.changed(self)
@@ -196,7 +196,13 @@ final class SharedSession {
     func holdsBack(_ effect: Effect) -> Bool { heldBack.hold(effect, while: hasNews) }
 
     /// This host takes no part any more: nobody else has the tokens that were to be revoked later.
-    func letGo(in agent: isolated SessionAgent) { agent.erasure.erase(heldBack.letGo()) }
+    func letGo(in agent: isolated SessionAgent) {
+        end()
+        agent.erasure.erase(heldBack.letGo())
+    }
+
+    /// Nothing that is still under way changes the session, its record or what the agent shows of it.
+    func end() { hasEnded = true }
 
     // MARK: Actions
 
@@ -228,6 +234,7 @@ final class SharedSession {
 
     /// The watch has shown the session's keys.
     func show(_ sight: FleetSight, in agent: isolated SessionAgent) {
+        guard !hasEnded else { return }
         do throws(FleetTrouble) {
             try see(sight, in: agent)
             apply(in: agent) { member, now in member.shown(sight.view, at: now) }
@@ -257,6 +264,7 @@ final class SharedSession {
         agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
             try await sharing.look(at: name, since: epoch)
         } then: { [self] result in
+            guard !hasEnded else { return }
             do throws(FleetTrouble) {
                 let sight = try result.get()
                 try see(sight, in: agent)
@@ -294,6 +302,7 @@ final class SharedSession {
         agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
             try await sharing.grantLease(lifetime)
         } then: { [self] result in
+            guard !hasEnded else { return }
             switch result {
             case .success(let lease):
                 self.lease = lease
@@ -317,14 +326,16 @@ final class SharedSession {
             note(error, in: agent)
             waitNoLonger(in: agent)
             // The same would be decided again at once.
-            return agent.fleet.later { [self] in
+            agent.fleet.later { [self] in
                 apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
             }
+            return
         }
         let sharing = sharing
         agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
             try await sharing.transact(sealed)
         } then: { [self] result in
+            guard !hasEnded else { return }
             switch result {
             case .success(let outcome):
                 if outcome.isDone { record.note(sealed) }
@@ -370,6 +381,7 @@ final class SharedSession {
                 agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
             }
             waiting = []
+            guard !hasEnded else { return }
             if owesFarewell { sayFarewell(in: agent) }
         }
     }

@@ -37,6 +37,9 @@ package struct FleetMember: Equatable, Sendable {
     /// Nothing is under way.
     package var isAtRest: Bool { step == .idle }
 
+    /// The process was stopped when it may have sent something, and whether the answer lies here is not known yet.
+    package var isInterrupted: Bool { step == .interrupted || step == .recovering }
+
     /// It waits for etcd or for this host's disk.
     package var isBusy: Bool { step.isBrief }
 
