@@ -22,7 +22,7 @@ private enum Engine {
             elif word == "-e": variables += ["--setenv", *words.pop(0).split("=", 1)]
             elif word == "-v":
                 source, target, *mode = words.pop(0).split(":")
-                if source != "/usr/local/bin/tokenctl":
+                if target != "/usr/local/bin/tokenctl":
                     mounts += ["--ro-bind" if mode else "--bind", source, target]
             elif word == "--userns=keep-id": user = (str(os.getuid()), str(os.getgid()))
             elif word != "--rm": break  # the image
