@@ -97,6 +97,18 @@ enum OutsideFile {
         }
     }
 
+    /// Waits until no other process changes files beside `path`, and keeps them from it until what is returned is gone.
+    static func lockParent(
+        of path: String,
+        files: any FileOperations
+    ) throws(FileFault) -> OpenDirectory {
+        let parent = try openParent(of: path, files)
+        while flock(parent.descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw .system(.latest("flock")) }
+        }
+        return parent
+    }
+
     private static func openParent(
         of path: String,
         _ files: any FileOperations

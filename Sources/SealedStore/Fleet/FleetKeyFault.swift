@@ -38,11 +38,17 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
     }
 
     /// Only a person can put it right.
-    package var isMistake: Bool { self != .outOfMemory }
+    package var isMistake: Bool {
+        switch self {
+        case .file(.system), .outOfMemory: false
+        default: true
+        }
+    }
 
     /// What helps a host that was given it.
     package var remedy: String {
         switch self {
+        case .file(.system): "see that the agent can read it, whose next try comes by itself"
         case .file(.missing), .file(.wrongSize):
             "copy the key file of the host's role there, see tokenagent-fleet(7), and restart the agent"
         case .file: "make it a plain file of the agent's user, with mode 600"

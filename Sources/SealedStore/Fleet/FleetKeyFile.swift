@@ -57,6 +57,9 @@ package enum FleetKeyFile {
         keeping: Int = 1,
         files: any FileOperations = SystemFileOperations()
     ) throws(FleetKeyFault) -> FleetKeys {
+        // Of those who renew one file at once, the second renews what the first has made: else two keys have one number.
+        let turn = try changing { () throws(FileFault) in try OutsideFile.lockParent(of: path, files: files) }
+        defer { withExtendedLifetime(turn) {} }
         let former = try read(path, as: .keeper, files: files)
         try checkReadersFile(of: former, at: path + readersSuffix, files)
         let keys = try former.renewed(keeping: keeping)
@@ -110,9 +113,11 @@ package enum FleetKeyFile {
         try FleetKeyText.keys(in: text, for: role)
     }
 
-    private static func changing(_ body: () throws(FileFault) -> Void) throws(FleetKeyFault) {
+    private static func changing<Result>(
+        _ body: () throws(FileFault) -> Result
+    ) throws(FleetKeyFault) -> Result {
         do throws(FileFault) {
-            try body()
+            return try body()
         } catch {
             throw .file(error)
         }
