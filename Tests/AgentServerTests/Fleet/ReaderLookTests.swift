@@ -42,15 +42,7 @@ struct ReaderLookTests {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory, role: .reader)
         fleet.write(login: 5, generation: 0, token: "token-1")
-        let agent = try await AgentHarness(
-            memory: memory,
-            fleet: fleet.port,
-            configure: { configuration, _ in
-                configuration.sessions[AgentHarness.work]?.policy.isShared = true
-                configuration.sessions[AgentHarness.work]?.policy.isReader = true
-                configuration.sessions[AgentHarness.work]?.fleetBinding = FleetDouble.binding
-            }
-        )
+        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
         let hasToken = try await Polling.until {
             try await agent.peer().exchange("GET", "/v1/sessions/work/token").status == 200
         }

@@ -23,6 +23,8 @@ final class FleetDouble: FleetSharing {
             time: FleetTime(seconds: 1_000)
         )
         var tokens: [AttemptID: Tokens] = [:]
+        /// Of the key under which the record is sealed.
+        var epoch: UInt32 = 1
         var watch: AsyncStream<FleetNews>.Continuation?
         var sealingTrouble: FleetTrouble?
         var writingTrouble: FleetTrouble?
@@ -34,13 +36,14 @@ final class FleetDouble: FleetSharing {
     private static let session = AgentHarness.work
 
     let role: FleetRole
-    let epoch: UInt32 = 1
+    let epoch: UInt32
     private let memory: SealedMemory
     private let state = Mutex(State())
 
-    init(memory: SealedMemory, role: FleetRole = .keeper) {
+    init(memory: SealedMemory, role: FleetRole = .keeper, epoch: UInt32 = 1) {
         self.memory = memory
         self.role = role
+        self.epoch = epoch
     }
 
     var time: FleetTime? { state.withLock(\.view.time) }
@@ -87,7 +90,9 @@ final class FleetDouble: FleetSharing {
     var heldLooks: Int { state.withLock { $0.looks?.count ?? 0 } }
 
     /// Plays another host that logs in, or refreshes with the next generation of a login.
-    func write(login: UInt64, generation: UInt64, token: String) {
+    ///
+    /// `epoch`: of its key.
+    func write(login: UInt64, generation: UInt64, token: String, epoch: UInt32 = 1) {
         let attempt = AttemptID(host: 2, random: login << 32 | generation)
         let header = FleetHeader(
             lineage: Lineage(number: login, id: UInt128(login)),
@@ -102,15 +107,23 @@ final class FleetDouble: FleetSharing {
         state.withLock { state in
             state.tokens[attempt] = tokens
             state.view.record = header
+            state.epoch = epoch
             (state.view.intent, state.view.lock) = (nil, nil)
         }
         changed()
     }
 
+    private static func sight(of state: State) -> FleetSight {
+        FleetSight(session: session, view: state.view, epoch: state.epoch)
+    }
+
+    /// The key under which the record is sealed.
+    var recordEpoch: UInt32 { state.withLock(\.epoch) }
+
     private func changed() {
         state.withLock { state in
             state.view.place.revision += 1
-            state.watch?.yield(.shown(FleetSight(session: Self.session, view: state.view, epoch: epoch)))
+            state.watch?.yield(.shown(Self.sight(of: state)))
         }
     }
 
@@ -118,7 +131,7 @@ final class FleetDouble: FleetSharing {
 
     func look(at session: SessionName, since epoch: UInt32) async throws(FleetTrouble) -> FleetSight {
         await untilLooksGo()
-        return FleetSight(session: session, view: state.withLock(\.view), epoch: self.epoch)
+        return state.withLock { Self.sight(of: $0) }
     }
 
     private func untilLooksGo() async {
@@ -165,9 +178,13 @@ final class FleetDouble: FleetSharing {
                 }
             }
             guard isAllowed else { return false }
-            var sight = FleetSight(session: Self.session, view: state.view, epoch: epoch)
+            var sight = Self.sight(of: state)
             sight.note(transaction)
             state.view = sight.view
+            let writesRecord = transaction.decided.changes.contains { change in
+                if case .putRecord = change { true } else { false }
+            }
+            if writesRecord { state.epoch = epoch }
             return true
         }
         if isDone { changed() }
@@ -240,7 +257,7 @@ final class FleetDouble: FleetSharing {
         state.withLock { state in
             state.watch = watch
             watch.yield(.connected)
-            watch.yield(.shown(FleetSight(session: Self.session, view: state.view, epoch: epoch)))
+            watch.yield(.shown(Self.sight(of: state)))
         }
         for await one in news { await take(one) }
     }
@@ -265,5 +282,20 @@ final class FleetDouble: FleetSharing {
 
     private func seal(_ bytes: [UInt8], as kind: SecretKind) -> SecretID {
         (try? bytes.withUnsafeBytes { try memory.seal($0, as: kind) }) ?? SecretID(rawValue: 0)
+    }
+}
+
+extension AgentHarness {
+    /// An agent that shares `work`, as `fleet` says.
+    static func sharing(_ fleet: FleetPort, memory: SealedMemory) async throws -> AgentHarness {
+        try await AgentHarness(
+            memory: memory,
+            fleet: fleet,
+            configure: { configuration, _ in
+                configuration.sessions[work]?.policy.isShared = true
+                configuration.sessions[work]?.policy.isReader = fleet.role == .reader
+                configuration.sessions[work]?.fleetBinding = FleetDouble.binding
+            }
+        )
     }
 }

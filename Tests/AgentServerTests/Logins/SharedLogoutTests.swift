@@ -177,14 +177,7 @@ struct SharedLogoutTests {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory)
         fleet.write(login: 5, generation: 0, token: "token-1")
-        let agent = try await AgentHarness(
-            memory: memory,
-            fleet: fleet.port,
-            configure: { configuration, _ in
-                configuration.sessions[AgentHarness.work]?.policy.isShared = true
-                configuration.sessions[AgentHarness.work]?.fleetBinding = FleetDouble.binding
-            }
-        )
+        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
         #expect(try await Polling.until { try await token(of: agent) == "token-1" })
         return (agent, fleet)
     }

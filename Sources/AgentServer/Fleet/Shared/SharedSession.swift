@@ -23,6 +23,8 @@ final class SharedSession {
     private var lease: FleetLease?
     /// The record that was last to be sealed anew, for whoever has an older key or finds no access tokens.
     private var resealed: FleetHeader?
+    /// What etcd has, whose record is being adopted: then it is looked at for that.
+    private var unadopted: FleetSight?
     /// This host takes no part in the session any more: what its calls still bring changes nothing.
     private(set) var hasEnded = false
     private let wishes: ReaderWishes
@@ -289,7 +291,12 @@ final class SharedSession {
 
     /// Takes over tokens that this host could not open before, and has a record written again that others cannot open.
     private func putRight(_ sight: FleetSight, in agent: isolated SessionAgent) {
-        guard let found = sight.view.record, found == member.memory.record else { return }
+        unadopted = nil
+        guard let found = sight.view.record else { return }
+        guard found == member.memory.record else {
+            unadopted = sight
+            return
+        }
         if record.canTake(found) { apply(in: agent) { member, now in member.tokensMissed(at: now) } }
         let isWhole = sight.epoch >= sharing.epoch && sight.servesReaders
         let isNew = resealed != found
@@ -377,6 +384,7 @@ final class SharedSession {
                 finish(answer, outcome, in: agent)
             }
             apply(in: agent) { member, now in member.kept(at: now) }
+            if let unadopted { putRight(unadopted, in: agent) }
             for commit in waiting {
                 agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
             }

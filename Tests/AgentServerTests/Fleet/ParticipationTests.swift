@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import Synchronization
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// How a keeper comes to its fleet's store, and what it does there and after it has left.
+@Suite(.timeLimit(.minutes(10)))
+struct ParticipationTests {
+    private func token(of agent: AgentHarness) async throws -> String? {
+        let answer = try await agent.peer().exchange("GET", "/v1/sessions/work/token")
+        guard answer.status == 200 else { return nil }
+        return ["token-1", "token-2"].first { answer.body.contains("\"\($0)\"") }
+    }
+
+    @Test func `a record under an older key is sealed anew as soon as it is taken over`() async throws {
+        let memory = try SealedMemory()
+        let fleet = FleetDouble(memory: memory, epoch: 2)
+        fleet.write(login: 5, generation: 3, token: "token-1", epoch: 1)
+        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
+        #expect(try await Polling.until { fleet.recordEpoch == 2 })
+        #expect(fleet.record?.generation == 3)
+        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        await agent.stop()
+    }
+
+    @Test func `a look that comes back after the host has left changes nothing`() async throws {
+        let memory = try SealedMemory()
+        let fleet = FleetDouble(memory: memory)
+        fleet.write(login: 5, generation: 0, token: "token-1")
+        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
+        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        fleet.holdLooks()
+        let refresher = try agent.peer()
+        try refresher.send(SocketPeer.request("POST", "/v1/sessions/work/refresh"))
+        #expect(try await Polling.until { fleet.heldLooks == 1 })
+        let left = try await agent.peer().exchange(
+            "POST",
+            "/v1/sessions/work/logout",
+            body: "{\"local\":true}"
+        )
+        #expect(left.status == 200, "\(left.body)")
+        fleet.write(login: 5, generation: 1, token: "token-2")
+        fleet.letLooksGo()
+        // Whatever follows from the look is done by then.
+        await agent.runtime.agent.endWork()
+        #expect(try await token(of: agent) == nil)
+        let status = try await agent.peer().exchange("GET", "/v1/sessions/work")
+        #expect(status.body.contains("tokenctl fleet join work"), "\(status.body)")
+        await agent.stop()
+    }
+
+    @Test func `a lock while the store is being opened does not spoil the next opening`() async throws {
+        let memory = try SealedMemory()
+        let fleet = FleetDouble(memory: memory)
+        fleet.write(login: 5, generation: 0, token: "token-1")
+        let (first, second) = (Gate(), Gate())
+        let openings = Mutex(0)
+        let isFirstOver = Mutex(false)
+        var port = fleet.port
+        port.open = { () async throws(FleetTrouble) in
+            let number = openings.withLock { count -> Int in
+                count += 1
+                return count
+            }
+            await (number == 1 ? first : second).pass()
+            guard number == 1 else { return fleet }
+            isFirstOver.withLock { $0 = true }
+            throw FleetTrouble(.unavailable, "too late")
+        }
+        let agent = try await AgentHarness.sharing(port, memory: memory)
+        #expect(try await Polling.until { openings.withLock(\.self) == 1 })
+        await agent.runtime.agent.lock()
+        let unlock = #"{"passphrase":"open sesame"}"#
+        #expect(try await agent.peer().exchange("POST", "/v1/unlock", body: unlock).status == 200)
+        #expect(try await Polling.until { openings.withLock(\.self) == 2 })
+        first.open()
+        #expect(try await Polling.until { isFirstOver.withLock(\.self) })
+        for _ in 0..<3 { #expect(try await agent.peer().exchange("GET", "/v1").status == 200) }
+        second.open()
+        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        #expect(openings.withLock(\.self) == 2)
+        await agent.stop()
+    }
+}
+
+/// Holds whoever comes until it is opened.
+private final class Gate: Sendable {
+    private let (passes, opening) = AsyncStream<Void>.makeStream()
+
+    func pass() async { for await _ in passes {} }
+
+    func open() { opening.finish() }
+}
+
+extension SessionAgent {
+    /// Waits until nothing is under way.
+    fileprivate func endWork() async { await work.drain(within: .seconds(60)) }
+}
