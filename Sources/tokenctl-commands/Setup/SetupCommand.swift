@@ -39,7 +39,7 @@ struct SetupCommand: ParsableCommand {
             missing.append(change)
         }
         try show(missing, [])
-        try make(missing)
+        try missing.make()
         try confirm(missing)
         try check(plan)
         try say(missing.isEmpty ? ["\(client.rawValue) was set up already."] : [])
@@ -47,22 +47,8 @@ struct SetupCommand: ParsableCommand {
     }
 
     private func show(_ changes: [any SetupChange], _ notes: [String]) throws(AgentError) {
-        for change in changes { try say(change.shown) }
+        for change in changes { try say(try change.shownWithReplaced()) }
         try say(notes.map { "Note: \($0)" })
-    }
-
-    /// Makes the changes; if one fails, those before it are taken back.
-    private func make(_ changes: [any SetupChange]) throws(AgentError) {
-        var made: [any SetupChange] = []
-        for change in changes {
-            do throws(AgentError) {
-                try change.make()
-                made.append(change)
-            } catch {
-                for earlier in made.reversed() { try? earlier.undo() }
-                throw error
-            }
-        }
     }
 
     /// Looks once more: programs that keep their settings themselves may have kept others.
@@ -91,9 +77,13 @@ struct SetupCommand: ParsableCommand {
 
     private func undo(_ plan: SetupPlan) throws(AgentError) {
         var isAny = false
+        var notes: [String] = []
         for change in plan.changes.reversed() {
             let lines = try change.remnant()
-            guard let first = lines.first else { continue }
+            guard let first = lines.first else {
+                notes += try change.unmarked()
+                continue
+            }
             isAny = true
             if isShown {
                 try say(lines)
@@ -104,6 +94,7 @@ struct SetupCommand: ParsableCommand {
             }
         }
         if !isAny { try say(["There is nothing to take back."]) }
+        try say(notes.map { "Note: \($0)" })
     }
 
     /// The command that takes back what this one makes.
@@ -119,6 +110,6 @@ struct SetupCommand: ParsableCommand {
     }
 
     private func say(_ lines: [String]) throws(AgentError) {
-        for line in lines { try StandardOutput.line(TerminalText.escaped(line, longest: 8192)) }
+        for line in lines { try StandardOutput.line(PastedLine.text(line)) }
     }
 }

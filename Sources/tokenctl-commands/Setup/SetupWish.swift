@@ -99,7 +99,35 @@ struct SetupWish {
                 remedy: "give the [[socket]] a directory of its own"
             )
         }
-        return path
+        guard let other = try SetupWish.neighbor(of: path) else { return path }
+        throw AgentError(
+            .badRequest,
+            "the socket \(other) is in \(directory) too, all of which would be mounted",
+            remedy: "give the [[socket]] a directory of its own"
+        )
+    }
+
+    /// Another socket in the directory of the socket at `path`; `nil`: there is none.
+    private static func neighbor(of path: String) throws(AgentError) -> String? {
+        let directory = EditedFile.directory(of: path)
+        let refusal = { AgentError(.badRequest, "\(directory) cannot be read: \(systemMessage($0))") }
+        var own = stat()
+        guard unsafe stat(path, &own) == 0, let stream = unsafe opendir(directory) else {
+            throw refusal(errno)
+        }
+        defer { unsafe closedir(stream) }
+        errno = 0
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            var status = stat()
+            let isThere = unsafe fstatat(dirfd(stream), name, &status, AT_SYMLINK_NOFOLLOW) == 0
+            if isThere, status.st_mode & S_IFMT == S_IFSOCK, status.st_ino != own.st_ino { return name }
+            errno = 0
+        }
+        guard errno == 0 else { throw refusal(errno) }
+        return nil
     }
 
     /// `path` without links; `nil`: nothing is there.

@@ -112,6 +112,35 @@ struct EditedFileTests {
         #expect(directory.names() == ["file"])
     }
 
+    @Test func `a file whose text cannot be read to its end is refused`() throws {
+        // Nothing is mapped at its beginning.
+        let error = refusal { _ = try EditedFile("/proc/self/mem") }
+        #expect(error?.message == "/proc/self/mem cannot be changed: Input/output error")
+    }
+
+    @Test func `a file longer than any configuration is refused`() throws {
+        try directory.write(String(repeating: "a", count: 1 << 20), to: "file")
+        #expect(try EditedFile(file).text?.utf8.count == 1 << 20)
+        try directory.write(String(repeating: "a", count: 1 << 20 + 1), to: "file")
+        let error = refusal { _ = try EditedFile(file) }
+        #expect(error?.message.contains("more than 1048576 bytes") == true)
+    }
+
+    @Test func `a link whose draft was left behind is refused with the same words`() throws {
+        let program = try directory.write("", to: "tokenctl", mode: 0o700)
+        let link = HelperLink(at: directory.path("new/link"), to: program)
+        try directory.makeDirectory("new")
+        try File.link(link.path + ".lock", to: program)
+        let error = refusal { try link.make() }
+        try directory.write("", to: "file.lock")
+        let other = refusal { try block.make() }
+        #expect(error?.message == "\(link.path) cannot be changed: \(link.path).lock is there")
+        #expect(error?.remedy != nil && error?.remedy == other?.remedy)
+        File.remove(link.path + ".lock")
+        try link.make()
+        #expect(try link.isMade())
+    }
+
     @Test func `a change since the file was read is not written over`() throws {
         try directory.write("caf\u{E9}\n", to: "file")
         let read = try EditedFile(file)

@@ -72,7 +72,7 @@ struct EditedFile {
     private static func contents(
         of target: String,
         named path: String
-    ) throws(AgentError) -> (bytes: ArraySlice<UInt8>, status: stat) {
+    ) throws(AgentError) -> (bytes: [UInt8], status: stat) {
         let file = unsafe open(target, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { throw refusal(path, systemMessage(errno)) }
         defer { close(file) }
@@ -80,18 +80,21 @@ struct EditedFile {
         guard unsafe fstat(file, &status) == 0 else { throw refusal(path, systemMessage(errno)) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw obstacle(path, "it is not a regular file") }
         guard status.st_uid == geteuid() else { throw obstacle(path, "it belongs to another user") }
-        guard status.st_size <= largest else { throw obstacle(path, "it has more than \(largest) bytes") }
-        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        var count = 0
-        while count < bytes.count {
-            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
-                unsafe read(file, buffer.baseAddress?.advanced(by: count), buffer.count - count)
-            }
-            if got < 0, errno == EINTR { continue }
-            guard got > 0 else { break }
-            count += got
+        return (try all(of: file, named: path), status)
+    }
+
+    /// Reads `file` to its end: what is left out here would be lost when the file is replaced.
+    private static func all(of file: Int32, named path: String) throws(AgentError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 1 << 16)
+        while bytes.count <= largest {
+            let count = unsafe part.withUnsafeMutableBytes { unsafe read(file, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw refusal(path, systemMessage(errno)) }
+            if count == 0 { return bytes }
+            bytes += part[..<count]
         }
-        return (bytes[..<count], status)
+        throw obstacle(path, "it has more than \(largest) bytes")
     }
 
     /// Replaces the file; one that was made here and becomes empty is removed, with the directories that were made for it.
@@ -99,25 +102,30 @@ struct EditedFile {
     /// While that happens the file's name with `.lock` is there, for which git and kubectl look too: none of them, and no
     /// second run of this command, writes over what another has written.
     ///
+    /// - Returns: what puts the old text back, or takes the file away if there was none.
     /// - Throws: ``AgentError`` if it was changed since it was read, or cannot be written; it is as it was then.
-    func replace(with new: String) throws(AgentError) {
+    @discardableResult
+    func replace(with new: String) throws(AgentError) -> Restoring {
         if let status, status.st_mode & S_IWUSR == 0 { throw EditedFile.obstacle(path, "it is read-only") }
         let directory = EditedFile.directory(of: target)
         try OwnDirectory.make(directory)
         defer { OwnDirectory.remove(directory) }
         let draft = target + ".lock"
         let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard file >= 0 else {
-            guard errno == EEXIST else { throw EditedFile.refusal(path, systemMessage(errno)) }
-            let remedy = "try again; remove that if no program is changing the file"
-            throw AgentError(.internal, "\(path) cannot be changed: \(draft) is there", remedy: remedy)
-        }
+        guard file >= 0 else { throw EditedFile.refusal(path, draft: draft, errno) }
         defer { close(file) }
         do throws(AgentError) {
             try commit(new, by: draft, file)
         } catch {
             unsafe unlink(draft)
             throw error
+        }
+        return { [path, text] () throws(AgentError) in
+            let present = try EditedFile(path)
+            guard (present.text ?? "").bytewise == new.bytewise else {
+                throw EditedFile.refusal(path, "it was changed just now")
+            }
+            try present.replace(with: text ?? "")
         }
     }
 
@@ -159,6 +167,13 @@ struct EditedFile {
     /// A person has something else there.
     static func obstacle(_ path: String, _ reason: String) -> AgentError {
         AgentError(.badRequest, "\(path) is in the way: \(reason)", remedy: "put it right, or use --file")
+    }
+
+    /// `draft`, which is to take the place of `path`, cannot be made for the error number `reason`.
+    static func refusal(_ path: String, draft: String, _ reason: Int32) -> AgentError {
+        guard reason == EEXIST else { return refusal(path, systemMessage(reason)) }
+        let remedy = "try again; remove that if no program is changing the file"
+        return AgentError(.internal, "\(path) cannot be changed: \(draft) is there", remedy: remedy)
     }
 
     static func refusal(_ path: String, _ reason: String) -> AgentError {

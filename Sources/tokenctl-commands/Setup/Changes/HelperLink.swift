@@ -49,13 +49,33 @@ struct HelperLink: SetupChange {
         return false
     }
 
-    func make() throws(AgentError) {
-        if try isMade() { return }
-        try OwnDirectory.make(EditedFile.directory(of: path))
+    func replaced() -> [String] {
+        guard isOurs, let target, !HelperLink.leads(path, to: program) else { return [] }
+        return ["\(path) -> \(target)"]
+    }
+
+    @discardableResult
+    func make() throws(AgentError) -> Restoring {
+        if try isMade() { return {} }
         // One of ours may be there, which leads to where tokenctl was before.
+        let old = target
+        try point(to: program)
+        return { () throws(AgentError) in
+            guard target?.bytewise == program.bytewise else {
+                throw EditedFile.refusal(path, "it was changed just now")
+            }
+            if let old { try point(to: old) } else { try undo() }
+        }
+    }
+
+    /// Makes the link, in place of one that is there.
+    private func point(to target: String) throws(AgentError) {
+        let directory = EditedFile.directory(of: path)
+        try OwnDirectory.make(directory)
+        defer { OwnDirectory.remove(directory) }
         let draft = path + ".lock"
-        guard unsafe symlink(program, draft) == 0 else {
-            throw EditedFile.refusal(path, systemMessage(errno))
+        guard unsafe symlink(target, draft) == 0 else {
+            throw EditedFile.refusal(path, draft: draft, errno)
         }
         guard unsafe rename(draft, path) == 0 else {
             let reason = errno
@@ -74,12 +94,16 @@ struct HelperLink: SetupChange {
 
     /// A link to `tokenctl`, wherever it was then; not a relative one, as the installation makes them.
     private var isOurs: Bool {
+        guard let place = target?.bytewise, place.hasPrefix("/") else { return false }
+        return place.hasSuffix("/tokenctl") || HelperLink.leads(path, to: program)
+    }
+
+    /// Where the link leads; nil if it is none, or its text is not UTF-8.
+    private var target: String? {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &target, target.count)
-        guard count > 0 else { return false }
-        let place = String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self).bytewise
-        guard place.hasPrefix("/") else { return false }
-        return place.hasSuffix("/tokenctl") || HelperLink.leads(path, to: program)
+        guard count > 0 else { return nil }
+        return String(validating: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// Whether `path` is `program`, whatever links lead there.

@@ -54,9 +54,11 @@ struct JSONItem: SetupChange {
 
     func isMade() throws(AgentError) -> Bool { try changed(try EditedFile(file).text) == nil }
 
-    func make() throws(AgentError) {
+    @discardableResult
+    func make() throws(AgentError) -> Restoring {
         let edited = try EditedFile(file)
-        if let new = try changed(edited.text) { try edited.replace(with: new) }
+        guard let new = try changed(edited.text) else { return {} }
+        return try edited.replace(with: new)
     }
 
     func remnant() throws(AgentError) -> [String] {

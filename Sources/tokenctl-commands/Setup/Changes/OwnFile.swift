@@ -19,12 +19,18 @@ struct OwnFile: SetupChange {
         guard present.bytewise.contains(sign.bytewise) else {
             throw AgentError(.badRequest, "\(path) is there already", remedy: "remove it, or use --file")
         }
-        return present == text
+        return present.bytewise == text.bytewise
     }
 
-    func make() throws(AgentError) {
+    func replaced() throws(AgentError) -> [String] {
         let file = try EditedFile(path)
-        if file.text != text { try file.replace(with: text) }
+        return isOurs(file) ? (file.text ?? "").split(separator: "\n").map(String.init) : []
+    }
+
+    @discardableResult
+    func make() throws(AgentError) -> Restoring {
+        if try isMade() { return {} }
+        return try EditedFile(path).replace(with: text)
     }
 
     func remnant() throws(AgentError) -> [String] { isOurs(try EditedFile(path)) ? [path] : [] }

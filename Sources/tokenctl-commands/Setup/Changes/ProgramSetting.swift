@@ -46,13 +46,16 @@ struct ProgramSetting: SetupChange {
         return false
     }
 
-    func make() throws(AgentError) {
-        guard try !isMade() else { return }
+    @discardableResult
+    func make() throws(AgentError) -> Restoring {
+        if try isMade() { return {} }
         let missing = file.flatMap { unsafe access($0, F_OK) == 0 ? nil : $0 }
         if let file { try OwnDirectory.make(EditedFile.directory(of: file)) }
         let run = try ProgramRun(set, withComplaints: true)
         guard run.status == 0 else { throw failure(of: set, run) }
         if let missing { EditedFile.noteAsOwn(missing) }
+        // Nothing was set before.
+        return undo
     }
 
     func undo() throws(AgentError) {

@@ -31,8 +31,8 @@ struct TextBlock: SetupChange {
     var closing: LinePattern?
     /// What a line there must not begin with: keys that can be given once.
     var keys: [String] = []
-    /// Whether a line there is in the way although it begins with none of ``keys``.
-    var isRival: (String) -> Bool = { _ in false }
+    /// Whether a line there, below the header of its section, is in the way although it begins with none of ``keys``.
+    var isRival: (_ line: String, _ header: String?) -> Bool = { _, _ in false }
     /// In which sections, beside its own, such lines are in the way; nil, and at the end of the file: anywhere.
     var isRivalSection: ((SectionHeader) -> Bool)?
     /// Whether the file is TOML: a person's text has to be that, without the block and with it.
@@ -64,22 +64,58 @@ struct TextBlock: SetupChange {
         return present == lines
     }
 
-    func make() throws(AgentError) {
-        if try isMade() { return }
+    func replaced() throws(AgentError) -> [String] {
+        let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
+        return going(blocks(in: all, mark.ofAnySession), in: all).map { TextBlock.withoutReturn(all[$0]) }
+    }
+
+    @discardableResult
+    func make() throws(AgentError) -> Restoring {
+        if try isMade() { return {} }
         let edited = try EditedFile(file)
-        try edited.replace(with: try changed(edited.text ?? ""))
+        return try edited.replace(with: try changed(edited.text ?? ""))
     }
 
     func remnant() throws(AgentError) -> [String] {
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
         let blocks = blocks(in: all, mark)
         guard !blocks.isEmpty else { return [] }
-        let going = blocks.flatMap { block in
+        return [file + ":"] + going(blocks, in: all).map { "    " + all[$0] }
+    }
+
+    /// The lines that go with the blocks.
+    private func going(_ blocks: [FoundBlock], in all: [String]) -> [Int] {
+        blocks.flatMap { block in
             let kept = kept(of: block, in: all)
             let lines = block.inside.isEmpty ? Array(block.range) : Array(block.inside)
             return lines.filter { !kept.contains($0) }
         }
-        return [file + ":"] + going.map { "    " + all[$0] }
+    }
+
+    /// Lines in no block that say what this one does: some programs write their file anew without its comments.
+    func unmarked() throws(AgentError) -> [String] {
+        guard !ours.isEmpty else { return [] }
+        let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
+        let marked = Set(blocks(in: all, BlockMark(mark.client)).flatMap(\.range))
+        let starts = all.indices.dropLast(ours.count - 1).filter { start in
+            let lines = all[start..<start + ours.count].map(TextBlock.trimmed)
+            guard marked.isDisjoint(with: start..<start + ours.count),
+                zip(ours, lines).allSatisfy({ $0.matches($1) })
+            else { return false }
+            return isNamed(by: lines + [all[..<start].last(where: isHeader) ?? ""])
+        }
+        return starts.map { start in
+            let lines = all[start..<start + ours.count].map(TextBlock.trimmed).joined(separator: " ")
+            let reason = "is as this command writes it, but without its comments, so it stays"
+            return "line \(start + 1) of \(file) \(reason): \(lines)"
+        }
+    }
+
+    /// Whether `lines`, with the header above them, are for what the mark names.
+    private func isNamed(by lines: [String]) -> Bool {
+        let isThere = { (word: String) in lines.contains { $0.bytewise.contains(word.bytewise) } }
+        return (mark.name.map(isThere) ?? true)
+            && (mark.sessions.isEmpty || mark.sessions.contains(where: isThere))
     }
 
     func undo() throws(AgentError) {
@@ -150,15 +186,19 @@ struct TextBlock: SetupChange {
 
     /// Checks that none of the `lines`, which a person wrote, gives what the block gives.
     private func check(_ lines: some Sequence<String>) throws(AgentError) {
-        let isInTheWay: (String) -> Bool = { line in
-            keys.contains { TextBlock.gives($0, line) } || isRival(TextBlock.trimmed(line))
+        var header: String?
+        for line in lines {
+            let text = TextBlock.trimmed(line)
+            if isHeader(line) { header = text }
+            guard keys.contains(where: { TextBlock.gives($0, line) }) || isRival(text, header) else {
+                continue
+            }
+            throw AgentError(
+                .badRequest,
+                "\(file) has a line of its own for this: \(text)",
+                remedy: "remove it first, or add the lines of --print by hand"
+            )
         }
-        guard let line = lines.first(where: isInTheWay) else { return }
-        throw AgentError(
-            .badRequest,
-            "\(file) has a line of its own for this: \(TextBlock.trimmed(line))",
-            remedy: "remove it first, or add the lines of --print by hand"
-        )
     }
 
     /// Checks that a person's text, and the `lines` that it becomes, can be read by the program: those from `index` are the

@@ -18,7 +18,7 @@ enum ContainerSetup {
         let isNeeded = wish.isUndo && !Set(present).isSubset(of: hosts)
         let links = isNeeded ? [] : try wish.link(inPathAs: "docker-credential-tokenagent")
         return SetupPlan(
-            changes: links + items,
+            changes: items + links,
             checks: [SetupCheck(command: ["docker-credential-tokenagent", "list"], answer: "{")],
             notes: wish.note(on: links)
         )
@@ -131,7 +131,8 @@ enum ContainerSetup {
                 },
             ],
             notes: [
-                "the directory is mounted, so that the socket may be made anew; copy tokenctl into the container"
+                "the directory is mounted, so that the socket may be made anew; put libexec/tokenagent/tokenctl-commands "
+                    + "into the container as tokenctl"
             ]
         )
     }

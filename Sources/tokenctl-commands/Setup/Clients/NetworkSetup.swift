@@ -94,7 +94,8 @@ enum NetworkSetup {
                 lines: ["Host \(host ?? "")", "    RemoteForward \(forward)", "Match all"],
                 ours: ["RemoteForward /* /*"],
                 headers: ["Host *", "Match *"],
-                closing: "Match all"
+                closing: "Match all",
+                isRival: { NetworkSetup.isForward($0, below: $1, to: wish.options.remote, for: host) }
             )
         }
         let checks = hosts.compactMap(\.self).map { host in
@@ -111,6 +112,27 @@ enum NetworkSetup {
                 "root there has the tokens of the socket's sessions while you are connected",
             ]
         )
+    }
+
+    /// Whether a line below `header` forwards the socket `remote` with connections to `host` already: the second of two fails.
+    private static func isForward(
+        _ line: String,
+        below header: String?,
+        to remote: String?,
+        for host: String?
+    ) -> Bool {
+        guard let remote, let host else { return false }
+        let words = words(line)
+        guard words.count > 1, words[0].lowercased().bytewise == "remoteforward".bytewise,
+            words[1].bytewise == remote.bytewise
+        else { return false }
+        guard let header, header.bytewise != "Match all".bytewise else { return true }
+        return NetworkSetup.words(header).contains { [host, "*"].contains($0) }
+    }
+
+    /// The words of a line of ssh's.
+    private static func words(_ line: String) -> [String] {
+        line.split { " \t\"".contains($0) }.map(String.init)
     }
 
     static func mcp(_ wish: SetupWish) throws(AgentError) -> SetupPlan {

@@ -17,7 +17,6 @@ enum PackageSetup {
             isRivalSection: { pipSections.contains($0) }
         )
         let links = try wish.link(inPathAs: "keyring", sharedBy: uvFile(wish.places))
-        // Links come last: one that replaces an older one is not put back.
         let changes: [any SetupChange] = [block] + links
         return SetupPlan(
             changes: changes,
@@ -146,7 +145,7 @@ enum PackageSetup {
                 place: .end,
                 lines: ["common --credential_helper=\(server)=\(link.path)"],
                 ours: ["common --credential_helper=*/bazel-credential-tokenagent"],
-                isRival: { PackageSetup.isBazelHelper($0, for: server) }
+                isRival: { line, _ in PackageSetup.isBazelHelper(line, for: server) }
             )
         }
         // Blocks for other servers need the link.
