@@ -62,9 +62,11 @@ struct ProxiedRun {
     /// Runs `command`, passing signals on to it, and waits for its end.
     ///
     /// - Parameters:
+    ///   - command: the program and its arguments.
     ///   - partner: becomes readable when a program that serves the command has ended; -1 for none.
     ///   - partnerEnded: is called then, once.
     /// - Returns: the command's exit status; 127 if it cannot be started.
+    /// - Throws: ``AgentError`` if no signals can be passed on.
     static func accompany(
         _ command: [String],
         beside partner: Int32 = -1,
