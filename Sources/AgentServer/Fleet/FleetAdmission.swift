@@ -9,6 +9,18 @@ import TokenCore
 struct FleetAdmission {
     let session: SessionName
 
+    /// Why the fleet would never hear of a login or a logout: its store cannot be opened, or what is there does not open
+    /// with the key of this host; `nil`: it would.
+    func obstacle(in agent: isolated SessionAgent) -> RequestFailure? {
+        let trouble: FleetTrouble? =
+            if let shared = agent.fleet[session] {
+                shared.trouble.flatMap { $0.kind == .unreadable ? $0 : nil }
+            } else {
+                isOutside(in: agent) ? agent.fleet.openingTrouble : nil
+            }
+        return trouble.map { RequestFailure(.troubled($0), of: session) }
+    }
+
     // MARK: Logins
 
     /// Whether a login has to wait.
@@ -27,7 +39,7 @@ struct FleetAdmission {
         } else {
             await agent.fleet.untilOpened()
         }
-        if let failure = agent.fleet.deafness(to: session) { throw failure }
+        if let failure = obstacle(in: agent) { throw failure }
         do throws(FleetTrouble) {
             if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }
             try await lookFromOutside(in: agent)

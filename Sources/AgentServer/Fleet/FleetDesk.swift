@@ -29,6 +29,7 @@ final class FleetDesk {
     /// Sessions that are about to leave.
     private let leavers: FleetLeavers
     let announcements: HostAnnouncements
+    let removed = RemovedHosts()
 
     init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
         self.port = port
@@ -89,15 +90,16 @@ final class FleetDesk {
         store.follow(Set(sessions.keys), in: agent)
         announcements.announce(in: agent)
         for (name, joining) in beginning {
+            guard let session = sessions[name] else { continue }
             if let login = joining.login {
                 // The latest of the logins that the hosts have made before is the fleet's.
                 let time = FleetTime(seconds: login.loggedInAt.secondsSince1970)
-                sessions[name]?.logIn(login, nil, time: time, in: agent)
+                SharedCommit(number: nil, snapshot: login, shared: session).logIn(time: time, in: agent)
             } else if joining.keeping?.memory.owes != false {
-                sessions[name]?.apply(in: agent) { member, now in member.started(at: now) }
+                session.apply(in: agent) { member, now in member.started(at: now) }
             }
             // The watch shows the others in one read.
-            if let waiting = reservations[name] { sessions[name]?.reserve(waiting.attempt, in: agent) }
+            if let waiting = reservations[name] { session.reserve(waiting.attempt, in: agent) }
         }
     }
 
@@ -146,46 +148,14 @@ final class FleetDesk {
     /// Waits until etcd has what this host alone has of these sessions, as far as that can be had now, and lets none of
     /// them send anything more meanwhile: they are about to leave.
     func untilPaid(_ names: Set<SessionName>, in agent: isolated SessionAgent) async {
-        await leavers.wait(for: names) { [self] in isPaying($0, in: agent) }
-    }
-
-    private func isPaying(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
-        guard let debt = anyDebt(of: name, in: agent), debt != .withheldAnswer else { return false }
-        guard let session = sessions[name] else { return store.isOpening }
-        let isAnswered = !session.isExchanging && !isRecovering(name, in: agent)
-        return !isAnswered || store.trouble == nil && session.trouble == nil
-    }
-
-    /// The session looks for an answer that may lie here since the agent was stopped; of one that does not look there is
-    /// nothing to wait for.
-    private func isRecovering(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
-        guard agent.sessions[name]?.session.isRefreshing == true else { return false }
-        if let session = sessions[name] { return session.member.isInterrupted }
-        return joining[name]?.keeping?.memory.sending != nil
-    }
-
-    private func anyDebt(of name: SessionName, in agent: isolated SessionAgent) -> FleetDebt? {
-        let isRecovering = isRecovering(name, in: agent)
-        if let session = sessions[name] { return FleetDebt(of: session, isRecovering: isRecovering) }
-        guard let port, let joining = joining[name] else { return nil }
-        return FleetDebt(of: joining, isRecovering: isRecovering, at: port.role)
+        await leavers.wait(for: names) {
+            FleetDebt(of: $0, in: agent)?.isBeingPaid(for: $0, in: agent) == true
+        }
     }
 
     /// Waits as long as `isNeeded`, which is asked whenever a session has changed, and half a minute at most.
     func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
         await leavers.wait(while: isNeeded)
-    }
-
-    /// What this host has of a session, and the others cannot go on without; `nil`: nothing.
-    func debt(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
-        anyDebt(of: name, in: agent) == .login ? nil : unshared(of: name, in: agent)
-    }
-
-    /// What this host alone has of a session: a debt, or a login; `nil`: nothing.
-    func unshared(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
-        anyDebt(of: name, in: agent).map { debt in
-            RequestFailure(debt, sessions[name]?.trouble ?? store.trouble, of: name)
-        }
     }
 
     /// Whether this host shares any session.
@@ -207,6 +177,7 @@ final class FleetDesk {
     @discardableResult
     private func remove(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
         let (session, waiting) = (sessions.removeValue(forKey: name), joining.removeValue(forKey: name))
+        removed.forget(name)
         alarm.plan(name, at: nil)
         session?.letGo(in: agent)
         leavers.look()
@@ -218,6 +189,7 @@ final class FleetDesk {
         store.close()
         reopening?.cancel()
         announcements.end()
+        removed.forget()
         for session in sessions.values { session.end() }
         sessions = [:]
         joining = [:]
@@ -249,15 +221,6 @@ final class FleetDesk {
             status.remarks.append(remark)
         }
         return status
-    }
-
-    /// Why the fleet would never hear of a login or a logout: its store cannot be opened, or what is there does not open
-    /// with the key of this host; `nil`: it would.
-    func deafness(to name: SessionName) -> RequestFailure? {
-        let unreadable = sessions[name]?.trouble.flatMap { $0.kind == .unreadable ? $0 : nil }
-        let isOutside = joining[name] != nil || hasLeft(name)
-        let trouble = isOutside ? store.failure : unreadable
-        return trouble.map { RequestFailure(.troubled($0), of: name) }
     }
 
     // MARK: Time
@@ -345,6 +308,14 @@ extension FleetDesk {
     func names(_ name: SessionName?) -> Set<SessionName> {
         name.map { [$0] } ?? Set(left.keys).union(sessions.keys).union(joining.keys)
     }
+
+    /// A session that waits for the store to be opened; `nil`: it does not.
+    func joiningSession(_ name: SessionName) -> JoiningSession? { joining[name] }
+
+    var isOpening: Bool { store.isOpening }
+
+    /// Why the store could not be opened; `nil`: it could, or has not been tried.
+    var openingTrouble: FleetTrouble? { store.failure }
 
     /// What this host does for a session; `nil`: it shares none of this name, or not yet.
     subscript(name: SessionName) -> SharedSession? { sessions[name] }
@@ -466,7 +437,8 @@ extension FleetDesk {
             start(in: agent)
         }
         guard let session = sessions[name] else { return false }
-        if session.takes(commit, snapshot, in: agent) { return true }
+        let shared = SharedCommit(number: commit, snapshot: snapshot, shared: session)
+        if shared.isTaken(in: agent) { return true }
         guard session.isKeeping else { return false }
         session.wait(commit)
         return true

@@ -69,7 +69,7 @@ struct FleetRequests {
         guard agent.isServing else { throw agent.stopping }
         var debts: [RequestFailure] = []
         for session in names.sorted() {
-            if let debt = agent.fleet.unshared(of: session, in: agent) {
+            if let debt = FleetDebt.unshared(of: session, in: agent) {
                 debts.append(debt)
                 agent.fleet.stay(session, in: agent)
                 continue
@@ -164,7 +164,9 @@ struct FleetRequests {
         } catch {
             throw RequestFailure(error)
         }
-        for session in agent.fleet.names(nil) {
+        let names = agent.fleet.names(nil)
+        agent.fleet.removed.add(id, knowing: names)
+        for session in names {
             agent.apply(session) { session, moment in session.refreshAsked(at: moment) }
         }
         return [

@@ -52,7 +52,9 @@ final class Logins {
             )
         }
         // The store of a host that has left is opened by its next login.
-        if !agent.fleet.hasLeft(name), let failure = agent.fleet.deafness(to: name) { throw failure }
+        if !agent.fleet.hasLeft(name), let failure = FleetAdmission(session: name).obstacle(in: agent) {
+            throw failure
+        }
         if let remedy = kept.settings.loginSubstitute {
             let hidden = agent.configuration.hiddenSources(of: name, from: connection)
             throw .noLogin(to: name, kept.settings, instead: remedy, without: hidden)

@@ -72,7 +72,7 @@ final class Logouts {
 
     private func mustWait(_ order: Order, in agent: isolated SessionAgent) -> Bool {
         order.isLocal
-            ? agent.fleet.unshared(of: order.session, in: agent) != nil
+            ? FleetDebt.unshared(of: order.session, in: agent) != nil
             : FleetAdmission(session: order.session).delaysLogout(in: agent)
     }
 
@@ -104,7 +104,7 @@ final class Logouts {
     private func admit(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
         guard agent.isServing else { throw agent.stopping }
         guard order.isLocal else { return try admitForAll(order, in: agent) }
-        guard let debt = agent.fleet.debt(of: order.session, in: agent) else { return }
+        guard let debt = FleetDebt.refusal(of: order.session, in: agent) else { return }
         agent.fleet.stay(order.session, in: agent)
         throw debt
     }
@@ -120,8 +120,8 @@ final class Logouts {
                 remedy: "tokenctl logout \(name) at another host, or tokenctl fleet join \(name) first"
             )
         }
-        if var failure = agent.fleet.deafness(to: name) {
-            if agent.fleet.debt(of: name, in: agent) == nil {
+        if var failure = FleetAdmission(session: name).obstacle(in: agent) {
+            if FleetDebt.refusal(of: name, in: agent) == nil {
                 logOut(of: name, local: true, by: order.origin, in: agent)
                 failure.message = "This host alone has logged out. \(failure.message)"
             }

@@ -28,6 +28,50 @@ struct ParticipationTests {
         await agent.stop()
     }
 
+    @Test func `what a removed host has got meanwhile is spent too`() async throws {
+        let memory = try SealedMemory()
+        let fleet = FleetDouble(memory: memory)
+        fleet.write(login: 5, generation: 0, token: "token-1")
+        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
+        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        fleet.holdLooks()
+        let removal = try await agent.peer().exchange(
+            "POST",
+            "/v1/fleet/remove",
+            body: "{\"host\":\"other\"}"
+        )
+        #expect(removal.status == 200, "\(removal.body)")
+        // Its request was under way.
+        #expect(try await Polling.until { fleet.heldLooks == 1 })
+        fleet.write(login: 5, generation: 1, token: "token-2")
+        fleet.letLooksGo()
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-1")))
+        #expect(try await Polling.until { fleet.record?.generation == 2 })
+        #expect(fleet.record?.attempt.host == 1)
+        await agent.stop()
+    }
+
+    @Test func `what a host with an older key has got first is spent too`() async throws {
+        let memory = try SealedMemory()
+        let fleet = FleetDouble(memory: memory, epoch: 2)
+        fleet.write(login: 5, generation: 0, token: "token-1", epoch: 1)
+        fleet.beginRefresh()
+        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
+        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        let refresher = try agent.peer()
+        try refresher.send(SocketPeer.request("POST", "/v1/sessions/work/refresh"))
+        let isWaiting = try await Polling.until {
+            let status = try await agent.peer().exchange("GET", "/v1/sessions/work")
+            return status.body.contains("\"refreshing\"")
+        }
+        #expect(isWaiting)
+        fleet.write(login: 5, generation: 1, token: "token-2", epoch: 1)
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-1")))
+        #expect(try await Polling.until { fleet.record?.generation == 2 })
+        #expect(fleet.recordEpoch == 2)
+        await agent.stop()
+    }
+
     @Test func `a look that comes back after the host has left changes nothing`() async throws {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory)

@@ -8,12 +8,12 @@ import TokenCore
 
 /// The etcd of a fleet that shares the session `work`, in memory: the agent is one host, and the test plays the others.
 final class FleetDouble: FleetSharing {
-    private struct Tokens {
+    struct Tokens {
         var access: [UInt8]
         var refresh: [UInt8]
     }
 
-    private struct State {
+    struct State {
         var view = FleetView(
             record: nil,
             intent: nil,
@@ -38,7 +38,7 @@ final class FleetDouble: FleetSharing {
     let role: FleetRole
     let epoch: UInt32
     private let memory: SealedMemory
-    private let state = Mutex(State())
+    let state = Mutex(State())
 
     init(memory: SealedMemory, role: FleetRole = .keeper, epoch: UInt32 = 1) {
         self.memory = memory
@@ -89,30 +89,6 @@ final class FleetDouble: FleetSharing {
     /// Looks that wait.
     var heldLooks: Int { state.withLock { $0.looks?.count ?? 0 } }
 
-    /// Plays another host that logs in, or refreshes with the next generation of a login.
-    ///
-    /// `epoch`: of its key.
-    func write(login: UInt64, generation: UInt64, token: String, epoch: UInt32 = 1) {
-        let attempt = AttemptID(host: 2, random: login << 32 | generation)
-        let header = FleetHeader(
-            lineage: Lineage(number: login, id: UInt128(login)),
-            generation: generation,
-            attempt: attempt,
-            status: .live,
-            proven: 0,
-            tokenMark: attempt.random,
-            cluster: 1
-        )
-        let tokens = Tokens(access: Array(token.utf8), refresh: Array("refresh-\(token)".utf8))
-        state.withLock { state in
-            state.tokens[attempt] = tokens
-            state.view.record = header
-            state.epoch = epoch
-            (state.view.intent, state.view.lock) = (nil, nil)
-        }
-        changed()
-    }
-
     private static func sight(of state: State) -> FleetSight {
         FleetSight(session: session, view: state.view, epoch: state.epoch)
     }
@@ -120,7 +96,8 @@ final class FleetDouble: FleetSharing {
     /// The key under which the record is sealed.
     var recordEpoch: UInt32 { state.withLock(\.epoch) }
 
-    private func changed() {
+    /// The watch shows what there is now.
+    func changed() {
         state.withLock { state in
             state.view.place.revision += 1
             state.watch?.yield(.shown(Self.sight(of: state)))
@@ -262,7 +239,13 @@ final class FleetDouble: FleetSharing {
         for await one in news { await take(one) }
     }
 
-    func survey(_ sessions: Set<SessionName>) async -> FleetSurvey { FleetSurvey() }
+    /// The other host is in the list.
+    func survey(_ sessions: Set<SessionName>) async -> FleetSurvey {
+        var survey = FleetSurvey()
+        let time = state.withLock(\.view.time)
+        survey.hosts = [HostCard(id: 2, role: .keeper, label: "other", version: "1", seen: time)]
+        return survey
+    }
 
     func announce(_ host: HostCard) async throws(FleetTrouble) {}
 
@@ -282,20 +265,5 @@ final class FleetDouble: FleetSharing {
 
     private func seal(_ bytes: [UInt8], as kind: SecretKind) -> SecretID {
         (try? bytes.withUnsafeBytes { try memory.seal($0, as: kind) }) ?? SecretID(rawValue: 0)
-    }
-}
-
-extension AgentHarness {
-    /// An agent that shares `work`, as `fleet` says.
-    static func sharing(_ fleet: FleetPort, memory: SealedMemory) async throws -> AgentHarness {
-        try await AgentHarness(
-            memory: memory,
-            fleet: fleet,
-            configure: { configuration, _ in
-                configuration.sessions[work]?.policy.isShared = true
-                configuration.sessions[work]?.policy.isReader = fleet.role == .reader
-                configuration.sessions[work]?.fleetBinding = FleetDouble.binding
-            }
-        )
     }
 }

@@ -16,6 +16,46 @@ enum FleetDebt {
 }
 
 extension FleetDebt {
+    /// `nil`: the others have everything that this host has of the session `name`.
+    init?(of name: SessionName, in agent: isolated SessionAgent) {
+        let isRecovering = FleetDebt.isRecovering(name, in: agent)
+        if let session = agent.fleet[name] {
+            self.init(of: session, isRecovering: isRecovering)
+        } else if let port = agent.ports.fleet, let joining = agent.fleet.joiningSession(name) {
+            self.init(of: joining, isRecovering: isRecovering, at: port.role)
+        } else {
+            return nil
+        }
+    }
+
+    /// Whether a session looks for an answer that may lie here since the agent was stopped; of one that does not look there
+    /// is nothing to wait for.
+    private static func isRecovering(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
+        guard agent.sessions[name]?.session.isRefreshing == true else { return false }
+        if let session = agent.fleet[name] { return session.member.isInterrupted }
+        return agent.fleet.joiningSession(name)?.keeping?.memory.sending != nil
+    }
+
+    /// What this host has of a session, and the others cannot go on without; `nil`: nothing.
+    static func refusal(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
+        FleetDebt(of: name, in: agent) == .login ? nil : unshared(of: name, in: agent)
+    }
+
+    /// What this host alone has of a session: a debt, or a login; `nil`: nothing.
+    static func unshared(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
+        FleetDebt(of: name, in: agent).map { debt in
+            RequestFailure(debt, agent.fleet[name]?.trouble ?? agent.fleet.trouble, of: name)
+        }
+    }
+
+    /// Whether the others are about to have it.
+    func isBeingPaid(for name: SessionName, in agent: isolated SessionAgent) -> Bool {
+        guard self != .withheldAnswer else { return false }
+        guard let session = agent.fleet[name] else { return agent.fleet.isOpening }
+        let isUnanswered = session.isExchanging || FleetDebt.isRecovering(name, in: agent)
+        return isUnanswered || agent.fleet.trouble == nil && session.trouble == nil
+    }
+
     /// `nil`: the others have everything that this host has of `session`.
     ///
     /// - Parameters:

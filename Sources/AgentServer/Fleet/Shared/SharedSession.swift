@@ -11,20 +11,13 @@ final class SharedSession {
     private(set) var member: FleetMember
     let record: SharedRecord
     private(set) var attempt: SharedAttempt?
-    /// Writes of the session itself that wait for one of the fleet's.
-    private var waiting: [CommitNumber] = []
-    private(set) var isKeeping = false
-    /// The record on disk is to lose its tokens once it is written.
-    private var owesFarewell = false
+    private var writes = RecordWrites()
     /// Revocations that wait until etcd has the login or logout that they follow from.
     private(set) var heldBack = HeldRevocations()
     /// What has gone wrong last; `nil`: all is well.
     private(set) var trouble: FleetTrouble?
     private var lease: FleetLease?
-    /// The record that was last to be sealed anew, for whoever has an older key or finds no access tokens.
-    private var resealed: FleetHeader?
-    /// What etcd has, whose record is being adopted: then it is looked at for that.
-    private var unadopted: FleetSight?
+    private var sealReview = SealReview()
     /// This host takes no part in the session any more: what its calls still bring changes nothing.
     private(set) var hasEnded = false
     private let wishes: ReaderWishes
@@ -50,6 +43,9 @@ final class SharedSession {
     /// What the session's record keeps of the fleet.
     var keeping: FleetKeeping { record.keeping(member.memory) }
 
+    /// Its record is being written here.
+    var isKeeping: Bool { writes.isUnderWay }
+
     /// A request may be under way, or its answer on the way to this host's disk, or a login or logout waits for that.
     var isExchanging: Bool { attempt?.fence != nil || isKeeping || hasNews && !member.memory.isNews }
 
@@ -66,7 +62,7 @@ final class SharedSession {
     var isUnseen: Bool { !member.memory.knowsLogin && (record.sight == nil || !member.isAtRest) }
 
     /// A name for an attempt, never used before.
-    private var freshAttempt: AttemptID { AttemptID(host: host, random: .random(in: 1 ... .max)) }
+    var freshAttempt: AttemptID { AttemptID(host: host, random: .random(in: 1 ... .max)) }
 
     // MARK: Events
 
@@ -144,53 +140,6 @@ final class SharedSession {
     }
 
     // MARK: Records of the session
-
-    /// Takes over what the session wants to have made durable, if the fleet has to know of it.
-    ///
-    /// - Returns: whether it did.
-    func takes(_ commit: CommitNumber, _ snapshot: SessionSnapshot, in agent: isolated SessionAgent) -> Bool {
-        guard let session = agent.sessions[name]?.session else { return false }
-        if let attempt, attempt.hasTokens, record.answer == nil {
-            record.await(answer: .init(attempt: attempt.id, commit: commit, snapshot: snapshot))
-            let mark = record.mark(of: snapshot)
-            let jitter = agent.ports.chance()
-            apply(in: agent) { member, now in
-                member.answered(.tokens(tokenMark: mark), jitter: jitter, at: now)
-            }
-            return true
-        }
-        if session.isLogin(commit) {
-            logIn(snapshot, commit, time: sharing.time, in: agent)
-            return true
-        }
-        switch snapshot.standing {
-        case .ended(.loggedOut, _):
-            guard let known = member.memory.record, known.status != .out else { return false }
-            let logout = SharedRecord.Pending(ended: known.lineage, commit: commit, snapshot: snapshot)
-            let former = record.await(news: logout)
-            // Whoever waits for an earlier logout hears of the end of this one.
-            if former?.ended == nil { finish(former, nil, in: agent) }
-            apply(in: agent) { member, now in member.loggedOut(at: now) }
-            return true
-        // What this host has found by itself is true for it alone.
-        case .ended, .loggedIn: return false
-        }
-    }
-
-    /// A login of this host: of a person now, or one that it had before it joined the fleet.
-    func logIn(
-        _ snapshot: SessionSnapshot,
-        _ commit: CommitNumber?,
-        time: FleetTime?,
-        in agent: isolated SessionAgent
-    ) {
-        let id = freshAttempt
-        finish(record.await(news: .init(attempt: id, commit: commit, snapshot: snapshot)), nil, in: agent)
-        let mark = record.mark(of: snapshot)
-        apply(in: agent) { member, now in
-            member.loggedIn(.random(in: 1 ... .max), as: id, tokenMark: mark, time: time, at: now)
-        }
-    }
 
     /// Keeps `effect` back, if it is a revocation, until the fleet has the news that it follows from.
     ///
@@ -291,17 +240,12 @@ final class SharedSession {
 
     /// Takes over tokens that this host could not open before, and has a record written again that others cannot open.
     private func putRight(_ sight: FleetSight, in agent: isolated SessionAgent) {
-        unadopted = nil
-        guard let found = sight.view.record else { return }
-        guard found == member.memory.record else {
-            unadopted = sight
-            return
+        if let found = sight.view.record, found == member.memory.record, record.canTake(found) {
+            apply(in: agent) { member, now in member.tokensMissed(at: now) }
         }
-        if record.canTake(found) { apply(in: agent) { member, now in member.tokensMissed(at: now) } }
-        let isWhole = sight.epoch >= sharing.epoch && sight.servesReaders
-        let isNew = resealed != found
-        resealed = isWhole ? nil : found
-        if !isWhole, isNew { apply(in: agent) { member, now in member.resealWanted(at: now) } }
+        if sealReview.isOwed(in: sight, knowing: member.memory.record, epoch: sharing.epoch) {
+            apply(in: agent) { member, now in member.resealWanted(at: now) }
+        }
     }
 
     private func grantLease(_ lifetime: Duration, in agent: isolated SessionAgent) {
@@ -375,33 +319,31 @@ final class SharedSession {
     }
 
     private func keep(_ memory: FleetMemory, in agent: isolated SessionAgent) {
-        isKeeping = true
+        writes.begin()
         record.write(memory, in: agent) { [self] outcome in
-            isKeeping = false
+            let waiting = writes.end()
             // The tokens are served as soon as they are durable here.
             if let answer = record.settleAnswer() {
                 attempt = nil
+                agent.fleet.removed.noteRecord(by: host, of: name)
                 finish(answer, outcome, in: agent)
             }
             apply(in: agent) { member, now in member.kept(at: now) }
-            if let unadopted { putRight(unadopted, in: agent) }
+            if let unadopted = sealReview.unadopted { putRight(unadopted, in: agent) }
             for commit in waiting {
                 agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
             }
-            waiting = []
-            guard !hasEnded else { return }
-            if owesFarewell { sayFarewell(in: agent) }
+            if !hasEnded, writes.owesFarewell { sayFarewell(in: agent) }
         }
     }
 
     /// The session has nothing to tell any server any more: its tokens go, and what this host knows of the fleet stays.
     func sayFarewell(in agent: isolated SessionAgent) {
-        owesFarewell = isKeeping
-        if !isKeeping { record.writeBlank(member.memory, in: agent) }
+        if writes.sayFarewell() { record.writeBlank(member.memory, in: agent) }
     }
 
     /// Tells the session that what it wanted is as safe as it can be made; `nil`: another login or logout takes its place.
-    private func finish(
+    func finish(
         _ pending: SharedRecord.Pending?,
         _ outcome: CommitOutcome?,
         in agent: isolated SessionAgent
@@ -415,7 +357,7 @@ final class SharedSession {
     }
 
     /// A write of the session that concerns this host alone, while a record of the fleet is being written.
-    func wait(_ commit: CommitNumber) { waiting.append(commit) }
+    func wait(_ commit: CommitNumber) { writes.wait(commit) }
 
     private func adopt(_ header: FleetHeader, in agent: isolated SessionAgent) {
         let ended = attempt
@@ -423,6 +365,7 @@ final class SharedSession {
         defer { if let ended { agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent) } }
         // Logged out here while it was being written: it does not bring the session back.
         guard !record.isEnding(header) else { return }
+        let isKnown = agent.fleet.removed.know(header, of: self, instead: ended)
         let snapshot = record.take(header, in: agent)
         let jitter = agent.ports.chance()
         agent.apply(name) { session, moment in
@@ -434,6 +377,11 @@ final class SharedSession {
                 jitter: jitter,
                 at: moment
             )
+        }
+        guard isKnown else { return }
+        agent.work.later { [self] in
+            guard !hasEnded else { return }
+            agent.apply(name) { session, moment in session.refreshAsked(at: moment) }
         }
     }
 

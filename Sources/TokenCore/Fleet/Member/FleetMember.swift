@@ -75,10 +75,8 @@ package struct FleetMember: Equatable, Sendable {
             lookout.hear(upTo: view.place)
             return []
         }
-        guard !lookout.isUnsettled, hold == nil, memory.answer == nil, !memory.isNews, !memory.isRestored
-        else {
-            return changed(at: now)
-        }
+        let owesNothing = memory.answer == nil && !memory.isNews && !memory.isRestored
+        guard !lookout.isUnsettled, hold == nil, owesNothing else { return changed(at: now) }
         return decide(on: view, viewedSince: nil, at: now)
     }
 
@@ -160,10 +158,8 @@ package struct FleetMember: Equatable, Sendable {
     private mutating func take(_ header: FleetHeader, at now: Instant) -> [FleetAction] {
         news = header
         if step == .interrupted { step = .idle }
-        return refuseWish(FleetMember.outdated) + (step == .idle ? proceed(at: now) : [])
+        return refuseWish("the login has changed") + (step == .idle ? proceed(at: now) : [])
     }
-
-    private static let outdated = "the login has changed"
 
     // MARK: Looking
 
@@ -459,6 +455,6 @@ package struct FleetMember: Equatable, Sendable {
         // The tokens of this host's own answer it has had since they came.
         let isOwn = next.record?.attempt == memory.answer?.attempt
         let isOther = next.record != memory.record && !isOwn || next.isNews != memory.isNews
-        return isOther ? refuseWish(FleetMember.outdated) : []
+        return isOther ? refuseWish("the login has changed") : []
     }
 }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import SealedStore
+import TokenCore
+
+@testable import AgentServer
+
+extension FleetDouble {
+    /// Plays another host that logs in, or refreshes with the next generation of a login.
+    ///
+    /// `epoch`: of its key.
+    func write(login: UInt64, generation: UInt64, token: String, epoch: UInt32 = 1) {
+        let attempt = AttemptID(host: 2, random: login << 32 | generation)
+        let header = FleetHeader(
+            lineage: Lineage(number: login, id: UInt128(login)),
+            generation: generation,
+            attempt: attempt,
+            status: .live,
+            proven: 0,
+            tokenMark: attempt.random,
+            cluster: 1
+        )
+        let tokens = Tokens(access: Array(token.utf8), refresh: Array("refresh-\(token)".utf8))
+        state.withLock { state in
+            state.tokens[attempt] = tokens
+            state.view.record = header
+            state.epoch = epoch
+            (state.view.intent, state.view.lock) = (nil, nil)
+        }
+        changed()
+    }
+
+    /// Plays another host that is about to refresh: it has the lock, and its request is under way.
+    func beginRefresh() {
+        state.withLock { state in
+            guard let record = state.view.record else { return }
+            let attempt = AttemptID(host: 2, random: 99)
+            state.view.lock = attempt
+            state.view.intent = FleetIntent(
+                lineage: record.lineage,
+                generation: record.generation,
+                attempt: attempt,
+                at: state.view.time,
+                first: state.view.time,
+                before: []
+            )
+        }
+        changed()
+    }
+}
+
+extension AgentHarness {
+    /// An agent that shares `work`, as `fleet` says.
+    static func sharing(_ fleet: FleetPort, memory: SealedMemory) async throws -> AgentHarness {
+        try await AgentHarness(
+            memory: memory,
+            fleet: fleet,
+            configure: { configuration, _ in
+                configuration.sessions[work]?.policy.isShared = true
+                configuration.sessions[work]?.policy.isReader = fleet.role == .reader
+                configuration.sessions[work]?.fleetBinding = FleetDouble.binding
+            }
+        )
+    }
+}
