@@ -50,8 +50,8 @@ package struct RefusalReport: Sendable {
         var json = JSONBody<ReportMembers>()
         json.add(\.token, secret: token)
         json.add(\.status, Int64(status))
-        json.add(\.challenge, String(decoding: challenge.utf8.prefix(2048), as: UTF8.self))
-        json.add(\.body, RefusalReport.readable(body))
+        json.add(\.challenge, ReportMembers.fitting(challenge))
+        json.add(\.body, ReportMembers.readable(body))
         if let place { json.add(\.host, place.text) }
         json.add(demand.scopes, demand.audience)
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
@@ -61,15 +61,5 @@ package struct RefusalReport: Sendable {
             answer.accessToken = nil
         }
         return answer
-    }
-
-    /// The JSON object at the beginning, without what curl's --write-out put after it; else all of the text.
-    private static func readable(_ body: [UInt8]) -> String {
-        for end in body.indices.reversed() where body[end] == UInt8(ascii: "}") {
-            if (try? JSONValue(parsing: Array(body[...end]))) != nil {
-                return String(decoding: body[...end], as: UTF8.self)
-            }
-        }
-        return String(decoding: body, as: UTF8.self)
     }
 }

@@ -191,9 +191,12 @@ package final class EtcdClient: Sendable {
         at endpoint: EtcdEndpoint,
         until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> String? {
-        try await pass.token(besides: refused, until: end) { [transport] name, password throws(EtcdFailure) in
+        // A program that prints the password may take longer than the one that asks first waits.
+        let turn = end - ContinuousClock.now
+        return try await pass.token(besides: refused, until: end) {
+            [transport] name, password throws(EtcdFailure) in
             let request = GatewayRequest.authenticate(name: name, password: password)
-            let reply = try await transport.send(request, to: endpoint, token: nil, until: end)
+            let reply = try await transport.send(request, to: endpoint, token: nil, until: .now + turn)
             guard reply.status == 200 else {
                 throw GatewayRefusal(status: reply.status, body: reply.body).failure
             }

@@ -80,7 +80,12 @@ struct GatewayRefusal: Equatable, Sendable {
 
     /// Text of a server without what could play tricks in a terminal or a log, at most 300 bytes.
     static func cleaned(_ text: String) -> String {
-        let bytes = text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
-        return String(decoding: bytes, as: UTF8.self)
+        let isBlank = { (byte: UInt8) in [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
+        var words = text.utf8.prefix(longest).drop(while: isBlank)
+        while words.last.map(isBlank) == true { words.removeLast() }
+        return String(
+            decoding: words.map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") },
+            as: UTF8.self
+        )
     }
 }

@@ -158,7 +158,9 @@ extension RPCFailure {
         case 404:
             self.init(.failed, "the server has nothing at this address (status 404)")
         case 429, 503:
-            let wait = reply.field("retry-after").map { "; try again in \(RPCFailure.quoted($0)) s" } ?? ""
+            // It may be a date too (RFC 9110 §10.2.3).
+            let pause = reply.field("retry-after").flatMap { UInt32($0) }
+            let wait = pause.map { "; try again in \($0) s" } ?? ""
             self.init(.failed, "the server cannot answer now (status \(reply.status))\(wait)")
         default:
             self.init(.failed, "the server answered with status \(reply.status)")

@@ -25,8 +25,8 @@ struct TLSRecording {
     private static let longest = (1 << 14) + 2048
 
     private let secret: TLSSecret
-    /// The hello messages, of which there are two after a retry request.
-    private var greeting: [UInt8] = []
+    /// The hello messages, of which there are two after a retry request; in TLS 1.3, also what comes after the handshake.
+    private var messages = HandshakeMessages()
     private var cipher: RecordCipher?
     /// In TLS 1.2, whether what follows is sealed.
     private var isSealed = false
@@ -69,7 +69,7 @@ struct TLSRecording {
         case (.master, _) where isSealed: try open(head, content)
         case (.master, Kind.changeCipherSpec): isSealed = true
         case (_, Kind.handshake) where cipher == nil:
-            greeting += content
+            messages.add(content)
             try readGreeting()
         default: return
         }
@@ -77,14 +77,9 @@ struct TLSRecording {
 
     /// Finds the cipher in the server's hello, once that is complete (RFC 8446 §4.1.3).
     private mutating func readGreeting() throws(RecordingFault) {
-        while greeting.count >= 4 {
-            let count = Int(greeting[1]) << 16 | Int(greeting[2]) << 8 | Int(greeting[3])
-            guard greeting.count >= 4 + count else { return }
-            let message = Array(greeting[4..<4 + count])
-            let isHello = greeting[0] == 2
-            greeting.removeFirst(4 + count)
+        while let (kind, message) = messages.next().map({ ($0.kind, $0.content) }) {
             // Version, random value, session identifier, cipher suite.
-            guard isHello, message.count > 34 else { continue }
+            guard kind == 2, message.count > 34 else { continue }
             let suitePlace = 35 + Int(message[34])
             guard message.count >= suitePlace + 2 else { throw .unreadable }
             let random = Array(message[2..<34])
@@ -94,6 +89,7 @@ struct TLSRecording {
                 throw .unknownCipher(suite)
             }
             self.cipher = cipher
+            messages = HandshakeMessages()
             return
         }
     }
@@ -125,9 +121,20 @@ struct TLSRecording {
         case Kind.data: plaintext += content
         // Every alert but this one is an error, after which nothing follows either.
         case Kind.alert: hasEnded = content.count == 2 && content.last == 0
-        // From here on the server uses the next secret (RFC 8446 §7.2).
-        case Kind.handshake where hasBegun && content.first == 24: cipher?.update()
+        case Kind.handshake where hasBegun:
+            messages.add(content)
+            try followUpdates()
         default: return
+        }
+    }
+
+    /// Goes on to the server's next secret behind each message that says so (RFC 8446 §4.6.3, §7.2).
+    private mutating func followUpdates() throws(RecordingFault) {
+        while let message = messages.next() {
+            guard message.kind == 24 else { continue }
+            // No message goes over a change of keys (RFC 8446 §5.1).
+            guard !messages.isWithin else { throw .forged }
+            cipher?.update()
         }
     }
 }

@@ -10,7 +10,8 @@ import Synchronization
 final class ConnectionGate: Sendable {
     /// `nil`: the server speaks no TLS.
     private let identity: ServerIdentity?
-    private let pins: [CertificatePin]
+    /// `nil`: any key will do.
+    private let pins: [CertificatePin]?
     private let publicAddressOnly: Bool
     private let internalAddressSeen = Atomic(false)
     private let stage: ConnectionStage?
@@ -21,7 +22,7 @@ final class ConnectionGate: Sendable {
     init(to url: EndpointURL, pins: [String], publicAddressOnly: Bool, stage: ConnectionStage? = nil) {
         identity = url.serverIdentity
         self.stage = stage
-        self.pins = pins.compactMap { CertificatePin($0) }
+        self.pins = pins.isEmpty ? nil : pins.compactMap { CertificatePin($0) }
         self.publicAddressOnly = publicAddressOnly
     }
 
@@ -66,7 +67,7 @@ final class ConnectionGate: Sendable {
             if let certificate, let weakness = try CertificateStrength.weakness(of: certificate) {
                 throw TransportFailure.insecure(weakness)
             }
-            guard !pins.isEmpty else { return }
+            guard let pins else { return }
             guard let certificate, pins.contains(try CertificatePin(of: certificate)) else {
                 throw TransportFailure.insecure("the server's key matches no pin")
             }

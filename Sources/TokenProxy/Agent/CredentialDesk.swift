@@ -121,8 +121,8 @@ final class CredentialDesk: @unchecked Sendable {
         let body = WireMessage<ReportMembers> {
             $0.token = credential.answer.value
             $0.status = Int64(refusal.status)
-            $0.challenge = String(refusal.challenge.prefix(2048))
-            $0.body = String(validating: refusal.body, as: UTF8.self) ?? ""
+            $0.challenge = ReportMembers.fitting(refusal.challenge)
+            $0.body = ReportMembers.readable(refusal.body)
             $0.host = refusal.host
             if !demand.scopes.isEmpty { $0.scope = demand.scopes.joined(separator: " ") }
             $0.audience = demand.audience

@@ -10,7 +10,8 @@ struct UpstreamTLS: Sendable {
     private let context: NIOSSLContext
     private let identity: ServerIdentity
     private let serverName: String?
-    private let pins: [CertificatePin]
+    /// `nil`: any key will do.
+    private let pins: [CertificatePin]?
 
     /// Prepares TLS for an upstream.
     ///
@@ -29,7 +30,7 @@ struct UpstreamTLS: Sendable {
         } catch {
             throw AgentError(.misconfigured, "ca_file holds no PEM certificate")
         }
-        pins = rules.trust.pins.compactMap { CertificatePin($0) }
+        pins = rules.trust.pins.isEmpty ? nil : rules.trust.pins.compactMap { CertificatePin($0) }
         identity = ServerIdentity(host: rules.upstream.host)
         if case .name = identity { serverName = rules.upstream.host } else { serverName = nil }
     }
@@ -51,7 +52,7 @@ struct UpstreamTLS: Sendable {
             }
             guard identity.isProven(by: certificate) else { return UpstreamTLS.otherHost }
             if let weakness = try CertificateStrength.weakness(of: certificate) { return weakness }
-            guard try pins.isEmpty || pins.contains(CertificatePin(of: certificate)) else {
+            guard try pins?.contains(CertificatePin(of: certificate)) ?? true else {
                 return "the upstream's key matches no pin"
             }
             return nil

@@ -54,9 +54,9 @@ import Testing
         }
         let client = try EtcdClient([endpoint], EtcdDoor(user: user), on: .testing)
         try await client.whileOpen { client async throws in
-            let (failure, time) = await Self.failure(of: client, within: .seconds(3))
+            let (failure, time) = await Self.failure(of: client, within: .seconds(6))
             #expect(failure == .unanswered("no answer in time"))
-            #expect(time < .milliseconds(4800), "\(time)")
+            #expect(time < .milliseconds(7800), "\(time)")
         }
     }
 

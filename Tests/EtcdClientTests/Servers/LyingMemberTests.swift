@@ -106,7 +106,7 @@ import Testing
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
             let news = NewsList()
-            let watch = EtcdWatch(client, EtcdKeys(key: [0x61]), silence: .milliseconds(200))
+            let watch = EtcdWatch(client, EtcdKeys(key: [0x61]), silence: .seconds(1))
             let following = Task { await watch.follow(after: nil) { news.add($0) } }
             defer { following.cancel() }
             try await check(news)

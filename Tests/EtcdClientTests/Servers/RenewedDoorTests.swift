@@ -47,4 +47,29 @@ import Testing
             }
         }
     }
+
+    @Test func `a password that takes longer than who asks first waits is used all the same`() async throws {
+        try await RealEtcd.whileRunning(["--auth"]) { etcd in
+            let (prints, printing) = AsyncStream<Void>.makeStream()
+            let count = Mutex(0)
+            var door = etcd.door()
+            door.user = EtcdDoor.User(name: "keeper") { () async throws(EtcdFailure) in
+                count.withLock { $0 += 1 }
+                for await _ in prints {}
+                return Array("keeper-password-1".utf8)
+            }
+            try await EtcdClient(etcd.endpoints, door, on: .testing).whileOpen { client async throws in
+                await #expect(throws: EtcdFailure.self) {
+                    try await client.range(EtcdKeys(key: [0x61]), within: .seconds(3))
+                }
+                async let second = client.range(
+                    EtcdKeys(key: Array("/tokenagent/a".utf8)),
+                    within: .seconds(60)
+                )
+                printing.finish()
+                #expect(try await second.content.pairs.isEmpty)
+                #expect(count.withLock(\.self) == 1)
+            }
+        }
+    }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Text
+
 /// The answer of `GET …/token`, and of `POST …/refresh`.
 package typealias TokenMessage = WireMessage<TokenMembers>
 
@@ -48,6 +50,27 @@ package struct ReportMembers: WireMembers {
     package let audience = WireMember<String>("audience", isOptional: true)
 
     package static let table = Self()
+}
+
+extension ReportMembers {
+    /// Bytes of a challenge that are told.
+    private static let longestChallenge = 2048
+    /// Closing braces at which an object is looked for: hostile text may consist of them.
+    private static let mostBraces = 64
+
+    /// The beginning of a server's challenge, as the agent takes it.
+    package static func fitting(_ challenge: String) -> String {
+        String(decoding: challenge.utf8.prefix(longestChallenge), as: UTF8.self)
+    }
+
+    /// The JSON object at the beginning of a server's answer, without what a program put after it; else all of its text.
+    package static func readable(_ body: [UInt8]) -> String {
+        let ends = body.indices.reversed().lazy.filter { body[$0] == UInt8(ascii: "}") }
+        for end in ends.prefix(mostBraces) where (try? JSONValue(parsing: Array(body[...end]))) != nil {
+            return String(decoding: body[...end], as: UTF8.self)
+        }
+        return String(decoding: body, as: UTF8.self)
+    }
 }
 
 /// What the caller should do after it has reported a refusal.
