@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func `an answer without end is given up`() async throws {
-        let failures = try await Self.failures { peer in
+        let failures = try await Self.failures(within: .seconds(60)) { peer in
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n".utf8)
             peer.send([UInt8](repeating: 0x20, count: 9 << 20))
         }
