@@ -189,7 +189,8 @@ final class TokenFiles {
         }
         if file.retryAt != nil, let end = file.heldEnd, end <= moment.now { removeEnded(file) }
         let lack = token == nil ? lackOfIDToken(file.outlet, at: moment.now, in: agent) : nil
-        noteLack(of: file, lack.map { .failed($0) })
+        let refusal = token == nil ? refusal(of: file.outlet, at: moment.now, in: agent) : nil
+        noteLack(of: file, (lack ?? refusal).map { .failed($0) })
         if lack != nil { return alarm.plan(file.key, at: file.retryAt) }
         let due = dueTime(of: token, for: file.outlet, at: moment.now, in: agent)
         if let due, due.at <= moment.now, file.nextAsk <= moment.now {
@@ -241,6 +242,11 @@ final class TokenFiles {
         let session = agent.sessions[outlet.session]?.session
         guard session?.hasOutlivedIDToken(of: outlet.variant, at: now) == true else { return nil }
         return "the ID token has ended, and a refresh brought no other one: tokenctl login \(outlet.session)"
+    }
+
+    /// Why the server gives no such token, which is asked for again all the same.
+    private func refusal(of outlet: FileOutlet, at now: Instant, in agent: isolated SessionAgent) -> String? {
+        agent.sessions[outlet.session]?.session.refusal(of: outlet.variant, at: now)
     }
 
     private func token(

@@ -278,8 +278,13 @@ final class Logins {
         case .cancelled:
             failure = RequestFailure(code: .denied, message: "The login was cancelled.", session: name)
         case .superseded:
-            let message = "Another login or a logout came first."
-            failure = RequestFailure(code: .denied, message: message, session: name)
+            let rival = agent.fleet[name] == nil ? "" : "tokenctl fleet status shows by whom; "
+            failure = RequestFailure(
+                code: .denied,
+                message: "Another login or a logout came first.",
+                session: name,
+                remedy: rival + "to make one after it, tokenctl login \(name)"
+            )
         }
         return .failed(FailedMessage { $0.error = failure.wire })
     }

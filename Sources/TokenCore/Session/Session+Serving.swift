@@ -148,6 +148,11 @@ extension Session {
         .misconfigured(message: failure.message, remedy: failure.correction(of: name))
     }
 
+    /// Why the server did not give a token of `variant`, as long as it is not asked again; `nil`: it has not refused one.
+    package func refusal(of variant: TokenVariant, at now: Instant) -> String? {
+        login?.refusals[variant].flatMap { $0.until > now ? $0.message : nil }
+    }
+
     /// What callers are told of a token that the server did not give.
     func misconfigured(by refusal: Login.Refusal) -> ServingFailure {
         let failure = RefreshFailure(kind: .misconfigured, message: refusal.message)

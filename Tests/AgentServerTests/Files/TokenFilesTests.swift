@@ -84,6 +84,19 @@ struct TokenFilesTests {
         await agent.stop()
     }
 
+    @Test func `one that the server gives no token for is a finding of the doctor`() async throws {
+        let mail = TokenVariant(scopes: ["mail"], audience: nil)
+        let agent = try await agent { $0.variant = mail }
+        try await agent.logIn()
+        let failure = RefreshFailure(kind: .variantRefused, code: "invalid_scope", message: "no such scope")
+        await agent.serving.nextRefresh().answer(.failed(failure))
+        let isFound = try await Polling.until {
+            try await agent.peer().exchange("GET", "/v1/doctor").body.contains("no such scope")
+        }
+        #expect(isFound)
+        await agent.stop()
+    }
+
     @Test func `it is gone while the agent is locked, and back afterwards`() async throws {
         let agent = try await agent()
         try await agent.logIn()
