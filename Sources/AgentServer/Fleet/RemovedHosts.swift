@@ -32,6 +32,8 @@ final class RemovedHosts {
     /// A removed host has written it; or one with an older key did, when this one, with `own` attempt, was about to put an end
     /// to what that key opens.
     func know(_ header: FleetHeader, of session: SharedSession, instead own: SharedAttempt?) -> Bool {
+        // A reader only asks others, who may have the older key themselves.
+        guard session.sharing.role == .keeper else { return false }
         let isByRemoved = noteRecord(by: header.attempt.host, of: session.name)
         let isUnderOldKey = session.record.sight.map { $0.epoch < session.sharing.epoch } ?? false
         return header.isLive && (isByRemoved || own != nil && isUnderOldKey)
