@@ -11,12 +11,6 @@ import TokenCore
 /// How a keeper comes to its fleet's store, and what it does there and after it has left.
 @Suite(.timeLimit(.minutes(10)))
 struct ParticipationTests {
-    private func token(of agent: AgentHarness) async throws -> String? {
-        let answer = try await agent.peer().exchange("GET", "/v1/sessions/work/token")
-        guard answer.status == 200 else { return nil }
-        return ["token-1", "token-2"].first { answer.body.contains("\"\($0)\"") }
-    }
-
     @Test func `a record under an older key is sealed anew as soon as it is taken over`() async throws {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory, epoch: 2)
@@ -24,7 +18,7 @@ struct ParticipationTests {
         let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
         #expect(try await Polling.until { fleet.recordEpoch == 2 })
         #expect(fleet.record?.generation == 3)
-        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        #expect(try await Polling.until { try await agent.sharedToken() == "token-1" })
         await agent.stop()
     }
 
@@ -32,8 +26,7 @@ struct ParticipationTests {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory)
         fleet.write(login: 5, generation: 0, token: "token-1")
-        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
-        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        let agent = try await AgentHarness.adopting(from: fleet, memory: memory)
         fleet.holdLooks()
         let removal = try await agent.peer().exchange(
             "POST",
@@ -56,8 +49,7 @@ struct ParticipationTests {
         let fleet = FleetDouble(memory: memory, epoch: 2)
         fleet.write(login: 5, generation: 0, token: "token-1", epoch: 1)
         fleet.beginRefresh()
-        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
-        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        let agent = try await AgentHarness.adopting(from: fleet, memory: memory)
         let refresher = try agent.peer()
         try refresher.send(SocketPeer.request("POST", "/v1/sessions/work/refresh"))
         let isWaiting = try await Polling.until {
@@ -76,8 +68,7 @@ struct ParticipationTests {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory)
         fleet.write(login: 5, generation: 0, token: "token-1")
-        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
-        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        let agent = try await AgentHarness.adopting(from: fleet, memory: memory)
         fleet.holdLooks()
         let refresher = try agent.peer()
         try refresher.send(SocketPeer.request("POST", "/v1/sessions/work/refresh"))
@@ -92,7 +83,7 @@ struct ParticipationTests {
         fleet.letLooksGo()
         // Whatever follows from the look is done by then.
         await agent.runtime.agent.endWork()
-        #expect(try await token(of: agent) == nil)
+        #expect(try await agent.sharedToken() == nil)
         let status = try await agent.peer().exchange("GET", "/v1/sessions/work")
         #expect(status.body.contains("tokenctl fleet join work"), "\(status.body)")
         await agent.stop()
@@ -126,7 +117,7 @@ struct ParticipationTests {
         #expect(try await Polling.until { isFirstOver.withLock(\.self) })
         for _ in 0..<3 { #expect(try await agent.peer().exchange("GET", "/v1").status == 200) }
         second.open()
-        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        #expect(try await Polling.until { try await agent.sharedToken() == "token-1" })
         #expect(openings.withLock(\.self) == 2)
         await agent.stop()
     }

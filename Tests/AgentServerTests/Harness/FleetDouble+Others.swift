@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 import SealedStore
+import TestSupport
+import Testing
 import TokenCore
 
 @testable import AgentServer
@@ -61,5 +63,19 @@ extension AgentHarness {
                 configuration.sessions[work]?.fleetBinding = FleetDouble.binding
             }
         )
+    }
+
+    /// The token of `work` that the agent gives out, of those that tests use; `nil`: none.
+    func sharedToken() async throws -> String? {
+        let answer = try await peer().exchange("GET", "/v1/sessions/work/token")
+        guard answer.status == 200 else { return nil }
+        return ["token-1", "token-2"].first { answer.body.contains("\"\($0)\"") }
+    }
+
+    /// An agent that has taken over the other host's login, whose token is `token-1`.
+    static func adopting(from fleet: FleetDouble, memory: SealedMemory) async throws -> AgentHarness {
+        let agent = try await sharing(fleet.port, memory: memory)
+        #expect(try await Polling.until { try await agent.sharedToken() == "token-1" })
+        return agent
     }
 }

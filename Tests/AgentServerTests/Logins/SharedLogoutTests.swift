@@ -17,14 +17,14 @@ struct SharedLogoutTests {
         async let refresh = agent.peer().exchange("POST", "/v1/sessions/work/refresh", body: "{}")
         let request = await agent.serving.nextRefresh()
         async let logout = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
-        #expect(try await Polling.until { try await token(of: agent) == nil })
+        #expect(try await Polling.until { try await agent.sharedToken() == nil })
         fleet.write(login: 5, generation: 1, token: "token-2")
         request.answer(.failed(RefreshFailure(kind: .ambiguous, message: "no answer")))
         await agent.serving.nextRevocation().answer(.revoked)
         #expect(try await logout.status == 200)
         _ = try await refresh
         #expect(fleet.record?.status == .out)
-        #expect(try await token(of: agent) == nil)
+        #expect(try await agent.sharedToken() == nil)
         await agent.stop()
     }
 
@@ -35,7 +35,7 @@ struct SharedLogoutTests {
         #expect(try await Polling.until { agent.store.disk.heldCommits == 1 })
         let peer = try agent.peer()
         try peer.send(SocketPeer.request("POST", "/v1/sessions/work/logout", body: "{}"))
-        _ = try await token(of: agent)
+        _ = try await agent.sharedToken()
         agent.store.disk.letCommitsGo()
         let revocation = await agent.serving.nextRevocation()
         let shown = try #require(revocation.request.refreshToken)
@@ -53,7 +53,7 @@ struct SharedLogoutTests {
         let (agent, fleet) = try await start()
         agent.store.disk.holdCommits()
         async let logout = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
-        #expect(try await Polling.until { try await token(of: agent) == nil })
+        #expect(try await Polling.until { try await agent.sharedToken() == nil })
         #expect(try await Polling.until { agent.store.disk.heldCommits == 1 })
         fleet.write(login: 6, generation: 0, token: "token-2")
         agent.store.disk.letCommitsGo()
@@ -64,7 +64,7 @@ struct SharedLogoutTests {
         let answer = try await logout
         #expect(answer.status == 403)
         #expect(answer.body.contains("Another login to work came before"), "\(answer.body)")
-        #expect(try await token(of: agent) == "token-2")
+        #expect(try await agent.sharedToken() == "token-2")
         #expect(fleet.record?.lineage.number == 6)
         // They are erased once the server has ended them.
         #expect(try await Polling.until { (try? agent.text(shown)) == nil })
@@ -147,7 +147,7 @@ struct SharedLogoutTests {
         agent.store.disk.letCommitsGo()
         await agent.serving.nextRevocation().answer(.revoked)
         #expect(try await first.status == 403)
-        #expect(try await Polling.until { try await token(of: agent) == "token-2" })
+        #expect(try await Polling.until { try await agent.sharedToken() == "token-2" })
         async let second = agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
         await agent.serving.nextRevocation().answer(.revoked)
         #expect(try await second.status == 200)
@@ -168,7 +168,7 @@ struct SharedLogoutTests {
         )
         #expect(second.status == 503)
         #expect(second.body.contains("the logout of work"), "\(second.body)")
-        #expect(try await token(of: agent) == "token-2")
+        #expect(try await agent.sharedToken() == "token-2")
         await agent.stop()
     }
 
@@ -177,16 +177,8 @@ struct SharedLogoutTests {
         let memory = try SealedMemory()
         let fleet = FleetDouble(memory: memory)
         fleet.write(login: 5, generation: 0, token: "token-1")
-        let agent = try await AgentHarness.sharing(fleet.port, memory: memory)
-        #expect(try await Polling.until { try await token(of: agent) == "token-1" })
+        let agent = try await AgentHarness.adopting(from: fleet, memory: memory)
         return (agent, fleet)
-    }
-
-    /// The token that the agent gives out; `nil`: none.
-    private func token(of agent: AgentHarness) async throws -> String? {
-        let answer = try await agent.peer().exchange("GET", "/v1/sessions/work/token")
-        guard answer.status == 200 else { return nil }
-        return ["token-1", "token-2"].first { answer.body.contains("\"\($0)\"") }
     }
 }
 
