@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import Glibc
 import Text
 
@@ -53,13 +54,8 @@ package struct OwnFiles: Equatable, Sendable {
         guard let name = names.last else { return "/" }
         let parent = "/" + names.dropLast().map { String(Substring($0)) }.joined(separator: "/")
         let directory = resolved(parent, following: links)
-        guard !name.elementsEqual("..".utf8) else { return self.directory(of: directory) }
+        guard !name.elementsEqual("..".utf8) else { return SocketDirectory.parent(of: directory) }
         return (directory == "/" ? "" : directory) + "/" + String(Substring(name))
-    }
-
-    private static func directory(of path: String) -> String {
-        let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
-        return end == path.startIndex ? "/" : String(path[..<end])
     }
 
     /// As many as the kernel follows in one path (path_resolution(7)).
@@ -75,7 +71,10 @@ package struct OwnFiles: Equatable, Sendable {
         let place = place(of: path, following: links)
         guard links > 0, let target = target(of: place) else { return place }
         let isAbsolute = target.utf8.first == UInt8(ascii: "/")
-        return resolved(isAbsolute ? target : "\(directory(of: place))/\(target)", following: links - 1)
+        return resolved(
+            isAbsolute ? target : "\(SocketDirectory.parent(of: place))/\(target)",
+            following: links - 1
+        )
     }
 
     /// Where the symbolic link `path` leads; `nil`: it is none.
