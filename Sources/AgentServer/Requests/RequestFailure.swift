@@ -83,6 +83,17 @@ package struct RequestFailure: Error, Equatable, Sendable {
         )
     }
 
+    /// A server has refused, without a reason, the token of a session that cannot be refreshed.
+    static func refusedOnce(_ name: SessionName) -> RequestFailure {
+        RequestFailure(
+            code: .temporarilyUnavailable,
+            message:
+                "One refusal without a reason does not end a login that cannot be refreshed; a second one would.",
+            session: name,
+            remedy: "tokenctl login \(name)"
+        )
+    }
+
     /// What every route but a few answers while the agent is locked.
     static let lockedAgent = RequestFailure(
         code: .locked,

@@ -35,6 +35,13 @@ extension RequestFailure {
                 session: session,
                 remedy: remedy
             )
+        case .notRefreshable(let message, let remedy):
+            self.init(
+                code: .badRequest,
+                message: Self.sentence(message),
+                session: session,
+                remedy: remedy ?? "tokenctl login \(session)"
+            )
         case .validityUnattainable(let lifetime):
             self.init(
                 code: .badRequest,

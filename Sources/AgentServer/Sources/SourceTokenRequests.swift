@@ -315,6 +315,12 @@ extension RefreshFailure {
             self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", leastPause: pause)
         case .misconfigured(let message, let remedy):
             self.init(kind: .misconfigured, message: "\(whose): \(message)", remedy: remedy)
+        case .notRefreshable(let message, let remedy):
+            self.init(
+                kind: .sourceEnded,
+                message: "\(whose): \(message)",
+                remedy: remedy ?? "tokenctl login \(source)"
+            )
         case .validityUnattainable:
             self.init(kind: .misconfigured, message: "\(whose): its tokens end as soon as they come")
         case .noIDToken:

@@ -7,7 +7,8 @@ import TokenCore
 struct BareRefusals {
     private struct Entry {
         var secret: SecretID
-        var place: HostName
+        /// `nil`: nobody has said which server it was.
+        var place: HostName?
         var at: Instant
     }
 
@@ -19,7 +20,7 @@ struct BareRefusals {
     private var entries: [Entry] = []
 
     /// Remembers a refusal; returns whether the same server refused the same token within the last minute.
-    mutating func add(_ secret: SecretID, of place: HostName, at now: Instant) -> Bool {
+    mutating func add(_ secret: SecretID, of place: HostName?, at now: Instant) -> Bool {
         entries.removeAll { now - $0.at > BareRefusals.window }
         let isSecond = entries.contains { $0.secret == secret && $0.place == place }
         entries.append(Entry(secret: secret, place: place, at: now))

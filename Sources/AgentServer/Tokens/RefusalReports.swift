@@ -40,10 +40,14 @@ final class RefusalReports {
             return tokens.forceRefresh(variant ?? .primary, rejecting: nil, call, in: agent)
         }
         let rejected = RejectedToken(text, variant, of: kept.session, in: memory)
-        // Nobody should lose a login that cannot be refreshed to a refusal without a reason.
-        guard rejected.isHeld, kept.session.canRefresh else {
+        guard rejected.isHeld else {
             return tokens.forceRefresh(rejected.variant, rejecting: rejected.secret, call, in: agent)
         }
+        // Nobody should lose a login that cannot be refreshed to a single refusal without a reason.
+        guard
+            kept.session.canRefresh
+                || bare[call.session, default: BareRefusals()].add(rejected.secret, of: nil, at: agent.now)
+        else { throw .refusedOnce(call.session) }
         tokens.refuse(rejected, call, in: agent)
     }
 

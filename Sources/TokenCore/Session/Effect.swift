@@ -47,6 +47,9 @@ package enum ServingFailure: Error, Equatable, Sendable {
     case tokenRefused(message: String, retryAfter: Duration)
     /// Something has to be fixed by hand, by `remedy`; the login is kept.
     case misconfigured(message: String, remedy: String)
+    /// The login stands and cannot be renewed, so that only another login brings another token; with a `remedy`, one
+    /// elsewhere.
+    case notRefreshable(message: String, remedy: String?)
     /// The issuer's tokens live `lifetime` in all, less than asked for.
     case validityUnattainable(lifetime: Duration)
     /// The server gave no ID token with this session's access token.

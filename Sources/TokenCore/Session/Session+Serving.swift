@@ -115,7 +115,11 @@ extension Session {
             waiters.add(waiter, Waiters.Waiter(need: need, reason: .person))
             return startAnew(wanting: variant, reason: .person, at: moment)
         }
-        guard login.renewal != .impossible else { return [.reply(waiter, .failure(loginRequired))] }
+        guard login.renewal != .impossible else {
+            // Its token is good all the same, unless a server has refused it.
+            let failure = rejected == nil && usableToken(variant) != nil ? notRefreshable : loginRequired
+            return [.reply(waiter, .failure(failure))]
+        }
         if let failure = lackingAtReader(step(toward: variant, at: moment.now), login) {
             return [.reply(waiter, .failure(failure))]
         }
@@ -367,6 +371,13 @@ extension Session {
     func substitute(for ended: Ended) -> String? {
         if policy.isShared, ended.isHereAlone { return SessionPolicy.rejoining(name) }
         return ended.remedy ?? loginElsewhere
+    }
+
+    private var notRefreshable: ServingFailure {
+        .notRefreshable(
+            message: "\(Session.noRefreshTokenMessage), so this session cannot be refreshed",
+            remedy: loginElsewhere
+        )
     }
 
     private var loginElsewhere: String? { policy.loginElsewhere(to: name) }

@@ -226,14 +226,45 @@ struct ReportTests {
         await agent.stop()
     }
 
-    @Test(arguments: ["", #"{"rejected_token":"token-1"}"#])
-    func `without a refresh token a refresh says at once that a login is needed`(body: String) async throws {
+    @Test func `without a refresh token nothing is refreshed, and the token goes on being given out`()
+        async throws
+    {
         let agent = try await AgentHarness()
         try await agent.logIn(isRenewable: false)
         let peer = try agent.peer()
-        let answer = try await peer.exchange("POST", "/v1/sessions/work/refresh", body: body)
-        #expect(answer.status == 401 && answer.body.contains("The issuer gave no refresh token."))
-        #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 200)
+        for _ in 1...3 {
+            let answer = try await peer.exchange("POST", "/v1/sessions/work/refresh")
+            #expect(answer.status == 400 && answer.body.contains("The issuer gave no refresh token, so"))
+            #expect(answer.body.contains("tokenctl login work"))
+            #expect(try await peer.exchange("GET", "/v1/sessions/work/token").status == 200)
+        }
+        await agent.stop()
+    }
+
+    @Test func `a refresh of a refused token that cannot be replaced follows the rule for reports`()
+        async throws
+    {
+        let agent = try await AgentHarness()
+        try await agent.logIn(isRenewable: false)
+        let peer = try agent.peer()
+        func refused() async throws -> Int {
+            let body = #"{"rejected_token":"token-1"}"#
+            return try await peer.exchange("POST", "/v1/sessions/work/refresh", body: body).status
+        }
+        func served() async throws -> Int {
+            try await peer.exchange("GET", "/v1/sessions/work/token").status
+        }
+        for _ in 1...2 {
+            #expect(try await refused() == 503)
+            #expect(try await served() == 200)
+            agent.time.advance(by: .seconds(61))
+        }
+        #expect(try await refused() == 503)
+        #expect(try await refused() == 401)
+        #expect(try await served() == 401)
+        #expect(try await refused() == 401)
+        let status = try json(await peer.exchange("GET", "/v1/sessions/work"))
+        #expect(status["reason"] == "no_refresh_token")
         await agent.stop()
     }
 

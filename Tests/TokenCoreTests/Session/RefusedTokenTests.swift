@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func `without a refresh token a forced refresh says at once that a login is needed`() {
+    @Test func `without a refresh token a forced refresh says at once that there is none`() {
         var script = SessionScript.ready(renewal: .impossible)
         let waiter = WaiterID(rawValue: 1)
         let effects = script.session.refreshRequested(
@@ -181,7 +181,12 @@ import Testing
         )
         #expect(
             effects.reply(to: waiter)
-                == .failure(.loginRequired(.noRefreshToken, message: "the issuer gave no refresh token"))
+                == .failure(
+                    .notRefreshable(
+                        message: "the issuer gave no refresh token, so this session cannot be refreshed",
+                        remedy: nil
+                    )
+                )
         )
         // Nobody has refused the token.
         let (reader, served) = script.get()
