@@ -83,7 +83,7 @@ extension RequestFailure {
         case .tryLater: code = .temporarilyUnavailable
         case .correctSettings:
             code = .misconfigured
-            if failure.kind == .misconfigured {
+            if failure.kind.consequences.blamesClient {
                 remedy = remedy ?? "fix the configuration, then tokenctl login \(session)"
             }
         // The person, or the server for the person, said no.

@@ -19,7 +19,7 @@ extension IdentityCenterServer {
 
     /// The client that a login was made with.
     ///
-    /// - Throws: `misconfigured` if it is gone.
+    /// - Throws: `clientUnknown` if it is gone.
     func knownClient(_ found: FoundServer?) async throws(RefreshFailure) -> ClientRegistration {
         guard let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: center.tokenService)

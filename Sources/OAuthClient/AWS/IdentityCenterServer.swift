@@ -88,10 +88,7 @@ struct IdentityCenterServer: AuthorizationServer {
             }
         } catch {
             var failed = error
-            // Amazon's word for a refresh token that has ended.
-            if failed.failure.code == "expired_token" { failed.failure.kind = .grantDead }
-            // The next login registers another client.
-            if failed.failure.code == "invalid_client" { failed.failure.needsLogin = true }
+            if failed.failure.code == "invalid_client" { failed.failure = .clientForgotten(failed.failure) }
             throw failed
         }
     }
@@ -113,7 +110,8 @@ struct IdentityCenterServer: AuthorizationServer {
     ) async throws(FailedRenewal) -> GrantedTokens {
         var leftover: Leftover?
         do throws(RefreshFailure) {
-            let (object, requestedAt) = try await service.post("/token") { body throws(RefreshFailure) in
+            let (object, requestedAt) = try await service.post("/token", isRefresh: sent != nil) {
+                body throws(RefreshFailure) in
                 try client.add(to: body, tools.memory)
                 body.add("grantType", grantType)
                 try members(body)

@@ -12,12 +12,13 @@ struct TokenService: Sendable {
     var trust: ServerTrust
     var tools: ServerTools
 
-    /// Posts the object that `members` writes.
+    /// Posts the object that `members` writes; `isRefresh`: to refresh tokens.
     ///
     /// - Returns: the object in the answer, and the time read before anything was sent.
     /// - Throws: what a refusal means for a session, with the code as OAuth spells it.
     func post(
         _ path: String,
+        isRefresh: Bool = false,
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
     ) async throws(RefreshFailure) -> (object: JSONObject, requestedAt: Instant) {
         var request = OutgoingRequest(url: try url(path), trust: trust)
@@ -26,7 +27,7 @@ struct TokenService: Sendable {
         let requestedAt = tools.timekeeper.now
         let reply = try await tools.send(request)
         guard reply.status == 200, let object = reply.jsonObject, OAuthError(object) == nil else {
-            throw failure(reply, from: request.url)
+            throw failure(reply, from: request.url, isRefresh: isRefresh)
         }
         return (object, requestedAt)
     }
@@ -36,8 +37,9 @@ struct TokenService: Sendable {
         try EndpointURL(address + path, of: "sso_oidc_endpoint")
     }
 
-    private func failure(_ reply: HTTPReply, from url: EndpointURL) -> RefreshFailure {
+    private func failure(_ reply: HTTPReply, from url: EndpointURL, isRefresh: Bool) -> RefreshFailure {
         var answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
+        answer.isRefresh = isRefresh
         guard answer.error == nil, let exception = reply.awsException else {
             return FailureClassification.classify(answer, from: url.hostAndPort)
         }

@@ -16,6 +16,8 @@ struct RefusedAnswer: Equatable, Sendable {
     var hadProof = false
     /// The request showed a person's password; a refusal without a reason then blames that.
     var hadPassword = false
+    /// The request was to refresh tokens, so that a refusal says something of the login.
+    var isRefresh = false
 }
 
 extension RefusedAnswer {
@@ -66,8 +68,10 @@ enum FailureClassification {
     private static func meaning(of error: OAuthError, in answer: RefusedAnswer) -> FailureClass? {
         let status = answer.status
         // RFC 6749 §4.1.2.1 and RFC 8628 §3.5 codes that ask for patience hold at any status.
-        if ["temporarily_unavailable", "server_error", "slow_down", "internal_failure"].contains(error.code) {
-            return .busy
+        if ["temporarily_unavailable", "slow_down"].contains(error.code) { return .busy }
+        if ["server_error", "internal_failure"].contains(error.code) {
+            // A server in trouble does not answer 401: some mean the refresh token.
+            return status == 401 && answer.isRefresh ? .unexplained : .busy
         }
         // With any other status the error is not the token endpoint's own (RFC 6749 §5.2).
         guard (200..<300).contains(status) || [400, 401, 403].contains(status) else { return nil }
@@ -75,17 +79,31 @@ enum FailureClassification {
         case "invalid_grant", "invalid_token":
             // `invalid_token` with 401 is INDIGO IAM's word for a dead refresh token.
             return needsPerson(error) ? .interactionRequired : .grantDead
+        case _ where answer.isRefresh && isDeadToken(error.code): return .grantDead
+        // So answer firewalls, too.
+        case "access_denied" where answer.isRefresh && status == 403: return .unexplained
         case "interaction_required", "login_required", "consent_required", "account_selection_required",
             "mfa_required", "access_denied":
             return .interactionRequired
-        case "invalid_client", "unauthorized_client", "unsupported_grant_type": return .misconfigured
+        case "invalid_client": return .clientRejected
+        case "unauthorized_client": return .clientUnauthorized
+        case "unsupported_grant_type": return .misconfigured
         case "invalid_dpop_proof", "use_dpop_nonce":
             // Without proofs, another try does not satisfy a server that demands one.
             return answer.hadProof ? .busy : .misconfigured
         case "invalid_scope", "invalid_target": return .variantRefused
         case "invalid_request": return .unexplained
-        default: return .busy
+        // A refusal in words that nobody knows: said again and again, it ends a login.
+        default: return answer.isRefresh ? .unexplained : .busy
         }
+    }
+
+    /// Vendors' words for a refresh token that is dead: GitHub's, Amazon's, Slack's and those alike.
+    private static func isDeadToken(_ code: String) -> Bool {
+        [
+            "bad_refresh_token", "invalid_refresh_token", "refresh_token_expired", "expired_refresh_token",
+            "expired_token", "token_expired", "token_revoked",
+        ].contains(code)
     }
 
     /// Whether the refusal comes from a policy that only a new login satisfies.
@@ -119,7 +137,7 @@ enum FailureClassification {
             (.interactionRequired, "user name or password refused, no reason given", nil)
         case 200..<300: (.misbehaved, "not a token answer", nil)
         case 300..<400: (.misbehaved, "redirects are not followed", nil)
-        case 401 where answer.wantsBasic: (.misconfigured, "it wants other client credentials", nil)
+        case 401 where answer.wantsBasic: (.clientRejected, "it wants other client credentials", nil)
         case 400, 401:
             answer.isHTML
                 ? (.busy, "a web page, perhaps a proxy's", proxyPause)

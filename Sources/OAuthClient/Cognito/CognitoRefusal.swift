@@ -56,7 +56,7 @@ struct CognitoRefusal: Error, Equatable {
 
     /// Amazon has this one name for dead tokens, wrong passwords, wrong client secrets and too many attempts.
     private static func meaning(ofNotAuthorized explanation: String) -> FailureClass {
-        if explanation.contains("secret") { return .misconfigured }
+        if explanation.contains("secret") { return .clientRejected }
         if explanation.contains("attempts exceeded") { return .busy }
         return .grantDead
     }

@@ -34,7 +34,7 @@ struct CognitoServer: AuthorizationServer {
         do throws(FailedRenewal) {
             return .granted(try await renew(request))
         } catch {
-            if error.failure.kind == .misconfigured { await secrets.forget() }
+            if error.failure.kind.consequences.blamesClient { await secrets.forget() }
             return tools.outcome(of: error, renewing: request.renewal)
         }
     }
@@ -45,7 +45,9 @@ struct CognitoServer: AuthorizationServer {
             let login = CognitoLogin(server: self, dialogue: dialogue)
             return .granted(try await login.run(request.flow ?? profile.flow))
         } catch {
-            if case .failed(let failure) = error, failure.kind == .misconfigured { await secrets.forget() }
+            if case .failed(let failure) = error, failure.kind.consequences.blamesClient {
+                await secrets.forget()
+            }
             return error.outcome
         }
     }

@@ -45,8 +45,14 @@ extension JSONRules {
     ///
     /// A single answer ends it only with a listed code, `requiresReauth` or OAuth's `invalid_grant`; anything
     /// a proxy, a portal or an overloaded server may say is temporary.
-    func classify(_ reply: HTTPReply, from server: String, at now: WallTime) -> RefreshFailure {
+    func classify(
+        _ reply: HTTPReply,
+        from server: String,
+        isRefresh: Bool = false,
+        at now: WallTime
+    ) -> RefreshFailure {
         var answer = reply.refused(object: nil, at: now)
+        answer.isRefresh = isRefresh
         guard let object = reply.jsonObject else {
             return FailureClassification.classify(answer, from: server)
         }
@@ -59,6 +65,11 @@ extension JSONRules {
         }
         var failure = FailureClassification.classify(answer, from: server)
         failure.code = code
+        // A code that nobody has listed: said again and again, it ends a login.
+        if isRefresh, code != nil, (200..<300).contains(reply.status) || reply.status == 403 {
+            failure.kind = .unexplained
+            failure.leastPause = nil
+        }
         let said = FailureClassification.quoted(refusal.text(code), at: reply.status)
         if !said.isEmpty { failure.message = ServerText.cleaned("\(failure.message) (\(said))") }
         return failure

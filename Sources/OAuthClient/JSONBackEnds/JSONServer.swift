@@ -120,7 +120,7 @@ struct JSONServer: AuthorizationServer {
     /// The tokens in `answer`, which came for the refresh token `sent`, if for one.
     func tokens(in answer: Answer, refreshing sent: SecretID? = nil) throws(FailedRenewal) -> GrantedTokens {
         do throws(RefreshFailure) {
-            let (response, kept) = try read(answer)
+            let (response, kept) = try read(answer, isRefresh: sent != nil)
             return try tools.seal(response, requestedAt: answer.requestedAt, sent: sent, kept: kept)
         } catch {
             let content = answer.reply.jsonObject.flatMap(rules.places.content)
@@ -130,9 +130,12 @@ struct JSONServer: AuthorizationServer {
     }
 
     /// The tokens in `answer`, and its members to keep.
-    private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
+    private func read(
+        _ answer: Answer,
+        isRefresh: Bool
+    ) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
         guard answer.isSuccess, let object = answer.reply.jsonObject, !rules.isRefusal(object) else {
-            throw failure(answer)
+            throw failure(answer, isRefresh: isRefresh)
         }
         do throws(TokenResponse.Problem) {
             var tokens = try rules.tokens(in: object)
@@ -143,9 +146,14 @@ struct JSONServer: AuthorizationServer {
         }
     }
 
-    /// What an answer without what was asked for means.
-    func failure(_ answer: Answer) -> RefreshFailure {
-        rules.classify(answer.reply, from: answer.url.hostAndPort, at: tools.timekeeper.wallTime)
+    /// What an answer without what was asked for means; `isRefresh`: tokens were to be refreshed.
+    func failure(_ answer: Answer, isRefresh: Bool = false) -> RefreshFailure {
+        rules.classify(
+            answer.reply,
+            from: answer.url.hostAndPort,
+            isRefresh: isRefresh,
+            at: tools.timekeeper.wallTime
+        )
     }
 
     /// Sends `members`, and what every request of the back end carries.

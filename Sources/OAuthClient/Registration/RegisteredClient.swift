@@ -11,7 +11,7 @@ extension StandardServer {
 
     /// This server, with the client that a login at it was made with.
     ///
-    /// - Throws: `misconfigured` if that client is gone.
+    /// - Throws: `clientUnknown` if that client is gone.
     func knownClient(_ found: FoundServer?) async throws(RefreshFailure) -> StandardServer {
         guard let introduction = profile.client.introduction else { return self }
         guard let client = found?.client, let issuer else { throw .clientUnknown }
@@ -150,10 +150,19 @@ extension AuthorizationRequest {
 
 extension RefreshFailure {
     static let clientUnknown = RefreshFailure(
-        kind: .misconfigured,
-        message: "the client that the server registered is not known any more",
-        needsLogin: true
+        kind: .clientUnknown,
+        message: "the client that the server registered is not known here any more"
     )
+
+    /// A server that has registered a client for the agent does not know it any more: the next login registers another.
+    static func clientForgotten(_ refusal: RefreshFailure) -> RefreshFailure {
+        var failure = refusal
+        failure.kind = .clientUnknown
+        let message = "the server does not know the client any more that it registered: \(refusal.message)"
+        failure.message = ServerText.cleaned(message)
+        failure.remedy = nil
+        return failure
+    }
 
     /// A refresh token works for the client alone that it was given to.
     fileprivate static let clientOfImportUnknown = RefreshFailure(

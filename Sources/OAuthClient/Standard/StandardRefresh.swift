@@ -135,6 +135,7 @@ struct StandardRefresh {
                 publicAddressOnly: metadata?.publicAddressOnly(url) ?? request.server?.isPublic ?? false,
                 tools: server.tools,
                 prover: request.proofKey.map { ProofMaker(key: $0, memory: server.tools.memory) },
+                isRefresh: true,
                 isExchange: grant?.isExchange ?? false,
                 assertions: assertions
             )

@@ -55,11 +55,12 @@ struct StandardServer: AuthorizationServer {
             return .granted(try await StandardRefresh(server: server, request: request).run())
         } catch {
             var failure = error.failure
-            if [.misconfigured, .grantDead].contains(failure.kind) { await assertions?.forget() }
+            if failure.kind == .grantDead || failure.kind.consequences.blamesClient {
+                await assertions?.forget()
+            }
             if failure.code == "invalid_client" {
                 await secrets.forget()
-                // The next login registers another one.
-                failure.needsLogin = lacksClient
+                if lacksClient { failure = .clientForgotten(failure) }
             }
             let failed = FailedRenewal(failure: failure, leftover: error.leftover)
             return tools.outcome(of: failed, renewing: request.renewal)

@@ -15,6 +15,8 @@ struct TokenEndpoint: Sendable {
     var prover: ProofMaker?
     /// Whether its requests show a person's password.
     var showsPassword = false
+    /// Whether its requests refresh tokens.
+    var isRefresh = false
     /// Whether its requests exchange tokens (RFC 8693).
     var isExchange = false
     /// Shown in each request in place of a login; `nil`: the form has all that stands for one.
@@ -136,8 +138,9 @@ struct TokenEndpoint: Sendable {
         var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
         answer.hadProof = prover != nil
         answer.hadPassword = showsPassword
+        answer.isRefresh = isRefresh
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
-        if failure.kind == .misconfigured, failure.code == "invalid_client" || answer.wantsBasic {
+        if failure.kind == .clientRejected {
             failure.remedy = authentication.hint(tools.memory)
         }
         throw failure

@@ -14,15 +14,23 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case misbehaved
     /// The server answered that it cannot serve now (5xx, 429, 408, a proxy's 403). Token unused.
     case busy
+    /// `invalid_client`: an expired secret, or a server that is being redeployed. The refresh token stays good.
+    case clientRejected = "client_rejected"
+    /// `unauthorized_client`: the client may not refresh, or the refresh token is dead. Some servers say this of a
+    /// client that has refreshed before.
+    case clientUnauthorized = "client_unauthorized"
+    /// The server has forgotten the client that the agent registered with it; a login registers another.
+    case clientUnknown = "client_unknown"
     /// `invalid_grant` and its like: the authorization server itself says that the grant is dead.
     case grantDead = "grant_dead"
     /// A code that the protocol defines as the end of the session. Final at once, nothing to confirm.
     case sessionOver = "session_over"
     /// The server wants the person: consent, a second factor, `access_denied`. Final at once.
     case interactionRequired = "interaction_required"
-    /// A bare 400/401 or `invalid_request`: some servers' way of refusing a dead token.
+    /// A bare 400/401, `invalid_request` or a code that nobody knows: some servers' way of refusing a dead token, and
+    /// of others to refuse a refresh that comes too early.
     case unexplained
-    /// `invalid_client`, `unauthorized_client`, …: fix the configuration; the refresh token stays good.
+    /// `unsupported_grant_type` and the like: fix the configuration; the refresh token stays good.
     case misconfigured
     /// `invalid_scope` or `invalid_target`: only the asked variant cannot be had.
     case variantRefused = "variant_refused"
@@ -47,6 +55,8 @@ package struct FailureConsequences: Equatable, Sendable {
     enum Verdict: Equatable, Sendable {
         /// It is tried again, as ``Setback`` plans it.
         case retry
+        /// It is tried again at the times of ``RetrySchedule/clientRetries``, and after these like ``suspend``.
+        case retryThenSuspend
         /// Automatic refreshes stop, and the login is kept.
         case suspend
         /// Only the variant that was asked for cannot be had; for the login's own token the same as
@@ -57,6 +67,8 @@ package struct FailureConsequences: Equatable, Sendable {
         /// The login is over; a refresh token sent for the first time is tried once more, because one lagging
         /// replica must not end a session.
         case endUnlessConfirmed(EndReason)
+        /// The login is over, and its refresh token is tried once more, however often it has worked before.
+        case endAndConfirm(EndReason)
         /// What the tokens come from is over, and comes back when a person logs in there.
         case endWithSource
         /// The token that the new one was to be made from is never used again.
@@ -89,6 +101,8 @@ package struct FailureConsequences: Equatable, Sendable {
     }
 
     var verdict = Verdict.retry
+    /// In place of ``verdict`` if the same client has refreshed the login before.
+    var verdictOnceRefreshed: Verdict?
     var tokenUse = TokenUse.answered
     /// The shortest wait before the next try.
     var leastPause = Duration.zero
@@ -98,10 +112,19 @@ package struct FailureConsequences: Equatable, Sendable {
     var isMistake = false
     /// A request may bring the next try forward.
     var yieldsToRequests = false
+    /// How long a suspended session waits for the next try.
+    var suspendedRetry = RetrySchedule.suspendedRetry
     /// The issuer, or the way to it, is in trouble; not this session's login.
     package var isIssuersTrouble = false
     package var prospect = Prospect.never
     package var loginRemedy = LoginRemedy.logInAgain
+    /// What proves who the client is may be at fault: it is read again for the next request.
+    package var blamesClient = false
+
+    /// What becomes of a login at a refresh; `hasRefreshed`: the same client has refreshed it before.
+    func verdict(hasRefreshed: Bool) -> Verdict {
+        hasRefreshed ? verdictOnceRefreshed ?? verdict : verdict
+    }
 }
 
 extension FailureClass {
@@ -161,16 +184,40 @@ extension FailureClass {
                 prospect: .soon,
                 loginRemedy: .tryLater
             )
-        case .unexplained:
-            // Three refusals have to span a minute before they count as an answer.
-            FailureConsequences(leastPause: .seconds(31), prospect: .hourly)
+        case .clientRejected:
+            FailureConsequences(
+                verdict: .retryThenSuspend,
+                suspendedRetry: RetrySchedule.rejectedClientRetry,
+                prospect: .hourly,
+                loginRemedy: .correctSettings,
+                blamesClient: true
+            )
+        case .clientUnauthorized:
+            FailureConsequences(
+                verdict: .suspend,
+                verdictOnceRefreshed: .endUnlessConfirmed(.grantDead),
+                prospect: .hourly,
+                loginRemedy: .correctSettings,
+                blamesClient: true
+            )
+        case .clientUnknown:
+            FailureConsequences(verdict: .endAndConfirm(.clientUnknown), prospect: .hourly)
+        case .unexplained: FailureConsequences(prospect: .hourly)
         case .grantDead: FailureConsequences(verdict: .endUnlessConfirmed(.grantDead))
         case .sessionOver: FailureConsequences(verdict: .end(.grantDead, keeping: .nothing))
         case .interactionRequired:
             FailureConsequences(verdict: .end(.interactionRequired, keeping: nil))
         case .identityChanged: FailureConsequences(verdict: .end(.identityChanged, keeping: nil))
-        case .misconfigured: FailureConsequences(verdict: .suspend, loginRemedy: .correctSettings)
-        case .variantRefused: FailureConsequences(verdict: .refuseVariant, loginRemedy: .correctSettings)
+        case .misconfigured:
+            FailureConsequences(
+                verdict: .suspend,
+                // It says nothing of the login, if that has ended.
+                prospect: .hourly,
+                loginRemedy: .correctSettings,
+                blamesClient: true
+            )
+        case .variantRefused:
+            FailureConsequences(verdict: .refuseVariant, prospect: .hourly, loginRemedy: .correctSettings)
         case .sourceEnded: FailureConsequences(verdict: .endWithSource, tokenUse: .unsent)
         case .sourceUnavailable:
             FailureConsequences(

@@ -52,7 +52,13 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     /// What a person does about `session`, which it has suspended.
     func correction(of session: SessionName) -> String {
         guard needsLogin else {
-            return "\(remedy ?? "fix the configuration"), then tokenctl refresh \(session)"
+            guard kind == .clientRejected else {
+                return "\(remedy ?? "fix the configuration"), then tokenctl refresh \(session)"
+            }
+            let minutes = RetrySchedule.rejectedClientRetry.wholeSeconds / 60
+            let wait = "or wait until the server is ready: it is asked every \(minutes) minutes"
+            return
+                "\(remedy ?? "give the session its present client secret"), then tokenctl refresh \(session); \(wait)"
         }
         return (remedy.map { "\($0), " } ?? "") + "tokenctl login \(session)"
     }

@@ -2,68 +2,102 @@
 
 /// Failed attempts in a row, and when the next one is planned.
 struct Setback: Equatable, Sendable {
-    var failures: Int
+    var failures = 0
     /// Why the row began, or was continued before its time.
     var reason: RefreshReason
     var latest: RefreshFailure
     var nextTry: Instant
     /// Lost answers in this row; counts through ``RetrySchedule/replayDelays``.
-    var lostAnswers: Int
-    /// Refusals without a reason in this row, and when the first came.
-    var unexplained: Int
-    var firstUnexplained: Instant?
+    var lostAnswers = 0
+    /// Refusals without a reason in this row.
+    var refusals = RefusalStreak()
+    /// When the server first rejected the client in this row.
+    var clientRejectedAt: Instant?
+
+    /// What the next try depends on beside the failure itself.
+    struct Circumstances {
+        /// When the latest token ends, good or not.
+        var tokenExpiresAt: Instant?
+        /// When the token that is served ends; `nil`: none is.
+        var servedUntil: Instant?
+        /// When the refresh token dies.
+        var loginEnd: Instant?
+        /// The attempt sent the refresh token to renew the login's own token, so that a refusal is about the login.
+        var isAboutLogin = true
+        /// When the attempt began; before the time that was planned, if somebody forced it.
+        var startedAt: Instant
+        var jitter: Double
+        var now: Instant
+    }
 
     /// The row after one more failure.
     ///
-    /// The next try comes before `loginEnd`, where the refresh token dies, unless the server asked for a
-    /// longer wait.
+    /// The next try comes before the refresh token dies, unless the server asked for a longer wait. An attempt before
+    /// its planned time, which somebody forced, does not put the next one off.
     static func following(
         _ previous: Setback?,
         _ failure: RefreshFailure,
         of reason: RefreshReason,
-        tokenExpiresAt: Instant?,
-        loginEnd: Instant?,
-        jitter: Double,
-        now: Instant
+        _ circumstances: Circumstances
     ) -> Setback {
-        var setback = Setback(
-            failures: (previous?.failures ?? 0) + 1,
-            reason: reason,
-            latest: failure,
-            nextTry: now,
-            lostAnswers: previous?.lostAnswers ?? 0,
-            unexplained: previous?.unexplained ?? 0,
-            firstUnexplained: previous?.firstUnexplained
-        )
+        let now = circumstances.now
+        var setback = previous ?? Setback(reason: reason, latest: failure, nextTry: now)
+        let planned = previous.flatMap { $0.nextTry > circumstances.startedAt ? $0.nextTry : nil }
+        if planned == nil || setback.failures == 0 { setback.failures += 1 }
+        setback.reason = reason
+        setback.latest = failure
         if failure.kind.consequences.tokenUse == .unanswered { setback.lostAnswers += 1 }
-        if failure.kind == .unexplained {
-            setback.unexplained += 1
-            setback.firstUnexplained = setback.firstUnexplained ?? now
+        if failure.kind == .unexplained, circumstances.isAboutLogin {
+            setback.refusals.add(at: now, expiry: circumstances.servedUntil)
         }
-        setback.nextTry = now + setback.delay(tokenExpiresAt: tokenExpiresAt, jitter: jitter, now: now)
-        if let loginEnd, loginEnd > now {
-            setback.nextTry = min(setback.nextTry, RetrySchedule.lastTry(before: loginEnd, now: now))
+        if failure.kind.consequences.verdict == .retryThenSuspend {
+            setback.clientRejectedAt = setback.clientRejectedAt ?? now
+        }
+        setback.nextTry = now + setback.delay(circumstances)
+        if let planned, planned > now {
+            setback.nextTry = min(setback.nextTry, max(planned, now + setback.leastPause))
+        }
+        if let end = circumstances.loginEnd, end > now {
+            setback.nextTry = min(setback.nextTry, RetrySchedule.lastTry(before: end, now: now))
         }
         if let retryAfter = failure.retryAfter {
-            setback.nextTry = max(setback.nextTry, now + retryAfter * (1 + 0.1 * jitter))
+            setback.nextTry = max(setback.nextTry, now + retryAfter * (1 + 0.1 * circumstances.jitter))
         }
         return setback
     }
 
-    /// Refused without a reason three times over at least a minute: as good as an answer.
-    func isRefusal(at now: Instant) -> Bool {
-        guard let firstUnexplained else { return false }
-        return unexplained >= 3 && now - firstUnexplained >= .seconds(60)
+    /// The server has rejected the client for so long that only a person can help.
+    func isClientRejected(at now: Instant) -> Bool {
+        guard consequences.verdict == .retryThenSuspend, let clientRejectedAt else { return false }
+        return nextClientRetry(since: clientRejectedAt, at: now) == nil
     }
 
     /// What follows from the latest failure.
     var consequences: FailureConsequences { latest.kind.consequences }
 
-    private func delay(tokenExpiresAt: Instant?, jitter: Double, now: Instant) -> Duration {
-        if let replay = replayDelay(tokenExpiresAt: tokenExpiresAt, now: now) { return replay }
-        let cap = RetrySchedule.cap(tokenExpiresAt: tokenExpiresAt, now: now)
-        let backoff = RetrySchedule.backoff(failures: failures, cap: cap, jitter: jitter)
-        return max(backoff, consequences.leastPause, latest.leastPause ?? .zero)
+    private var leastPause: Duration { max(consequences.leastPause, latest.leastPause ?? .zero) }
+
+    private func nextClientRetry(since first: Instant, at now: Instant) -> Duration? {
+        RetrySchedule.clientRetries.first { first + $0 > now }.map { first + $0 - now }
+    }
+
+    private func delay(_ circumstances: Circumstances) -> Duration {
+        let now = circumstances.now
+        if let replay = replayDelay(tokenExpiresAt: circumstances.tokenExpiresAt, now: now) { return replay }
+        if consequences.verdict == .retryThenSuspend, let clientRejectedAt,
+            let next = nextClientRetry(since: clientRejectedAt, at: now)
+        {
+            return max(next, leastPause)
+        }
+        if latest.kind == .unexplained {
+            if let end = circumstances.servedUntil, end > now {
+                return max(RetrySchedule.pauseAfterRefusal(left: end - now), leastPause)
+            }
+            if (1...2).contains(refusals.countAfterExpiry) { return max(RetrySchedule.refusalPause, leastPause) }
+        }
+        let cap = RetrySchedule.cap(tokenExpiresAt: circumstances.tokenExpiresAt, now: now)
+        let backoff = RetrySchedule.backoff(failures: failures, cap: cap, jitter: circumstances.jitter)
+        return max(backoff, leastPause, latest.kind == .unexplained ? RetrySchedule.refusalPause : .zero)
     }
 
     /// The replay schedule: 0, 2, 8 s, then a minute before expiry, then the ordinary backoff.

@@ -5,7 +5,7 @@ package enum RefreshSchedule {
     /// Shorter-lived tokens are refreshed only when somebody asks: on a timer they would mean a request storm.
     package static let shortestAutomaticLifetime = Duration.seconds(2)
 
-    /// The jitter window is a tenth of the lifetime, but not more than this.
+    /// The hosts of a fleet spread over a tenth of the lifetime, but not more than this.
     package static let longestJitter = Duration.seconds(300)
 
     /// How long before its end a token that lives `lifetime` is refreshed: the policy's lead, at most a third of it.
@@ -20,7 +20,8 @@ package enum RefreshSchedule {
     /// When `token` is refreshed without being asked for.
     ///
     /// Expiry − lead, brought forward by the token's own jitter so that sessions that started together
-    /// drift apart; never later. `nil` for lifetimes under ``shortestAutomaticLifetime``.
+    /// drift apart; never later, and by no more than the spread of the policy. `nil` for lifetimes under
+    /// ``shortestAutomaticLifetime``.
     package static func dueTime(for token: AccessToken, policy: SessionPolicy) -> Instant? {
         guard let lifetime = token.lifetime else { return nil }
         return dueTime(since: token.obtainedAt, lifetime, jitter: token.jitter, policy: policy)
@@ -48,8 +49,10 @@ package enum RefreshSchedule {
         policy: SessionPolicy
     ) -> Instant? {
         guard lifetime >= shortestAutomaticLifetime else { return nil }
-        let window = min(lifetime / 10, longestJitter) * min(max(jitter, 0), 1)
-        return start + (lifetime - lead(forLifetime: lifetime, policy: policy) - window)
+        let lead = lead(forLifetime: lifetime, policy: policy)
+        // The hosts of a fleet are not to refresh at one moment; for others the time that was asked for is exact.
+        let window = policy.isShared ? min(lifetime / 10, longestJitter) : lead / 20
+        return start + (lifetime - lead - window * min(max(jitter, 0), 1))
     }
 
     /// The least remaining lifetime with which a token is handed out to a requester who asked for `minimum`.

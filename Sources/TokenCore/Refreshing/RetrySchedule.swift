@@ -36,6 +36,15 @@ package enum RetrySchedule {
     /// Suspended sessions are tried again by themselves this often.
     package static let suspendedRetry = Duration.seconds(6 * 3600)
 
+    /// When a client that the server rejects is tried again, counted from its first rejection: after 15 s, 1, 2 and 5
+    /// minutes, and once more when ten minutes are over, after which the session is suspended.
+    ///
+    /// A server that is being redeployed rejects every client for a while.
+    package static let clientRetries: [Duration] = [15, 75, 195, 495, 600].map { .seconds($0) }
+
+    /// A session that is suspended because its client was rejected is tried again this often.
+    package static let rejectedClientRetry = Duration.seconds(15 * 60)
+
     /// A role that the person was refused is asked for again after this long: somebody may have assigned it.
     package static let refusedRoleRetry = Duration.seconds(60)
 
@@ -50,6 +59,22 @@ package enum RetrySchedule {
 
     /// A token refused without a reason is tried again this often.
     package static let unexplainedRetry = Duration.seconds(3600)
+
+    /// Refusals without a reason that are to be counted are at least so far apart.
+    package static let refusalPause = Duration.seconds(31)
+
+    /// The wait after a refusal without a reason while the access token is good, `left` before its end.
+    ///
+    /// The server may only have been asked too early: half of what is left, so that the tries move towards the end of
+    /// the token's life; one 15 s before the end, because there are servers that accept a refresh only in the last 30 s;
+    /// and one just after it.
+    package static func pauseAfterRefusal(left: Duration) -> Duration {
+        switch left {
+        case ..<(.seconds(20)): left + .seconds(1)
+        case ..<(.seconds(60)): left - .seconds(15)
+        default: min(left / 2, unexplainedRetry)
+        }
+    }
 
     /// How long to wait before replacing a token that replaced a refused one and was refused too.
     ///

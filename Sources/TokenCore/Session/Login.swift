@@ -212,6 +212,9 @@ struct Login: Equatable, Sendable {
         PresentLogin(scope: primary?.scope ?? [], subject: subject, server: server)
     }
 
+    /// Whether it has been renewed with a refresh token, so that the server knows its client and took its tokens.
+    var hasRefreshed: Bool { rotation != .unknown(unchanged: 0) }
+
     var hasRefreshToken: Bool {
         if case .refreshToken = renewal { true } else { false }
     }

@@ -36,21 +36,17 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         guard case .refreshing(let login, let attempt) = state, attempt.number == number else { return [] }
-        let previous = attempt.setback
-        let setback = Setback(
-            failures: previous?.failures ?? 0,
-            reason: attempt.reason,
-            latest: failure
-                ?? RefreshFailure(
-                    kind: .busy,
-                    message: "the authorization server asked to be left alone for a while",
-                    retryAfter: nextTry - moment.now
-                ),
-            nextTry: nextTry,
-            lostAnswers: previous?.lostAnswers ?? 0,
-            unexplained: previous?.unexplained ?? 0,
-            firstUnexplained: previous?.firstUnexplained
-        )
+        let latest =
+            failure
+            ?? RefreshFailure(
+                kind: .busy,
+                message: "the authorization server asked to be left alone for a while",
+                retryAfter: nextTry - moment.now
+            )
+        var setback = attempt.setback ?? Setback(reason: attempt.reason, latest: latest, nextTry: nextTry)
+        setback.reason = attempt.reason
+        setback.latest = latest
+        setback.nextTry = nextTry
         state = .retrying(login, setback)
         return settleAfterSetback(setback, at: moment.now)
     }
@@ -80,15 +76,19 @@ extension Session {
         if isDerived(attempt.variant) {
             return roleFailed(failure, attempt, login, jitter: jitter, at: moment)
         }
-        switch failure.kind.consequences.verdict {
+        switch failure.kind.consequences.verdict(hasRefreshed: login.hasRefreshed) {
         case .end where login.renewal == .anew || policy.isShared,
+            .endAndConfirm where login.renewal == .anew || policy.isShared,
             .endUnlessConfirmed where login.renewal == .anew || policy.isShared:
             // There is no login to lose: whatever the server says, it may say something else soon. And a fleet's
             // record says when the login is over.
             return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .endWithSource: return endWithSource(failure, login, at: moment)
-        case .retry, .refuseSource:
+        case .retry, .retryThenSuspend, .refuseSource:
             return retryLater(failure, attempt, login, jitter: jitter, at: moment)
+        case .endAndConfirm(let reason):
+            let probeAt = moment.now + RetrySchedule.confirmationDelay(jitter: jitter)
+            return end(reason, failure.message, login, probeAt: probeAt, at: moment)
         case .endUnlessConfirmed(let reason):
             let probeAt =
                 attempt.isFirstUse ? moment.now + RetrySchedule.confirmationDelay(jitter: jitter) : nil
@@ -111,7 +111,7 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         switch failure.kind.consequences.verdict {
-        case .retry, .end, .endUnlessConfirmed, .endWithSource:
+        case .retry, .retryThenSuspend, .end, .endAndConfirm, .endUnlessConfirmed, .endWithSource:
             return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .suspend, .refuseVariant:
             return refuse(attempt.variant, failure, attempt, login, at: moment)
@@ -148,16 +148,30 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
+        let own = login.primary
         let setback = Setback.following(
             attempt.setback,
             failure,
             of: attempt.reason,
-            tokenExpiresAt: login.tokenExpiresAt,
-            loginEnd: login.knownEnd,
-            jitter: jitter,
-            now: moment.now
+            Setback.Circumstances(
+                tokenExpiresAt: login.tokenExpiresAt,
+                servedUntil: own?.isRefused == true ? nil : own?.expiresAt,
+                loginEnd: login.knownEnd,
+                isAboutLogin: attempt.usesRefreshToken && attempt.variant == .primary,
+                startedAt: attempt.startedAt,
+                jitter: jitter,
+                now: moment.now
+            )
         )
-        if attempt.usesRefreshToken, !policy.isShared, setback.isRefusal(at: moment.now) {
+        let isSuspended = attempt.suspension != nil && setback.consequences.verdict == .retryThenSuspend
+        if isSuspended || setback.isClientRejected(at: moment.now), !isDerived(attempt.variant) {
+            var failure = failure
+            let why =
+                "either the client's secret or key is wrong or has expired, or the server is being changed"
+            failure.message = ServerText.cleaned("\(failure.message): \(why)")
+            return suspend(failure, attempt, login, jitter: jitter, at: moment)
+        }
+        if attempt.usesRefreshToken, !policy.isShared, setback.refusals.isFinal(at: moment.now) {
             let probeAt = moment.now + RetrySchedule.unexplainedRetry
             return end(.refusedWithoutReason, failure.message, login, probeAt: probeAt, at: moment)
         }
@@ -206,8 +220,9 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        var suspension = Suspension(failure: failure, retryAt: moment.now + RetrySchedule.suspendedRetry)
-        if login.renewal == .anew {
+        let pause = failure.kind.consequences.suspendedRetry
+        var suspension = Suspension(failure: failure, retryAt: moment.now + pause)
+        if login.renewal == .anew, failure.kind != .clientRejected {
             // The other side, a file or a command may come right although nobody looks after this session.
             suspension.failures = (attempt.suspension?.failures ?? attempt.setback?.failures ?? 0) + 1
             let cap = RetrySchedule.cap(tokenExpiresAt: login.tokenExpiresAt, now: moment.now)

@@ -53,13 +53,10 @@ extension Session {
             return .retrying(
                 login,
                 Setback(
-                    failures: 0,
                     reason: .start,
                     latest: RefreshFailure(kind: .ambiguous, message: message),
                     nextTry: moment.now + interruption.wait,
-                    lostAnswers: 1,
-                    unexplained: 0,
-                    firstUnexplained: nil
+                    lostAnswers: 1
                 )
             )
         case .ended(let reason, let quarantinedUntil):

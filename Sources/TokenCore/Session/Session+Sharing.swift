@@ -128,6 +128,9 @@ extension Session {
     /// The refresh token of the attempt under way had never been sent when the attempt began.
     package var isFirstUse: Bool { currentAttempt?.isFirstUse ?? false }
 
+    /// The login has been refreshed before.
+    package var hasRefreshed: Bool { login?.hasRefreshed ?? false }
+
     /// Another host, which cannot refresh by itself, wants a token other than the present one.
     package mutating func refreshAsked(at moment: Moment) -> [Effect] {
         guard case .ready(let login) = state else { return [] }

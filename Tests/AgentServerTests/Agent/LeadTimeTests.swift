@@ -24,9 +24,9 @@ struct LeadTimeTests {
         var testDescription: String { "\(lifetime) → \(lead)" }
 
         static let all = [
-            Row(lifetime: .seconds(15 * 60), lead: .seconds(5 * 60), window: .seconds(90)),
-            Row(lifetime: .seconds(60 * 60), lead: .seconds(5 * 60), window: .seconds(300)),
-            Row(lifetime: .seconds(60), lead: .seconds(20), window: .seconds(6)),
+            Row(lifetime: .seconds(15 * 60), lead: .seconds(5 * 60), window: .seconds(15)),
+            Row(lifetime: .seconds(60 * 60), lead: .seconds(5 * 60), window: .seconds(15)),
+            Row(lifetime: .seconds(60), lead: .seconds(20), window: .seconds(1)),
         ]
     }
 
@@ -52,6 +52,65 @@ struct LeadTimeTests {
         #expect(await agent.runtime.agent.hasBegun(AgentHarness.work))
         await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-3")))
         #expect(agent.serving.refreshCount == 2)
+        await agent.stop()
+    }
+
+    @Test func `a refusal in words that nobody knows means login required once the token has ended`()
+        async throws
+    {
+        let agent = try await AgentHarness()
+        try await agent.logIn(lifetime: .seconds(600))
+        let words = "id.example answered 200 x_grant_gone"
+        let refusal = RefreshFailure(kind: .unexplained, code: "x_grant_gone", message: words)
+        let peer = try agent.peer()
+        var age = 0
+        // Half of what is left each time, then 15 s before the end, just after it, and once more.
+        for pause in [400, 100, 50, 35, 16, 31] {
+            await agent.advance(by: .seconds(pause))
+            age += pause
+            let served = try await peer.exchange("GET", "/v1/sessions/work/token?timeout=0").status
+            #expect(served == (age < 600 ? 200 : 503))
+            #expect(!agent.observed.names.contains(.loginRequired))
+            await agent.serving.nextRefresh().answer(.failed(refusal))
+            #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
+        }
+        #expect(agent.observed.names.count { $0 == .loginRequired } == 1)
+        let refused = try await peer.exchange("GET", "/v1/sessions/work/token")
+        #expect(refused.status == 401 && refused.body.contains("x_grant_gone"))
+        await agent.advance(by: .seconds(3_600))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(
+            try await Polling.until {
+                try await peer.exchange("GET", "/v1/sessions/work/token?timeout=0").status == 200
+            }
+        )
+        await agent.stop()
+    }
+
+    @Test func `a client that the server rejects is a mistake only after ten minutes`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn(lifetime: .seconds(60))
+        let words = "id.example answered 401 invalid_client"
+        let refusal = RefreshFailure(kind: .clientRejected, code: "invalid_client", message: words)
+        let peer = try agent.peer()
+        for pause in [40, 15, 60, 120, 300, 105] {
+            await agent.advance(by: .seconds(pause))
+            let answer = try await peer.exchange("GET", "/v1/sessions/work/token?min_valid=50&timeout=0")
+            #expect(answer.status == 503, "\(answer)")
+            await agent.serving.nextRefresh().answer(.failed(refusal))
+            #expect(try await Polling.until { await agent.runtime.agent.admittedAttempts == 0 })
+        }
+        let told = try await peer.exchange("GET", "/v1/sessions/work/token")
+        #expect(told.status == 400 && told.body.contains("or the server is being changed"), "\(told)")
+        #expect(told.body.contains("tokenctl refresh work; or wait until the server is ready"), "\(told)")
+        await agent.advance(by: .seconds(900))
+        await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
+        #expect(
+            try await Polling.until {
+                try await peer.exchange("GET", "/v1/sessions/work/token").status == 200
+            }
+        )
+        #expect(!agent.observed.names.contains(.loginRequired))
         await agent.stop()
     }
 

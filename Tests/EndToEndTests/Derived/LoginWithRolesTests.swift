@@ -159,7 +159,7 @@ extension EndToEnd {
                 try await scene.logIn()
                 try await scene.pull("forget-clients")
                 let result = try await scene.agent.tokenctl("refresh", "sso")
-                #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
+                #expect(result.status == 4 && result.complainsInOneLine, "\(result)")
                 #expect(result.standardError.contains("tokenctl login sso"), "\(result)")
                 try await scene.logIn()
                 #expect(try scene.requests(to: "/client/register").count == 2)

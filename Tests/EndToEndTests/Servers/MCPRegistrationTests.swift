@@ -35,7 +35,7 @@ extension EndToEnd {
             try await scene.logIn()
             try await server.pull("forget-clients")
             let refused = try await scene.refresh()
-            #expect(refused.status == 2 && refused.complainsInOneLine, "\(refused)")
+            #expect(refused.status == 4 && refused.complainsInOneLine, "\(refused)")
             #expect(refused.standardError.contains("tokenctl login work"), "\(refused)")
             try await scene.logIn()
             #expect(try server.requests(to: "register").count == 2)

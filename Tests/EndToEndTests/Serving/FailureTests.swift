@@ -55,12 +55,11 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
         .oauth("access_denied", exits: 4, "logged_out"),
         .oauth("interaction_required", exits: 4, "logged_out"),
         .oauth("invalid_grant", 200, exits: 4, "logged_out"),
+        .oauth("bad_refresh_token", 200, exits: 4, "logged_out"),
     ]
 
     /// Something to be fixed by hand.
     static let configuration: [FailureRow] = [
-        .oauth("invalid_client", 401, exits: 2, "suspended"),
-        .oauth("invalid_client", exits: 2, "suspended"),
         .oauth("unauthorized_client", exits: 2, "suspended"),
         .oauth("unsupported_grant_type", exits: 2, "suspended"),
         .oauth("invalid_scope", exits: 2, "suspended"),
@@ -76,6 +75,11 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
         .oauth("server_error", exits: 5, "retrying"),
         .oauth("slow_down", exits: 5, "retrying"),
         .oauth("vendor_mystery", exits: 5, "retrying"),
+        .oauth("vendor_mystery", 200, exits: 5, "retrying"),
+        .oauth("access_denied", 403, exits: 5, "retrying"),
+        .oauth("server_error", 401, exits: 5, "retrying"),
+        .oauth("invalid_client", 401, exits: 5, "retrying"),
+        .oauth("invalid_client", exits: 5, "retrying"),
         .oauth("invalid_grant", 500, exits: 5, "retrying"),
         .bare(400), .bare(401), .bare(403), .bare(404), .bare(405), .bare(407), .bare(408), .bare(410),
         .bare(425),

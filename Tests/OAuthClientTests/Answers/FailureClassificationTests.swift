@@ -26,8 +26,9 @@ struct FailureClassificationTests {
     static let rows: [Row] = [
         // RFC 6749 §5.2
         .error(400, "invalid_grant", .grantDead), .error(401, "invalid_grant", .grantDead),
-        .error(403, "invalid_grant", .grantDead), .error(400, "invalid_client", .misconfigured),
-        .error(401, "invalid_client", .misconfigured), .error(400, "unauthorized_client", .misconfigured),
+        .error(403, "invalid_grant", .grantDead), .error(400, "invalid_client", .clientRejected),
+        .error(401, "invalid_client", .clientRejected),
+        .error(400, "unauthorized_client", .clientUnauthorized),
         .error(400, "unsupported_grant_type", .misconfigured), .error(400, "invalid_scope", .variantRefused),
         .error(400, "invalid_request", .unexplained), .error(400, "access_denied", .interactionRequired),
         // RFC 8707 §2
@@ -61,8 +62,29 @@ struct FailureClassificationTests {
         .error(400, "temporarily_unavailable", .busy), .error(500, "server_error", .busy),
         .error(400, "slow_down", .busy), .error(503, "temporarily_unavailable", .busy),
         .error(502, "temporarily_unavailable", .busy), .error(400, "internal_failure", .busy),
-        // A code nobody has defined ends nothing
-        .error(400, "ErrSomething", .busy), .error(403, "invalid_code", .busy),
+        // A code nobody has defined is a refusal, which has to come again and again
+        .error(400, "ErrSomething", .unexplained), .error(403, "invalid_code", .unexplained),
+        .error(400, "x_grant_gone", .unexplained), .error(200, "x_grant_gone", .unexplained),
+        .error(401, "server_error", .unexplained), .error(401, "internal_failure", .unexplained),
+        // Firewalls say it too
+        .error(403, "access_denied", .unexplained),
+        // Vendors' words for a dead refresh token
+        Row(
+            status: 200,
+            body: """
+                {"error":"bad_refresh_token","error_description":"The refresh token passed is incorrect or expired."}
+                """,
+            kind: .grantDead
+        ),
+        .error(400, "invalid_refresh_token", .grantDead), .error(401, "token_expired", .grantDead),
+        .error(400, "expired_token", .grantDead), .error(500, "bad_refresh_token", .busy),
+        .error(429, "bad_refresh_token", .busy),
+        // Atlassian's
+        Row(
+            status: 403,
+            body: #"{"error":"unauthorized_client","error_description":"refresh_token is invalid"}"#,
+            kind: .clientUnauthorized
+        ),
         // Some vendors answer 200 with an error
         .error(200, "invalid_grant", .grantDead), .error(200, "temporarily_unavailable", .busy),
         // 5xx, 429, 408, 407 are not the grant's death whatever the body says
@@ -92,7 +114,7 @@ struct FailureClassificationTests {
             kind: .busy,
             leastPause: .seconds(60)
         ),
-        Row(status: 401, headers: ["www-authenticate": "Basic realm=\"x\""], kind: .misconfigured),
+        Row(status: 401, headers: ["www-authenticate": "Basic realm=\"x\""], kind: .clientRejected),
         Row(status: 401, headers: ["www-authenticate": "Bearer"], kind: .unexplained),
         Row(status: 403, kind: .busy, leastPause: .seconds(60)),
         Row(status: 404, kind: .busy, leastPause: .seconds(300)),

@@ -102,7 +102,7 @@ struct CognitoDoubleTests {
         let (scene, double) = try await scene(client)
         let grant = try #require(try await scene.logIn().granted)
         double.change(client: "cli") { $0.secret = "another" }
-        #expect(await scene.refresh(grant).failure?.kind == .misconfigured)
+        #expect(await scene.refresh(grant).failure?.kind == .clientRejected)
         #expect(double.isAlive(try scene.refreshToken(grant)))
         await scene.servers.shutDown()
     }

@@ -25,9 +25,9 @@ struct CognitoRefusalTests {
         ("Invalid Refresh Token.", .grantDead), ("User is disabled.", .grantDead),
         ("Incorrect username or password.", .grantDead), ("", .grantDead),
         ("Password attempts exceeded", .busy),
-        ("SecretHash does not match for the client: c", .misconfigured),
-        ("Unable to verify secret hash for client c", .misconfigured),
-        ("Client c is configured with secret but SECRET_HASH was not received", .misconfigured),
+        ("SecretHash does not match for the client: c", .clientRejected),
+        ("Unable to verify secret hash for client c", .clientRejected),
+        ("Client c is configured with secret but SECRET_HASH was not received", .clientRejected),
     ])
     func `NotAuthorizedException means what its message says`(message: String, kind: FailureClass) {
         let refusal = amazon("NotAuthorizedException", message)

@@ -10,11 +10,13 @@ struct JSONRefusalTests {
         _ body: String,
         status: Int = 401,
         _ rules: JSONRules = .signaling,
-        headers: [String: String] = [:]
+        headers: [String: String] = [:],
+        isRefresh: Bool = false
     ) -> RefreshFailure {
         let list = headers.map { HTTPReply.Header(name: $0.key, value: $0.value) }
         let reply = HTTPReply(status: status, headers: list, body: Array(body.utf8))
-        return rules.classify(reply, from: "api.example", at: WallTime(secondsSince1970: 1_800_000_000))
+        let now = WallTime(secondsSince1970: 1_800_000_000)
+        return rules.classify(reply, from: "api.example", isRefresh: isRefresh, at: now)
     }
 
     @Test(
@@ -78,6 +80,20 @@ struct JSONRefusalTests {
     ])
     func `anything else is temporary or nearly so`(status: Int, body: String, kind: FailureClass) {
         #expect(classify(body, status: status).kind == kind)
+    }
+
+    @Test(arguments: [
+        (200, #"{"error":"a_new_code"}"#, FailureClass.unexplained),
+        (403, #"{"error":"gone"}"#, .unexplained),
+        (400, #"{"error":"a_new_code"}"#, .unexplained), (403, "{}", .busy), (200, "{}", .misbehaved),
+        (429, #"{"error":"a_new_code"}"#, .busy), (500, #"{"error":"a_new_code"}"#, .busy),
+    ])
+    func `at a refresh an unknown code is a refusal, whatever the status`(
+        status: Int,
+        body: String,
+        kind: FailureClass
+    ) {
+        #expect(classify(body, status: status, isRefresh: true).kind == kind)
     }
 
     @Test func `what the server said is shown, cleaned`() {

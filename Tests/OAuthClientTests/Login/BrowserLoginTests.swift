@@ -191,7 +191,7 @@ struct BrowserLoginTests {
 
     @Test(arguments: [
         ("access_denied", FailureClass.interactionRequired), ("invalid_scope", .variantRefused),
-        ("temporarily_unavailable", .busy), ("unauthorized_client", .misconfigured),
+        ("temporarily_unavailable", .busy), ("unauthorized_client", .clientUnauthorized),
     ])
     func `an error response ends the login with its reason`(code: String, kind: FailureClass) async throws {
         let login = try await Login()

@@ -110,7 +110,7 @@ struct DeviceLoginTests {
 
     @Test(arguments: [
         ("access_denied", FailureClass.interactionRequired), ("expired_token", .interactionRequired),
-        ("invalid_grant", .grantDead), ("invalid_client", .misconfigured), ("something_new", .busy),
+        ("invalid_grant", .grantDead), ("invalid_client", .clientRejected), ("something_new", .busy),
     ])
     func `any other error ends the login at once`(code: String, kind: FailureClass) async throws {
         let (outcome, bench, _) = try await logIn(polls: [DeviceLoginTests.error(code)])
@@ -149,6 +149,6 @@ struct DeviceLoginTests {
         bench.exchange.expect(DeviceLoginTests.device, status: 401, #"{"error":"invalid_client"}"#)
         let person = ScriptedPerson(memory: bench.memory)
         let outcome = await bench.server.logIn(LoginRequest(flow: .device), conversation: person)
-        #expect(outcome.failure?.kind == .misconfigured)
+        #expect(outcome.failure?.kind == .clientRejected)
     }
 }

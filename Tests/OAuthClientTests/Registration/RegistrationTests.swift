@@ -154,7 +154,7 @@ struct RegistrationTests {
         let before = bench.exchange.sent.count
         for server in [nil, FoundServer(issuer: TestIssuer.url, client: "other")] {
             request.server = server
-            #expect(await bench.server.refresh(request).failure?.kind == .misconfigured)
+            #expect(await bench.server.refresh(request).failure?.kind == .clientUnknown)
         }
         #expect(bench.exchange.sent.count == before)
     }
@@ -168,7 +168,10 @@ struct RegistrationTests {
         request.server = grant.server
         knows(false, bench)
         let failure = try #require(await bench.server.refresh(request).failure)
-        #expect(failure.kind == .misconfigured && failure.needsLogin)
+        #expect(failure.kind == .clientUnknown && failure.code == "invalid_client")
+        #expect(
+            failure.message.hasPrefix("the server does not know the client any more that it registered: ")
+        )
     }
 
     @Test func `a refresh token of another client is not imported`() async throws {

@@ -82,7 +82,7 @@ struct IdentityCenterTests {
         if days < 90 { center.expect("/token", Center.tokens(3)) }
         let outcome = await center.refresh(first)
         #expect((outcome.granted != nil) == (days < 90))
-        #expect(outcome.failure?.needsLogin ?? true)
+        #expect(outcome.failure.map { $0.kind == .clientUnknown } ?? true)
     }
 
     @Test func `a forgotten client is registered anew, once a login`() async throws {
@@ -97,7 +97,7 @@ struct IdentityCenterTests {
         }
         #expect(await center.logIn().failure?.code == "invalid_client")
         #expect(center.exchange.isExhausted)
-        #expect(await center.refresh(first).failure?.needsLogin == true)
+        #expect(await center.refresh(first).failure?.kind == .clientUnknown)
     }
 
     /// The header alone says what went wrong, or the body does.
@@ -118,7 +118,7 @@ struct IdentityCenterTests {
         arguments: [
             ("access_denied", 400, FailureClass.interactionRequired),
             ("expired_token", 400, .interactionRequired),
-            ("invalid_grant", 400, .grantDead), ("unauthorized_client", 400, .misconfigured),
+            ("invalid_grant", 400, .grantDead), ("unauthorized_client", 400, .clientUnauthorized),
         ] as [(String, Int, FailureClass)]
     )
     func `a refusal ends the login`(code: String, status: Int, kind: FailureClass) async throws {
@@ -139,10 +139,11 @@ struct IdentityCenterTests {
     @Test(
         arguments: [
             (400, "invalid_grant", FailureClass.grantDead), (400, "expired_token", .grantDead),
-            (401, "invalid_client", .misconfigured), (400, "unauthorized_client", .misconfigured),
+            (401, "invalid_client", .clientUnknown), (400, "unauthorized_client", .clientUnauthorized),
             (400, "access_denied", .interactionRequired), (400, "slow_down", .busy),
             (400, "invalid_request", .unexplained), (500, "server_error", .busy), (429, "throttled", .busy),
-            (400, "something_new", .busy),
+            (400, "something_new", .unexplained), (401, "server_error", .unexplained),
+            (403, "access_denied", .unexplained),
         ] as [(Int, String, FailureClass)]
     )
     func `refusals of a refresh mean what they mean in OAuth`(
@@ -152,15 +153,15 @@ struct IdentityCenterTests {
     ) async throws {
         let failure = try await Self.failure(of: Center.refusal(code, status: status))
         #expect(failure.kind == kind, "\(failure)")
-        #expect(failure.needsLogin == (code == "invalid_client"))
     }
 
     @Test(
         arguments: [
             (400, "InvalidGrantException", FailureClass.grantDead),
             (400, "ExpiredTokenException", .grantDead),
-            (401, "InvalidClientException:http://internal.amazon.com/", .misconfigured),
+            (401, "InvalidClientException:http://internal.amazon.com/", .clientUnknown),
             (400, "ThrottlingException", .busy), (403, "", .busy), (400, "", .unexplained),
+            (400, "SomethingNewException", .unexplained),
         ] as [(Int, String, FailureClass)]
     )
     func `where the body says nothing the header counts`(

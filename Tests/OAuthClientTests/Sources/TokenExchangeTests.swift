@@ -103,7 +103,7 @@ struct TokenExchangeTests {
     @Test(
         arguments: [
             (400, "invalid_request", FailureClass.unexplained), (400, "invalid_target", .variantRefused),
-            (400, "invalid_grant", .grantDead), (401, "invalid_client", .misconfigured),
+            (400, "invalid_grant", .grantDead), (401, "invalid_client", .clientRejected),
             (400, "unsupported_grant_type", .misconfigured), (503, "temporarily_unavailable", .busy),
         ] as [(Int, String, FailureClass)]
     )

@@ -137,7 +137,7 @@ struct StandardRefreshTests {
         )
         bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#)
         let failure = try #require(try await bench.refresh().failure)
-        #expect(failure.kind == .misconfigured)
+        #expect(failure.kind == .clientRejected)
         #expect((failure.remedy?.contains("client_authentication = \"post\"") ?? false) == isPointedAt)
         #expect(failure.remedy?.contains(secret) != true)
     }
@@ -264,7 +264,7 @@ struct StandardRefreshTests {
         }
         #expect(bench.commands.commands == [["pass", "show", "cli"]])
         bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#)
-        #expect(try await bench.refresh().failure?.kind == .misconfigured)
+        #expect(try await bench.refresh().failure?.kind == .clientRejected)
         bench.exchange.expect(endpoint, answer)
         _ = try await bench.refresh()
         #expect(bench.commands.commands.count == 2)

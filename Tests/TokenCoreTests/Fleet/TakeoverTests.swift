@@ -117,6 +117,8 @@ import Testing
             (.interactionRequired, 400, nil, .refused(.interactionRequired, confirmations: 0)),
             (.identityChanged, 200, nil, .refused(.identityChanged, confirmations: 0)),
             (.unexplained, 400, nil, .refused(.refusedWithoutReason, confirmations: 2)),
+            (.clientRejected, 401, nil, .untouched),
+            (.clientUnauthorized, 403, nil, .untouched),
             // The server looked at the client or the request, not at the token.
             (.misconfigured, 401, nil, .untouched),
             (.variantRefused, 400, nil, .untouched),
@@ -136,6 +138,18 @@ import Testing
         let failure = RefreshFailure(kind: .grantDead, message: "x")
         let answer = FleetAnswer(failure, status: 400, isFirstUse: false)
         #expect(answer == .refused(.grantDead, confirmations: 0))
+    }
+
+    @Test func `a refusal without a reason counts only when the access token is over`() {
+        let failure = RefreshFailure(kind: .unexplained, message: "x")
+        let early = FleetAnswer(failure, status: 400, isFirstUse: true, hasToken: true)
+        #expect(early == .untouched)
+    }
+
+    @Test func `an unauthorized client that has refreshed before has a dead refresh token`() {
+        let failure = RefreshFailure(kind: .clientUnauthorized, message: "x")
+        let answer = FleetAnswer(failure, status: 403, isFirstUse: true, hasRefreshed: true)
+        #expect(answer == .refused(.grantDead, confirmations: 1))
     }
 
     // MARK: Logins

@@ -37,7 +37,7 @@ import Testing
     @Test(arguments: [
         Duration.seconds(10), .seconds(60), .seconds(900), .seconds(3600), .seconds(1_000_000_000),
     ])
-    func `jitter only brings a refresh forward, by at most a tenth of the lifetime or five minutes`(
+    func `jitter only brings a refresh forward, by a few percent of the time before the end`(
         lifetime: Duration
     ) throws {
         let policy = SessionPolicy()
@@ -48,7 +48,23 @@ import Testing
             RefreshSchedule.dueTime(for: token(lifetime: lifetime, jitter: 0.999), policy: policy)
         )
         #expect(earliest < latest)
-        #expect(latest - earliest <= min(lifetime / 10, .seconds(300)))
+        #expect(latest - earliest <= min(lifetime / 3, .seconds(300)) / 20)
+    }
+
+    @Test(arguments: [Duration.seconds(20), .seconds(1), .zero])
+    func `refresh_before is exact, and 0s without any spread`(lead: Duration) throws {
+        let policy = SessionPolicy(refreshBefore: lead)
+        let token = token(lifetime: .seconds(3600), jitter: 0.999)
+        let due = try #require(RefreshSchedule.dueTime(for: token, policy: policy))
+        let left = .seconds(0) + .seconds(3600) - due
+        #expect(left >= lead && left <= lead * 1.05)
+    }
+
+    @Test func `the hosts of a fleet spread over a tenth of the lifetime`() throws {
+        let policy = SessionPolicy(isShared: true)
+        let latest = RefreshSchedule.dueTime(for: token(lifetime: .seconds(600), jitter: 0), policy: policy)
+        let first = RefreshSchedule.dueTime(for: token(lifetime: .seconds(600), jitter: 1), policy: policy)
+        #expect(try #require(latest) - #require(first) == .seconds(60))
     }
 
     @Test(arguments: [Duration.zero, .seconds(1), .seconds(-5)])

@@ -120,22 +120,191 @@ import Testing
         #expect(script.session.status.state == .ready)
     }
 
-    @Test func `a bare refusal ends the session only after three over a minute, then is retried hourly`() {
-        var script = SessionScript.ready(lifetime: .seconds(30))
-        var refusals = 0
+    @Test(arguments: [2, 30, 60, 600, 3600, 86_400, 8_640_000])
+    func `refusals without a reason end a login only after its access token, and are retried hourly`(
+        lifetime: Int
+    ) {
+        var script = SessionScript.ready(lifetime: .seconds(lifetime))
+        let expiry = script.moment.now + .seconds(lifetime)
         let begin = script.sleepUntilWake()
         let start = script.moment.now
+        var late: [Instant] = []
         var effects = script.fail(begin, .unexplained)
         while !effects.notified.contains(.loginRequired) {
-            refusals += 1
+            if script.moment.now >= expiry { late.append(script.moment.now) }
+            let (waiter, asked) = script.get()
+            #expect(!asked.sendsRequest && asked.reply(to: waiter)?.isLoginRequired != true)
             let next = script.sleepUntilWake()
             effects = script.fail(next, .unexplained)
         }
-        #expect(refusals == 2)
+        #expect(late.first.map { script.moment.now - $0 >= .seconds(30) } == true)
+        #expect(script.moment.now - expiry <= .seconds(120))
         #expect(script.moment.now - start >= .seconds(60))
+        #expect(script.session.status.reason == .refusedWithoutReason)
         let ended = script.moment.now
         let probe = script.sleepUntilWake()
         #expect(script.moment.now - ended == .seconds(3600))
+        #expect(script.answer(probe, script.granted()).notified == [.refreshed])
+    }
+
+    @Test(arguments: [0, 20, 60, 120, 300], [60, 90, 600, 3600, 86_400])
+    func `a server that refuses early refreshes loses no login, whatever refresh_before says`(
+        lead: Int,
+        lifetime: Int
+    ) {
+        let policy = SessionPolicy(refreshBefore: .seconds(lead))
+        var script = SessionScript.ready(lifetime: .seconds(lifetime), policy: policy)
+        let expiry = script.moment.now + .seconds(lifetime)
+        var tries = 0
+        var effects = script.sleepUntilWake()
+        while expiry - script.moment.now > .seconds(30) {
+            tries += 1
+            effects = script.fail(effects, .unexplained)
+            #expect(!effects.notified.contains(.loginRequired))
+            effects = script.sleepUntilWake()
+        }
+        #expect(script.answer(effects, script.granted()).notified == [.refreshed])
+        #expect(script.moment.now <= expiry)
+        #expect(tries <= 5)
+    }
+
+    @Test func `a server that accepts a refresh only after the token's end loses no login either`() {
+        var script = SessionScript.ready(lifetime: .seconds(600))
+        let expiry = script.moment.now + .seconds(600)
+        var effects = script.sleepUntilWake()
+        while script.moment.now < expiry {
+            effects = script.fail(effects, .unexplained)
+            effects = script.sleepUntilWake()
+        }
+        #expect(script.moment.now - expiry <= .seconds(1))
+        #expect(script.answer(effects, script.granted()).notified == [.refreshed])
+    }
+
+    @Test func `a person who forces refreshes ends no login while its token is good`() {
+        var script = SessionScript.ready(lifetime: .seconds(3600))
+        for _ in 0..<20 {
+            script.advance(by: .seconds(31))
+            #expect(!script.fail(script.force(), .unexplained).notified.contains(.loginRequired))
+        }
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter)?.secret == SessionScript.accessToken)
+    }
+
+    @Test func `a rejected client is tried again for ten minutes, then every 15, with both remedies`() {
+        var script = SessionScript.ready()
+        let begin = script.sleepUntilWake()
+        let start = script.moment.now
+        _ = script.fail(begin, .clientRejected)
+        var tries: [Duration] = []
+        while script.session.status.state == .retrying {
+            let (waiter, asked) = script.get(minimum: .seconds(590), wait: .zero)
+            #expect(asked.reply(to: waiter)?.isTemporary == true)
+            let next = script.sleepUntilWake()
+            tries.append(script.moment.now - start)
+            _ = script.fail(next, .clientRejected)
+        }
+        #expect(tries == [15, 75, 195, 495, 600].map { .seconds($0) })
+        let status = script.session.status
+        #expect(status.state == .suspended)
+        #expect(status.message?.contains("secret or key is wrong or has expired") == true)
+        #expect(status.message?.contains("the server is being changed") == true)
+        #expect(
+            status.remedy?.contains("then tokenctl refresh work; or wait until the server is ready") == true
+        )
+        for _ in 0..<3 {
+            let before = script.moment.now
+            let next = script.sleepUntilWake()
+            #expect(script.moment.now - before == .seconds(900))
+            _ = script.fail(next, .clientRejected)
+            #expect(script.session.status.state == .suspended)
+            let (waiter, asked) = script.get()
+            guard case .failure(.misconfigured)? = asked.reply(to: waiter) else {
+                Issue.record("not told to correct something")
+                return
+            }
+        }
+        #expect(script.answer(script.sleepUntilWake(), script.granted()).notified == [.refreshed])
+    }
+
+    @Test func `forced refreshes do not use up the ten minutes of a rejected client`() {
+        var script = SessionScript.ready()
+        _ = script.fail(script.sleepUntilWake(), .clientRejected)
+        for _ in 0..<10 {
+            script.advance(by: .seconds(1))
+            _ = script.fail(script.force(), .clientRejected)
+        }
+        #expect(script.session.status.state == .retrying)
+        #expect(script.session.wakeTime == script.moment.now + .seconds(5))
+    }
+
+    @Test func `an unauthorized client that has refreshed before has a dead refresh token, to be confirmed`()
+    {
+        var script = SessionScript.ready(lifetime: .seconds(60))
+        let rotated = SecretID(rawValue: 510)
+        _ = script.answer(
+            script.sleepUntilWake(),
+            script.granted(lifetime: .seconds(60), refreshToken: rotated)
+        )
+        let begin = script.sleepUntilWake()
+        #expect(script.fail(begin, .clientUnauthorized).notified == [.loginRequired])
+        #expect(script.session.status.reason == .grantDead)
+        let before = script.moment.now
+        let probe = script.sleepUntilWake()
+        #expect(script.moment.now - before <= .seconds(60))
+        #expect(script.fail(probe, .clientUnauthorized).notified.isEmpty)
+        script.advance(by: .seconds(60))
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter)?.isLoginRequired == true)
+        // Should it have been the client after all, the session comes back when that has been put right.
+        let later = script.moment.now
+        let again = script.sleepUntilWake()
+        #expect(script.moment.now - later <= .seconds(3600))
+        #expect(script.answer(again, script.granted()).notified == [.refreshed])
+    }
+
+    @Test func `an unauthorized client that has never refreshed is a matter of the settings`() {
+        var script = SessionScript.ready()
+        _ = script.fail(script.sleepUntilWake(), .clientUnauthorized)
+        #expect(script.session.status.state == .suspended)
+    }
+
+    @Test func `a server that has forgotten the registered client wants a login, and is asked now and then`()
+    {
+        var script = SessionScript.ready()
+        let begin = script.sleepUntilWake()
+        #expect(script.fail(begin, .clientUnknown).notified == [.loginRequired])
+        #expect(script.session.status.reason == .clientUnknown)
+        #expect(script.session.status.remedy == "tokenctl login work")
+        let (waiter, served) = script.get()
+        #expect(served.reply(to: waiter)?.secret == SessionScript.accessToken)
+        var before = script.moment.now
+        var probe = script.sleepUntilWake()
+        #expect((Duration.seconds(30)...Duration.seconds(60)).contains(script.moment.now - before))
+        #expect(script.fail(probe, .clientUnknown).notified.isEmpty)
+        before = script.moment.now
+        probe = script.sleepUntilWake()
+        #expect(script.moment.now - before == .seconds(3600))
+        #expect(script.answer(probe, script.granted()).notified == [.refreshed])
+    }
+
+    @Test func `forced refreshes that fail do not put off the next try`() {
+        var script = SessionScript.ready(lifetime: .seconds(60))
+        script.advance(by: .seconds(10))
+        _ = script.fail(script.force(), .busy)
+        let planned = script.session.wakeTime
+        for _ in 0..<6 { _ = script.fail(script.force(), .busy) }
+        #expect(script.session.wakeTime == planned)
+        // Nor do those that the network keeps from being sent.
+        script.advance(by: .milliseconds(500))
+        for _ in 0..<6 { _ = script.fail(script.force(), .unreachable) }
+        #expect(script.session.wakeTime == planned)
+    }
+
+    @Test func `a refusal of the client does not confirm that a grant is dead`() {
+        var script = SessionScript.ready(lifetime: .seconds(60))
+        _ = script.fail(script.sleepUntilWake(), .grantDead)
+        _ = script.fail(script.sleepUntilWake(), .clientRejected)
+        let probe = script.sleepUntilWake()
         #expect(script.answer(probe, script.granted()).notified == [.refreshed])
     }
 

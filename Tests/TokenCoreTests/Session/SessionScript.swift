@@ -72,6 +72,14 @@ struct SessionScript {
         return (waiter, session.tokenRequested(by: waiter, need, at: moment))
     }
 
+    /// A person asks for a refresh.
+    mutating func force() -> [Effect] {
+        nextWaiter += 1
+        let waiter = WaiterID(rawValue: nextWaiter)
+        let deadline = moment.now + .seconds(30)
+        return session.refreshRequested(by: waiter, rejecting: nil, deadline: deadline, at: moment)
+    }
+
     /// A server refuses `secret`.
     mutating func refuse(_ secret: SecretID, _ fingerprint: TokenFingerprint? = nil) -> (WaiterID, [Effect]) {
         nextWaiter += 1

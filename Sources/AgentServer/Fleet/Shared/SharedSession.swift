@@ -106,8 +106,14 @@ final class SharedSession {
             self.attempt?.hasTokens = true
             return .session
         }
-        let isFirstUse = agent.sessions[name]?.session.isFirstUse ?? false
-        let answer = FleetAnswer(failure, status: failure.status, isFirstUse: isFirstUse)
+        let session = agent.sessions[name]?.session
+        let answer = FleetAnswer(
+            failure,
+            status: failure.status,
+            isFirstUse: session?.isFirstUse ?? false,
+            hasRefreshed: session?.hasRefreshed ?? false,
+            hasToken: expiry(in: agent).map { $0 > agent.now } ?? false
+        )
         let jitter = agent.ports.chance()
         let isRefusal = if case .refused = answer { true } else { false }
         if isRefusal {

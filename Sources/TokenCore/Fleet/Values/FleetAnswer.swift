@@ -21,21 +21,35 @@ extension FleetAnswer {
     /// A gateway answers 500, 502 or 504 also after the server behind it has acted, so these count as no answer. Only
     /// a server itself says 429, or 503 with `Retry-After` (RFC 6585 §4, RFC 9110 §15.6.4).
     ///
+    /// While the access token is good, a refusal without a reason counts as none: the server may only have been asked
+    /// too early.
+    ///
     /// - Parameters:
     ///   - failure: what the exchange ended with.
     ///   - status: the status of the HTTP answer, if one came.
     ///   - isFirstUse: the refresh token had never been sent before.
-    package init(_ failure: RefreshFailure, status: Int?, isFirstUse: Bool) {
-        switch failure.kind.consequences.verdict {
+    ///   - hasRefreshed: the login has been refreshed before.
+    ///   - hasToken: there is an access token that is still good.
+    package init(
+        _ failure: RefreshFailure,
+        status: Int?,
+        isFirstUse: Bool,
+        hasRefreshed: Bool = false,
+        hasToken: Bool = false
+    ) {
+        switch failure.kind.consequences.verdict(hasRefreshed: hasRefreshed) {
         case .end(let reason, _): self = .refused(reason, confirmations: 0)
+        case .endAndConfirm(let reason): self = .refused(reason, confirmations: 1)
         case .endUnlessConfirmed(let reason):
             self = .refused(reason, confirmations: isFirstUse ? 1 : 0)
+        case .retry where failure.kind == .unexplained && hasToken: self = .untouched
         case .retry where failure.kind == .unexplained:
             self = .refused(.refusedWithoutReason, confirmations: 2)
         case .retry where failure.kind == .busy:
             self = FleetAnswer.isRefusalToAct(status, failure) ? .untouched : .unanswered
         case .retry where failure.kind.consequences.tokenUse == .unanswered: self = .unanswered
-        case .retry, .suspend, .refuseVariant, .endWithSource, .refuseSource: self = .untouched
+        case .retry, .retryThenSuspend, .suspend, .refuseVariant, .endWithSource, .refuseSource:
+            self = .untouched
         }
     }
 
