@@ -29,6 +29,8 @@ extension SessionStatus {
         message.rotation = rotation?.word ?? "unknown"
         message.storage = storage.word
         message.reason = reason?.rawValue
+        message.endedBy = endedBy?.rawValue
+        message.endedAt = endedAt?.secondsSince1970
         message.message = self.message.map(hidden.message)
         message.waiters = Int64(waiters)
         addHistory(to: &message, without: hidden)

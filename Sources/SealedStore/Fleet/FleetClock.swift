@@ -47,6 +47,7 @@ extension SessionSnapshot {
         var moved = self
         moved.loggedInAt = loggedInAt + lead
         moved.refreshExpiresAt = refreshExpiresAt.map { $0 + lead }
+        if let ending { moved.ending?.at = ending.at + lead }
         if case .ended(let reason, let quarantinedUntil?) = standing {
             moved.standing = .ended(reason, quarantinedUntil: quarantinedUntil + lead)
         }

@@ -31,6 +31,19 @@ enum RecordField: UInt8 {
     /// For each access token, in the order in which they are written, when its ID token came and when that ends; the
     /// farthest instant where there is none, or no end.
     case idTokens = 11
+    /// How the login ended: the time in seconds since 1970, the highest one if it is not known; the reason, after its
+    /// 1-byte length, which counts in place of the one in the record; the rest is what was said of it.
+    case ending = 12
+}
+
+extension EndReason {
+    /// The reason in the words that every release knows; the tail of a record has it in today's.
+    var formerWord: String {
+        switch self {
+        case .clientUnknown: EndReason.grantDead.rawValue
+        default: rawValue
+        }
+    }
 }
 
 /// What else there is to say about an access token.
@@ -114,6 +127,16 @@ struct RecordTailWriter {
                 }
             }
         }
+        if case .ended(let reason, _) = snapshot.standing,
+            snapshot.ending != nil || reason.formerWord != reason.rawValue
+        {
+            add(.ending) { bytes in
+                bytes.append(integer: snapshot.ending?.at.secondsSince1970 ?? .max)
+                bytes.append(UInt8(clamping: reason.rawValue.utf8.count))
+                bytes += reason.rawValue.utf8
+                bytes += (snapshot.ending?.message ?? "").utf8
+            }
+        }
         if snapshot.coexistence != .unknown { add(.coexistence) { $0.append(snapshot.coexistence.rawValue) } }
     }
 
@@ -139,6 +162,8 @@ struct RecordTail {
     var server: FoundServer?
     var madeOf: String?
     var fleet: FleetKeeping?
+    var endReason: EndReason?
+    var ending: EndDetails?
     private var fleetBinding: FleetBinding?
 
     init() {}
@@ -207,7 +232,17 @@ struct RecordTail {
         case .madeOf: madeOf = try reader.text(reader.remaining)
         case .fleet: fleet = try reader.fleetKeeping()
         case .fleetBinding: fleetBinding = try RecordTail.binding(&reader)
+        case .ending: try readEnding(&reader)
         }
+    }
+
+    private mutating func readEnding(_ reader: inout ByteReader) throws(FormatFault) {
+        let seconds: Int64 = try reader.integer()
+        // One that a later release knows is written in the record as one that this release knows.
+        endReason = EndReason(rawValue: try reader.text(Int(try reader.integer(UInt8.self))))
+        let message = try reader.text(reader.remaining)
+        guard seconds != .max else { return }
+        ending = EndDetails(message: message, at: WallTime(secondsSince1970: seconds))
     }
 
     private static func idTokenLives(

@@ -81,7 +81,7 @@ struct SnapshotDecoder {
 
 extension SnapshotDecoder {
     private mutating func snapshot(_ memory: SealedMemory) throws(FormatFault) -> SessionSnapshot {
-        let standing = try standing()
+        var standing = try standing()
         let renewal = try renewal()
         let uses = Int(try reader.integer(UInt8.self))
         let rotation = try rotation()
@@ -98,12 +98,16 @@ extension SnapshotDecoder {
         let account = reader.remaining > 0 ? try optionalText() : nil
         let proofKey = reader.remaining > 0 ? try optionalSecret() : nil
         let tail = try tail()
+        if case .ended(_, let until) = standing, let reason = tail.endReason {
+            standing = .ended(reason, quarantinedUntil: until)
+        }
         tail.mark(&tokens, in: order)
         for variant in tail.undated(order) {
             if let token = tokens[variant] { tokens[variant]?.idToken = dated(token.idToken, memory) }
         }
         return SessionSnapshot(
             standing: standing,
+            ending: standing == .loggedIn ? nil : tail.ending,
             renewal: renewal,
             refreshTokenSent: uses > 0,
             tokens: tokens,

@@ -121,7 +121,7 @@ extension SnapshotEncoder {
         case .loggedIn: bytes.append(integer: UInt8(0))
         case .ended(let reason, let quarantinedUntil):
             bytes.append(integer: UInt8(1))
-            bytes.append(reason.rawValue)
+            bytes.append(reason.formerWord)
             append(optional: quarantinedUntil?.secondsSince1970)
         }
     }

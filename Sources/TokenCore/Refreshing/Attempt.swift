@@ -82,9 +82,14 @@ struct Ended: Equatable, Sendable {
     var message: String
     /// What helps, where that is not a login to this very session.
     var remedy: String?
+    /// When; `nil`: not known.
+    var at: WallTime?
     /// A person logged out at this host alone: the other hosts of its fleet go on (``SessionPolicy/isShared``).
     var isHereAlone = false
     var afterlife: Afterlife
+
+    /// What its record keeps of the end.
+    var details: EndDetails? { at.map { EndDetails(message: message, at: $0) } }
 
     /// The login whose tokens may be served to their end.
     var login: Login? {

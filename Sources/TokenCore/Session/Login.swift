@@ -118,6 +118,9 @@ struct Login: Equatable, Sendable {
         self.madeOf = madeOf
     }
 
+    /// It stands for a login, and its first tokens have not come.
+    var isWithoutTokens: Bool { renewal == .anew && tokens.isEmpty }
+
     /// A login as it was stored.
     init(_ snapshot: SessionSnapshot, at moment: Moment) {
         renewal = snapshot.renewal

@@ -25,6 +25,7 @@ extension Session {
             reason: reason,
             message: message,
             remedy: remedy,
+            at: moment.wallTime,
             afterlife: .quarantined(login, erasedAt: moment.now + RetrySchedule.quarantine, probeAt: probeAt)
         )
         let held = heldSecrets
@@ -96,12 +97,10 @@ extension Session {
     }
 
     private mutating func recordEnd(_ ended: Ended, at moment: Moment) -> [Effect] {
-        guard case .quarantined(let login, let erasedAt, _) = ended.afterlife else { return [] }
-        let standing = SessionSnapshot.Standing.ended(
-            ended.reason,
-            quarantinedUntil: moment.wallTime(at: erasedAt)
-        )
-        return [.commit(nextCommit(), login.snapshot(standing: standing, at: moment))]
+        guard case .quarantined = ended.afterlife, let snapshot = ended.snapshot(at: moment) else {
+            return []
+        }
+        return [.commit(nextCommit(), snapshot)]
     }
 
     /// Sends the quarantined refresh token once more, in the background.

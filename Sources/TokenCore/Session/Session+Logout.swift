@@ -9,7 +9,7 @@ extension Session {
         let held = heldSecrets
         let leaving = revocable
         let message = "logged out by request"
-        var ended = Ended(reason: .loggedOut, message: message, afterlife: .none)
+        var ended = Ended(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
         ended.isHereAlone = local && policy.isShared
         state = .loggedOut(ended)
         storage = StorageHealth()
@@ -51,18 +51,15 @@ extension Session {
     private mutating func beginRevoking(_ login: Login, _ message: String, at moment: Moment) -> [Effect] {
         let request = Session.revocationRequest(for: login)
         let givenUpAt = moment.now + RetrySchedule.revocationPersistence
-        state = .loggedOut(
-            Ended(
-                reason: .loggedOut,
-                message: message,
-                afterlife: .revoking(login, request, retryAt: nil, failures: 0, givenUpAt: givenUpAt)
-            )
+        let ended = Ended(
+            reason: .loggedOut,
+            message: message,
+            at: moment.wallTime,
+            afterlife: .revoking(login, request, retryAt: nil, failures: 0, givenUpAt: givenUpAt)
         )
-        let standing = SessionSnapshot.Standing.ended(
-            .loggedOut,
-            quarantinedUntil: moment.wallTime(at: givenUpAt)
-        )
-        return [.commit(nextCommit(), login.snapshot(standing: standing, at: moment)), .revoke(request)]
+        state = .loggedOut(ended)
+        let record = ended.snapshot(at: moment).map { [Effect.commit(nextCommit(), $0)] } ?? []
+        return record + [.revoke(request)]
     }
 
     /// The server was told of `request`, or could not be.

@@ -25,7 +25,7 @@ extension Session {
             login.interruptions = interruption.starts
         }
         restoredAt = moment.now
-        state = Session.restoredState(snapshot.standing, login, policy, interruption, at: moment)
+        state = Session.restoredState(snapshot, login, policy, interruption, at: moment)
         if policy.isShared, snapshot.isHereAlone, case .loggedOut(var ended) = state {
             ended.isHereAlone = true
             state = .loggedOut(ended)
@@ -39,13 +39,13 @@ extension Session {
     }
 
     private static func restoredState(
-        _ standing: SessionSnapshot.Standing,
+        _ snapshot: SessionSnapshot,
         _ login: Login,
         _ policy: SessionPolicy,
         _ interruption: Interruption?,
         at moment: Moment
     ) -> State {
-        switch standing {
+        switch snapshot.standing {
         case .loggedIn:
             guard let interruption else { return .ready(login) }
             let times = interruption.starts > 1 ? " \(interruption.starts) times" : ""
@@ -61,33 +61,47 @@ extension Session {
             )
         case .ended(let reason, let quarantinedUntil):
             let until = quarantinedUntil.map(moment.instant(at:)) ?? moment.now + RetrySchedule.quarantine
-            return .loggedOut(Session.restoredEnd(reason, login, policy, until: until, at: moment.now))
+            let ended = Session.restoredEnd(
+                reason,
+                snapshot.ending,
+                login,
+                policy,
+                until: until,
+                at: moment.now
+            )
+            return .loggedOut(ended)
         }
     }
 
     private static func restoredEnd(
         _ reason: EndReason,
+        _ details: EndDetails?,
         _ login: Login,
         _ policy: SessionPolicy,
         until: Instant,
         at now: Instant
     ) -> Ended {
-        let message = "the session ended before the agent was started or unlocked"
+        // Older records have the reason alone.
+        let message = details?.message ?? "the session ended before the agent was started or unlocked"
         guard reason == .loggedOut else {
             let isAskedAgain = reason.consequences.isAskedAgain && !policy.isShared
             let probeAt = isAskedAgain ? now + RetrySchedule.unexplainedRetry : nil
             return Ended(
                 reason: reason,
                 message: message,
+                at: details?.at,
                 afterlife: .quarantined(login, erasedAt: until, probeAt: probeAt)
             )
         }
         // The server was told, and the fleet's place alone is kept.
-        guard !login.secrets.isEmpty else { return Ended(reason: reason, message: message, afterlife: .none) }
+        guard !login.secrets.isEmpty else {
+            return Ended(reason: reason, message: message, at: details?.at, afterlife: .none)
+        }
         let request = Session.revocationRequest(for: login)
         return Ended(
             reason: reason,
             message: message,
+            at: details?.at,
             afterlife: .revoking(login, request, retryAt: now, failures: 0, givenUpAt: until)
         )
     }
@@ -109,11 +123,18 @@ extension Session {
 }
 
 extension Ended {
-    fileprivate func snapshot(at moment: Moment) -> SessionSnapshot? {
+    /// What its record holds; `nil`: it has none.
+    func snapshot(at moment: Moment) -> SessionSnapshot? {
         switch afterlife {
-        case .none: nil
+        case .none: return nil
         case .quarantined(let login, let until, _), .revoking(let login, _, _, _, let until):
-            login.snapshot(standing: .ended(reason, quarantinedUntil: moment.wallTime(at: until)), at: moment)
+            let standing = SessionSnapshot.Standing.ended(
+                reason,
+                quarantinedUntil: moment.wallTime(at: until)
+            )
+            var snapshot = login.snapshot(standing: standing, at: moment)
+            snapshot.ending = details
+            return snapshot
         }
     }
 }

@@ -78,7 +78,12 @@ extension Session {
         // A person may still log out, here and everywhere.
         let erasedAt = moment.now + RetrySchedule.quarantine
         let afterlife = Ended.Afterlife.quarantined(adopted, erasedAt: erasedAt, probeAt: nil)
-        var ended = Ended(reason: ending.reason, message: ending.message, afterlife: afterlife)
+        var ended = Ended(
+            reason: ending.reason,
+            message: ending.message,
+            at: moment.wallTime,
+            afterlife: afterlife
+        )
         ended.reduce(to: remains(probeAt: nil))
         state = .loggedOut(ended)
         return erase(held.subtracting(heldSecrets))
@@ -89,7 +94,9 @@ extension Session {
         guard login != nil else { return [] }
         let held = heldSecrets
         let message = "logged out on another host"
-        state = .loggedOut(Ended(reason: .loggedOut, message: message, afterlife: .none))
+        state = .loggedOut(
+            Ended(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
+        )
         storage = StorageHealth()
         return settleAll(loginRequired, at: moment.now) + erase(held.subtracting(heldSecrets))
             + [.notify(SessionEvent(.loggedOut))]

@@ -10,6 +10,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     }
 
     package var standing: Standing
+    /// How and when it ended; `nil` while it stands, and in older records.
+    package var ending: EndDetails?
     package var renewal: Renewal
     /// The refresh token has been sent since it was stored, and the server's answer never arrived.
     package var refreshTokenSent: Bool
@@ -45,6 +47,7 @@ package struct SessionSnapshot: Equatable, Sendable {
 
     package init(
         standing: Standing,
+        ending: EndDetails? = nil,
         renewal: Renewal,
         refreshTokenSent: Bool = false,
         tokens: [TokenVariant: AccessToken],
@@ -67,6 +70,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         fleet: FleetKeeping? = nil
     ) {
         self.standing = standing
+        self.ending = ending
         self.renewal = renewal
         self.refreshTokenSent = refreshTokenSent
         self.tokens = tokens

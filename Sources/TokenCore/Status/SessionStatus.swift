@@ -16,6 +16,9 @@ package struct SessionStatus: Equatable, Sendable {
     package var state: State
     /// Why it is logged out.
     package var reason: EndReason?
+    /// Who ended the login, and when.
+    package var endedBy: LoginEnder?
+    package var endedAt: WallTime?
     /// What is wrong, for a person.
     package var message: String?
     package var tokenExpiresAt: Instant?
@@ -51,11 +54,14 @@ extension Session {
     /// The session as it stands.
     package var status: SessionStatus {
         let shown = login ?? servable
+        let hasBegun = shown.map { !$0.isWithoutTokens } ?? false
         return SessionStatus(
             name: name,
             state: shownState,
             reason: ended?.reason,
-            message: ended?.message ?? hopelessness ?? hindrance?.message ?? history.lastFailure?.message,
+            endedBy: ended?.reason.consequences.endedBy,
+            endedAt: ended?.at,
+            message: message,
             tokenExpiresAt: login?.primary.flatMap { $0.isRefused ? nil : $0.expiresAt },
             scope: shown?.primary?.scope ?? [],
             nextRefreshAt: nextRefreshAt,
@@ -63,8 +69,8 @@ extension Session {
             loginEndsAt: login.flatMap(shownEnd(of:)),
             noticeAt: login.flatMap(noticeTime(of:)),
             maximumAge: policy.maximumSessionAge,
-            loggedInAt: shown?.loggedInAt,
-            loggedInTime: shown?.loggedInTime,
+            loggedInAt: hasBegun ? shown?.loggedInAt : nil,
+            loggedInTime: hasBegun ? shown?.loggedInTime : nil,
             rotation: shown?.rotation,
             subject: shown?.subject,
             account: shown?.account,
@@ -77,6 +83,14 @@ extension Session {
             hasRefreshToken: shown?.hasRefreshToken ?? false,
             remarks: shown?.allRemarks ?? []
         )
+    }
+
+    private var message: String? {
+        if let ended { return ended.message }
+        let why = hopelessness ?? hindrance?.message ?? history.lastFailure?.message
+        guard let login, login.isWithoutTokens else { return why }
+        let nothing = "nothing has been obtained yet"
+        return why.map { "\(nothing): \($0)" } ?? nothing
     }
 
     private var ended: Ended? {

@@ -27,7 +27,8 @@ struct SessionRow {
     /// Everything there is to say, a name and a value per line.
     var details: [(name: String, value: String)] {
         let lines: [(String, String?)] = [
-            ("session", name), ("state", state), ("reason", message.reason), ("message", message.message),
+            ("session", name), ("state", state), ("reason", message.reason), ("ended", end),
+            ("message", message.message),
             ("kind", message.kind), ("issuer", message.issuer), ("account", message.account),
             ("expires", instant(message.expiresAt, message.expiresIn)),
             ("next refresh", instant(message.nextRefreshAt, message.nextRefreshIn)),
@@ -55,6 +56,13 @@ struct SessionRow {
         guard let time = instant(message.lastRefreshAt) else { return nil }
         return [time, message.lastRefreshReason.map { String($0.map { $0 == "_" ? " " : $0 }) }]
             .compactMap(\.self).joined(separator: ", ")
+    }
+
+    /// When the login ended, and who ended it.
+    private var end: String? {
+        let by = message.endedBy.map { "by the \($0)" }
+        let words = [instant(message.endedAt), by].compactMap(\.self)
+        return words.isEmpty ? nil : words.joined(separator: ", ")
     }
 
     private var loginEnd: String {

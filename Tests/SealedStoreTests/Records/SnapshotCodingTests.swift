@@ -91,6 +91,19 @@ struct SnapshotCodingTests {
         #expect(snapshot.tokens[.primary]?.jitter == 0.25)
     }
 
+    @Test(arguments: [EndReason.grantDead, .clientUnknown])
+    func `how and when a login ended survives`(reason: EndReason) throws {
+        let words = "id.example answered 400 invalid_grant: it is over"
+        let ending = EndDetails(message: words, at: WallTime(secondsSince1970: 1_800_000_123))
+        let (snapshot, _) = try restored { snapshot, _ in
+            snapshot.standing = .ended(reason, quarantinedUntil: nil)
+            snapshot.ending = ending
+        }
+        #expect(snapshot.standing == .ended(reason, quarantinedUntil: nil))
+        #expect(snapshot.ending == ending)
+        #expect(try restored { snapshot, _ in snapshot.ending = ending }.0.ending == nil)
+    }
+
     @Test func `who logged in may be unknown`() throws {
         let (snapshot, _) = try restored { snapshot, _ in snapshot.account = nil }
         #expect(snapshot.account == nil)

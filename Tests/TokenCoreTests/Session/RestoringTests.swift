@@ -24,6 +24,64 @@ import Testing
         return copy
     }
 
+    @Test(arguments: [
+        (FailureClass.grantDead, EndReason.grantDead), (.interactionRequired, .interactionRequired),
+        (.clientUnknown, .clientUnknown), (.identityChanged, .identityChanged),
+    ])
+    func `the reason, the time and the server's words survive a restart`(
+        kind: FailureClass,
+        reason: EndReason
+    ) throws {
+        var script = SessionScript.ready(lifetime: .seconds(60))
+        let words = "id.example answered 400 invalid_grant: revoked by the administrator"
+        let begin = script.sleepUntilWake()
+        let time = script.moment.wallTime
+        _ = script.answer(begin, .failed(RefreshFailure(kind: kind, message: words)))
+        script.advance(by: .seconds(3600))
+        script = try restored(script)
+        let status = script.session.status
+        #expect(status.reason == reason && status.message == words && status.endedAt == time)
+        let (waiter, refused) = script.get()
+        guard case .failure(.loginRequired(reason, words, _))? = refused.reply(to: waiter) else {
+            Issue.record("\(refused)")
+            return
+        }
+        // And the next one.
+        #expect(try restored(script).session.status.message == words)
+    }
+
+    @Test func `a record that says nothing of the end but its reason is restored with that`() throws {
+        var script = SessionScript.ready(lifetime: .seconds(60))
+        _ = script.fail(script.sleepUntilWake(), .grantDead)
+        var snapshot = try #require(script.session.snapshot(at: script.moment))
+        snapshot.ending = nil
+        let session = Session(
+            restoring: snapshot,
+            name: script.session.name,
+            policy: script.session.policy,
+            interruption: nil,
+            at: script.moment
+        )
+        #expect(session.status.reason == .grantDead && session.status.endedAt == nil)
+        #expect(session.status.message == "the session ended before the agent was started or unlocked")
+    }
+
+    @Test func `whether a person or the server ended the login is told`() throws {
+        var script = SessionScript.ready()
+        #expect(script.session.status.endedBy == nil)
+        _ = script.session.logoutRequested(local: false, at: script.moment)
+        #expect(script.session.status.endedBy == .person)
+        #expect(try restored(script).session.status.endedBy == .person)
+        #expect(try restored(script).session.status.message == "logged out by request")
+        script = SessionScript.ready()
+        _ = script.fail(script.sleepUntilWake(), .grantDead)
+        #expect(script.session.status.endedBy == .server)
+        script = SessionScript.ready(policy: SessionPolicy(maximumSessionAge: .seconds(100)))
+        script.advance(by: .seconds(100))
+        _ = script.tick()
+        #expect(script.session.status.reason == .sessionTooOld && script.session.status.endedBy == nil)
+    }
+
     @Test func `a restart serves valid tokens at once, without a request`() throws {
         var script = try restored(SessionScript.ready())
         let (waiter, effects) = script.get()

@@ -36,6 +36,36 @@ import Testing
         #expect(script.session.snapshot(at: script.moment)?.tokenEndpoint == "https://id.example/t")
     }
 
+    @Test func `before the first token the status says that there is none yet, and why`() {
+        var script = Self.script()
+        let begin = script.sleepUntilWake()
+        #expect(script.session.status.message == "nothing has been obtained yet")
+        _ = script.fail(begin, .unreachable)
+        let status = script.session.status
+        #expect(status.message == "nothing has been obtained yet: no luck")
+        #expect(status.loggedInAt == nil && status.loggedInTime == nil)
+        let restarted = script.restarted().session.status
+        #expect(restarted.loggedInAt == nil && restarted.message == "nothing has been obtained yet")
+        _ = script.answer(script.sleepUntilWake(), script.granted())
+        #expect(script.session.status.loggedInAt == script.moment.now)
+        #expect(script.session.status.message == nil)
+    }
+
+    @Test func `a rejected client is tried again every 15 minutes here too`() {
+        var script = Self.script()
+        var effects = script.sleepUntilWake()
+        let start = script.moment.now
+        while script.session.status.state != .suspended {
+            _ = script.fail(effects, .clientRejected)
+            guard script.session.status.state != .suspended else { break }
+            effects = script.sleepUntilWake()
+        }
+        #expect(script.moment.now - start == .seconds(600))
+        let before = script.moment.now
+        #expect(script.fail(script.sleepUntilWake(), .clientRejected).notified == [.refreshFailed])
+        #expect(script.moment.now - before == .seconds(900))
+    }
+
     @Test func `a request fetches the first token, and others join it`() {
         var script = Self.script()
         let (first, begin) = script.get()

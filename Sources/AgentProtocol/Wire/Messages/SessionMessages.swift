@@ -45,6 +45,9 @@ package struct SessionMembers: WireMembers {
     package let rotation = WireMember<String>("rotation")
     package let storage = WireMember<String>("storage")
     package let reason = WireMember<String>("reason", isOptional: true)
+    /// Who ended the login: `person` or `server`; neither where its time was over or the agent ended it.
+    package let endedBy = WireMember<String>("ended_by", isOptional: true)
+    package let endedAt = WireMember<Int64>("ended_at", .time, isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
     package let waiters = WireMember<Int64>("waiters")
     package let lastRefreshAt = WireMember<Int64>("last_refresh_at", .time, isOptional: true)
