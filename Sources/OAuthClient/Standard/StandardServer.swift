@@ -60,7 +60,14 @@ struct StandardServer: AuthorizationServer {
             }
             if failure.code == "invalid_client" {
                 await secrets.forget()
-                if lacksClient { failure = .clientForgotten(failure) }
+                if let document = server.profile.client.introduction?.document,
+                    document.bytewise == server.profile.client.id.bytewise
+                {
+                    // The server has registered nothing that it could forget: it reads the document each time.
+                    failure.remedy = "see that the server can read \(document)"
+                } else if lacksClient {
+                    failure = .clientForgotten(failure)
+                }
             }
             let failed = FailedRenewal(failure: failure, leftover: error.leftover)
             return tools.outcome(of: failed, renewing: request.renewal)

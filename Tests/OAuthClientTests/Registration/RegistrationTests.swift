@@ -174,6 +174,19 @@ struct RegistrationTests {
         )
     }
 
+    @Test func `a server that cannot read our document for a while has forgotten no client`() async throws {
+        let document = "https://app.example/client.json"
+        let bench = try bench(metadata: ["client_id_metadata_document_supported": true]) {
+            $0.client.introduction?.document = document
+        }
+        let grant = try #require(await logIn(bench).0.granted)
+        var request = grant.refreshRequest()
+        request.server = grant.server
+        knows(false, bench)
+        let failure = try #require(await bench.server.refresh(request).failure)
+        #expect(failure.kind == .clientRejected && failure.remedy?.contains(document) == true)
+    }
+
     @Test func `a refresh token of another client is not imported`() async throws {
         let bench = try bench()
         let request = LoginRequest(flow: .import, secret: try bench.secret("rt"))
