@@ -6,7 +6,7 @@ import Text
 struct PathSegmentsTests {
     @Test(arguments: [
         ("", "/api"), ("/", "/api"), ("/api", "/api"), ("/api", "/api/"), ("/api/", "/api"),
-        ("/api", "/api/v1/x"), ("/v1%2e2", "/v1.2/x"), ("/v1.2", "/v1%2E2"), ("/a%2", "/a%2/b"), ("", ""),
+        ("/api", "/api/v1/x"), ("/v1%2e2", "/v1.2/x"), ("/v1.2", "/v1%2E2"), ("/a%2Fb", "/a%2Fb/c"), ("", ""),
     ])
     func `a path covers what is below it`(path: String, below: String) throws {
         #expect(try #require(PathSegments(path)).cover(try #require(PathSegments(below))))
@@ -22,6 +22,8 @@ struct PathSegmentsTests {
 
     @Test(arguments: [
         "/..", "/a/../b", "/a/.", "/./a", "/%2e%2E/a", "/a/.%2e", "/a/%2e./b", "..", "/a/%2E",
+        "/a/..%2fb", "/a/%2e%2e%2Fb", "/a%2f..", "/a/b%2F..%2fc", "/a/..;x/b", "/a/..%3bx/b", "/a/..\\b",
+        "/a/..%5cb", "/a/%252e%252e/b", "/a/%c0%ae%c0%ae/b", "/a/%EF%BC%8E%EF%BC%8E/b", "/a%2", "/a%00",
     ])
     func `a path that moves up is none`(path: String) {
         #expect(PathSegments(path) == nil)

@@ -28,7 +28,7 @@ extension Bridge {
             }
             guard let announcement = opening.announcement else { return .success(session) }
             let reply = try await requests.send(request(announcement, in: session))
-            guard (200..<300).contains(reply.status) else { throw await RPCFailure(status: reply) }
+            if let rejection = await reply.rejection { throw RPCFailure(rejection) }
             _ = await reply.beginning()
             return .success(session)
         } catch {
@@ -38,7 +38,7 @@ extension Bridge {
 
     private func answer(to opening: RPCPacket) async throws(RPCFailure) -> MCPSession {
         let reply = try await requests.send(request(opening, in: .notBegun))
-        guard (200..<300).contains(reply.status) else { throw await RPCFailure(status: reply) }
+        if let rejection = await reply.rejection { throw RPCFailure(rejection) }
         var version: String?
         let read = { (answer: RPCPacket) -> EventStream.Wish in
             guard let message = answer.single, message.answeredID == opening.single?.requestID,

@@ -175,7 +175,7 @@ package final class Bridge: Sendable {
     }
 
     private func refuse(_ id: RPCIdentifier?, _ failure: RPCFailure) async {
-        await output.write(failure.answer(to: id) + [0x0A])
+        await output.write(failure.line(to: id))
     }
 
     // MARK: To the server

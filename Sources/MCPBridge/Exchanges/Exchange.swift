@@ -31,11 +31,13 @@ struct Exchange: Sendable {
         if packet.single?.isOpening == true { await bridge.conversation.begin(packet) }
         var session = await bridge.conversation.session
         var reply = try await send(in: session)
-        // The server has ended the session (Model Context Protocol, Streamable HTTP, Session Management).
-        if reply.status == 404, session.id != nil, !packet.requests.isEmpty {
+        var rejection = await reply.rejection
+        if let stated = rejection, stated.endsSession, session.id != nil, !packet.requests.isEmpty {
             session = try await bridge.renewed(after: session)
             reply = try await send(in: session)
+            rejection = await reply.rejection
         }
+        if let rejection { throw RPCFailure(rejection) }
         try await take(reply)
     }
 
@@ -44,7 +46,6 @@ struct Exchange: Sendable {
     }
 
     private func take(_ reply: ResourceReply) async throws(RPCFailure) {
-        guard (200..<300).contains(reply.status) else { throw await RPCFailure(status: reply) }
         guard !packet.requests.isEmpty else {
             // Read to its end, the connection serves the next request.
             _ = await reply.beginning()
@@ -108,7 +109,7 @@ struct Exchange: Sendable {
             do throws(RPCFailure) {
                 let reply = try await bridge.requests.send(request)
                 if reply.status == 200, reply.mediaType == "text/event-stream" { return reply }
-                latest = await RPCFailure(status: reply)
+                latest = RPCFailure(ResourceRejection(reply, body: await reply.beginning()))
                 guard reply.status >= 500 else { break }
             } catch {
                 latest = error
@@ -139,31 +140,6 @@ struct Exchange: Sendable {
         Task {
             try? await Task.sleep(for: Exchange.afterlife)
             table.cancel(number)
-        }
-    }
-}
-
-extension RPCFailure {
-    /// An answer whose status says that the request was not carried out: in the server's own words if those are
-    /// JSON-RPC's.
-    init(status reply: ResourceReply) async {
-        if let verbatim = RPCFailure(statedIn: await reply.beginning()) {
-            self = verbatim
-            return
-        }
-        switch reply.status {
-        case 300..<400:
-            let place = reply.field("location").map { " to \(RPCFailure.quoted($0))" } ?? ""
-            self.init(.failed, "the server leads elsewhere\(place), where nothing is sent")
-        case 404:
-            self.init(.failed, "the server has nothing at this address (status 404)")
-        case 429, 503:
-            // It may be a date too (RFC 9110 §10.2.3).
-            let pause = reply.field("retry-after").flatMap { UInt32($0) }
-            let wait = pause.map { "; try again in \($0) s" } ?? ""
-            self.init(.failed, "the server cannot answer now (status \(reply.status))\(wait)")
-        default:
-            self.init(.failed, "the server answered with status \(reply.status)")
         }
     }
 }

@@ -40,20 +40,27 @@ package struct RPCFailure: Error, Equatable, Sendable {
         )
     }
 
-    /// A failure in the server's own words, which are a JSON object.
-    init(verbatim error: [UInt8]) {
+    /// A failure in the server's own words.
+    ///
+    /// - Returns: `nil` if the member `error` of `packet` is not an error object (JSON-RPC 2.0 §5.1).
+    init?(verbatim error: Range<Int>, of packet: RPCPacket) {
+        guard let outline = try? JSONOutline(packet.bytes, in: error),
+            RPCPacket.small(packet.bytes, outline.value(of: "code"))?.integer != nil,
+            let message = outline.value(of: "message"), packet.bytes[message].first == UInt8(ascii: "\"")
+        else { return nil }
         mayPass = false
-        self.error = error
+        // A server may write it on several lines, each of which its reader would take for a message.
+        self.error = RPCPacket.line(packet.bytes[error]).dropLast()
     }
 
-    /// The message that tells the sender of the request `id`, without a line feed.
-    package func answer(to id: RPCIdentifier?) -> [UInt8] {
+    /// The line that tells the sender of the request `id`, with its line feed.
+    package func line(to id: RPCIdentifier?) -> [UInt8] {
         var bytes = Array(#"{"jsonrpc":"2.0","id":"#.utf8)
         (id?.json ?? .null).write(to: &bytes)
         bytes += Array(#","error":"#.utf8)
         bytes += error
         bytes.append(UInt8(ascii: "}"))
-        return bytes
+        return RPCPacket.line(bytes[...])
     }
 }
 

@@ -120,7 +120,7 @@ package struct RPCPacket: Sendable {
     }
 
     /// What stands at a place where something short is expected.
-    fileprivate static func small(_ bytes: [UInt8], _ range: Range<Int>?) -> JSONValue? {
+    static func small(_ bytes: [UInt8], _ range: Range<Int>?) -> JSONValue? {
         guard let range, range.count <= 8 * BridgeLimits.identifier else { return nil }
         return try? JSONValue(parsing: bytes[range])
     }

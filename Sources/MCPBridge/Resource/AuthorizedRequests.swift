@@ -125,27 +125,3 @@ enum RefusalSubject {
         self = reply.status == 403 || isOfLogin ? .login : .token
     }
 }
-
-extension RPCFailure {
-    /// A refusal that no other token helps against: in the server's own words if those are JSON-RPC's.
-    fileprivate init(refusal reply: ResourceReply, _ body: [UInt8]) {
-        if let verbatim = RPCFailure(statedIn: body) {
-            self = verbatim
-            return
-        }
-        let challenges = Challenges(reply.list("www-authenticate"))
-        let words = ["error_description", "error"].lazy.compactMap { name in
-            challenges.value(of: name, scheme: "Bearer") ?? challenges.value(of: name, scheme: "DPoP")
-        }
-        let reason = words.first.map { ": \(RPCFailure.quoted($0))" } ?? ""
-        self.init(.failed, "the server refused the request with status \(reply.status)\(reason)")
-    }
-
-    /// The error in a body that is a JSON-RPC answer; `nil`: there is none.
-    init?(statedIn body: [UInt8]) {
-        guard let packet = try? RPCPacket(parsing: body), let message = packet.single,
-            case .response = message.kind, let error = message.members["error"]
-        else { return nil }
-        self.init(verbatim: Array(packet.bytes[error]))
-    }
-}

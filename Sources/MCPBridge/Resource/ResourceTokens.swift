@@ -31,7 +31,7 @@ actor ResourceTokens {
             wish = Wish(
                 challenge: report.challenge.bytewise,
                 // Without the identifier of the request.
-                body: RPCFailure(statedIn: report.body)?.error ?? report.body
+                body: RPCFailure.stated(in: report.body)?.failure.error ?? report.body
             )
         }
     }

@@ -12,6 +12,12 @@ struct ResourceDiscovery: Sendable {
     var tools: ServerTools
     /// Longest wait for each answer, where that is to be shorter than usual.
     var limit: Duration?
+    /// Whether a resource without metadata may be its own authorization server, as in version 2025-03-26 of the Model
+    /// Context Protocol.
+    var allowsOwnServer = false
+
+    /// Most addresses of metadata that are read from a refusal.
+    private static let maximumNamed = 4
 
     struct Found: Equatable, Sendable {
         var metadata: ResourceMetadata
@@ -33,13 +39,67 @@ struct ResourceDiscovery: Sendable {
         request.readsBody = false
         let reply = try await tools.send(request)
         let challenges = reply.status == 401 ? reply.challenges : nil
-        let named = challenges?.tokenValue(of: "resource_metadata")
-        let places = named.map { [$0] } ?? WellKnownURL.protectedResource(url)
         return Found(
-            metadata: try await metadata(of: url, at: places, isPublic: !reply.isInternal),
-            challengedScope: challenges?.tokenValue(of: "scope"),
+            metadata: try await metadata(
+                of: url,
+                named: challenges?.tokenValues(of: "resource_metadata") ?? [],
+                isPublic: !reply.isInternal
+            ),
+            challengedScope: challenges?.tokenValues(of: "scope").first,
             isPublic: !reply.isInternal
         )
+    }
+
+    /// The metadata at the first address that a refusal names, or at a later one if that is of no use; without an address
+    /// at a well-known one.
+    private func metadata(
+        of url: EndpointURL,
+        named: [String],
+        isPublic: Bool
+    ) async throws(RefreshFailure) -> ResourceMetadata {
+        let searches =
+            named.isEmpty
+            ? [WellKnownURL.protectedResource(url)]
+            : named.prefix(ResourceDiscovery.maximumNamed).map { [$0] }
+        var first: RefreshFailure?
+        for places in searches {
+            do throws(RefreshFailure) {
+                return try await metadata(of: url, at: places, isPublic: isPublic)
+            } catch {
+                guard error.kind == .misconfigured else { throw error }
+                first = first ?? error
+            }
+        }
+        if named.isEmpty, allowsOwnServer, let own = try await ownServer(of: url, isPublic: isPublic) {
+            return own
+        }
+        throw first ?? RefreshFailure(kind: .misconfigured, message: "there is no place to look at")
+    }
+
+    /// The origin of the resource, if it publishes that it is an authorization server (Model Context Protocol 2025-03-26,
+    /// Authorization, Server Metadata Discovery).
+    private func ownServer(
+        of url: EndpointURL,
+        isPublic: Bool
+    ) async throws(RefreshFailure) -> ResourceMetadata? {
+        let found: (object: JSONObject, reply: HTTPReply, url: EndpointURL)
+        do throws(RefreshFailure) {
+            let origin = try EndpointURL(url.origin, of: "resource")
+            found = try await JSONFetch.first(
+                of: [WellKnownURL.authorizationServer(origin)],
+                trust: trust,
+                publicAddressOnly: isPublic,
+                limit: limit,
+                tools: tools
+            )
+        } catch {
+            guard error.kind == .misconfigured else { throw error }
+            return nil
+        }
+        guard let issuer = found.object["issuer"]?.string,
+            [url.origin, url.origin + "/"].contains(where: { $0.bytewise == issuer.bytewise })
+        else { return nil }
+        return ResourceMetadata(ownServer: issuer)
     }
 
     /// The document at the first of `places` that has one.
@@ -77,9 +137,9 @@ struct ResourceDiscovery: Sendable {
 }
 
 extension Challenges {
-    /// The value of a parameter in a challenge for tokens, for any bearer or bound to a key (RFC 6750 §3, RFC 9449 §7.1).
-    fileprivate func tokenValue(of name: String) -> String? {
-        value(of: name, scheme: "bearer") ?? value(of: name, scheme: "dpop")
+    /// The values of a parameter in challenges for tokens, for any bearer or bound to a key (RFC 6750 §3, RFC 9449 §7.1).
+    fileprivate func tokenValues(of name: String) -> [String] {
+        values(of: name, scheme: "bearer") + values(of: name, scheme: "dpop")
     }
 }
 

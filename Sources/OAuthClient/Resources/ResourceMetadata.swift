@@ -5,8 +5,8 @@ import TokenCore
 
 /// What a protected resource publishes about itself, checked (RFC 9728 §2).
 struct ResourceMetadata: Equatable, Sendable {
-    /// What it calls itself; goes with every request for a token (RFC 8707 §2).
-    var resource: String
+    /// What it calls itself; goes with every request for a token (RFC 8707 §2). `nil` if it publishes no metadata.
+    var resource: String?
     /// The issuers of the authorization servers whose tokens it takes, in its order; at least one.
     var servers: [String]
     /// `nil`: not said.
@@ -40,6 +40,11 @@ struct ResourceMetadata: Equatable, Sendable {
             throw Problem(message: "its authorization_servers are not a list of issuers")
         }
         scopes = document["scopes_supported"]?.array?.compactMap(\.string)
+    }
+
+    /// A resource without metadata whose origin is the issuer.
+    init(ownServer issuer: String) {
+        servers = [issuer]
     }
 
     func names(_ issuer: String) -> Bool {

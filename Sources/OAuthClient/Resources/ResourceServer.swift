@@ -103,7 +103,12 @@ final class ResourceServer: AuthorizationServer {
     private func named(
         after former: FoundServer?
     ) async throws(RefreshFailure) -> (FoundServer, StandardServer) {
-        let discovery = ResourceDiscovery(address: resource.address, trust: profile.trust, tools: tools)
+        let discovery = ResourceDiscovery(
+            address: resource.address,
+            trust: profile.trust,
+            tools: tools,
+            allowsOwnServer: resource.issuer == nil
+        )
         let found = try await discovery.run()
         let place = FoundServer(
             issuer: try issuer(of: found.metadata),
@@ -115,7 +120,7 @@ final class ResourceServer: AuthorizationServer {
         }
         var server = server(place)
         let metadata = try await server.discovery.metadata()
-        try check(metadata, names: found.metadata.resource)
+        if let name = found.metadata.resource { try check(metadata, names: name) }
         server.profile.scopes = try scopes(found, metadata)
         return (place, server)
     }

@@ -43,12 +43,18 @@ package struct Challenges {
 
     /// The value of a parameter, without quotes, in a challenge of the scheme; both names in any case.
     package func value(of name: String, scheme: String) -> String? {
-        let found = parameters.first {
+        values(of: name, scheme: scheme).first
+    }
+
+    /// The values of a parameter that is given more than once, in their order.
+    package func values(of name: String, scheme: String) -> [String] {
+        let found = parameters.filter {
             $0.scheme == scheme.bytewise.lowercased && $0.name == name.bytewise.lowercased
         }
-        guard let value = found?.value.utf8 else { return nil }
-        let isQuoted = value.first == UInt8(ascii: "\"")
-        return String(Substring(isQuoted ? value.dropFirst().dropLast() : value))
+        return found.map(\.value.utf8).map { value in
+            let isQuoted = value.first == UInt8(ascii: "\"")
+            return String(Substring(isQuoted ? value.dropFirst().dropLast() : value))
+        }
     }
 
     /// What commas separate, except those within quotes.

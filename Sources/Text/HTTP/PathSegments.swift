@@ -7,14 +7,14 @@
 package struct PathSegments: Hashable, Sendable {
     private let segments: [ByteText]
 
-    /// Takes a path apart; `nil`: a segment is `.` or `..`, which would lead out of what is compared.
+    /// Takes a path apart; `nil`: some servers see a `.` or `..` in it, which would lead out of what is compared.
     ///
     /// - Parameter path: empty, or with a slash at its beginning; without a query.
     package init?(_ path: some StringProtocol) {
         var parts = path.bytewise.split(on: "/", omittingEmpty: false).map(PathSegments.withPlainDots)
         if parts.first == "" { parts.removeFirst() }
         if parts.last == "" { parts.removeLast() }
-        guard !parts.contains("."), !parts.contains("..") else { return nil }
+        guard parts.allSatisfy(PathSegments.staysInPlace) else { return nil }
         segments = parts
     }
 
@@ -24,6 +24,18 @@ package struct PathSegments: Hashable, Sendable {
     /// Whether `other` is this path or one below it.
     package func cover(_ other: PathSegments) -> Bool {
         other.segments.starts(with: segments)
+    }
+
+    /// Whether every server that reads a segment stays in the folder of the segment; a slash in it may be written `%2f`.
+    private static func staysInPlace(_ segment: ByteText) -> Bool {
+        var bytes: [UInt8] = []
+        var rest = segment.utf8[...]
+        while let byte = rest.first {
+            let isSlash = rest.prefix(3).elementsEqual("%2f".utf8) || rest.prefix(3).elementsEqual("%2F".utf8)
+            bytes.append(isSlash ? UInt8(ascii: "/") : byte)
+            rest = rest.dropFirst(isSlash ? 3 : 1)
+        }
+        return PathSyntax.isPlain(bytes[...])
     }
 
     private static func withPlainDots(_ segment: Substring) -> ByteText {

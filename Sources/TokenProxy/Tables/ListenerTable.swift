@@ -89,7 +89,7 @@ struct ProxyRules: Equatable, Sendable {
 
     /// Refuses a path that may not be passed on.
     func check(path: ArraySlice<UInt8>) throws(MessageFault) {
-        guard !needsPlainPaths || PathRules.isPlain(path) else {
+        guard !needsPlainPaths || PathSyntax.isPlain(path) else {
             throw .malformed(
                 "the path has dot segments, backslashes or escapes that servers read differently"
             )

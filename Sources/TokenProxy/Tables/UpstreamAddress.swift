@@ -46,7 +46,7 @@ struct UpstreamAddress: Hashable, Sendable {
     /// The target at the listener of a path, query and fragment at the server; `nil` above ``prefix``, also by dot segments.
     func stripped(_ target: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let path = target.prefix { !"?#".utf8.contains($0) }
-        guard target.starts(with: prefix), prefix.isEmpty || PathRules.isPlain(path) else { return nil }
+        guard target.starts(with: prefix), prefix.isEmpty || PathSyntax.isPlain(path) else { return nil }
         let rest = target.dropFirst(prefix.count)
         return UpstreamAddress.endsName(rest) ? rest : nil
     }

@@ -122,6 +122,43 @@ struct BridgeTests {
         #expect(server.sessions.open == 0)
     }
 
+    /// What a server without the session answers, and how many sessions are begun.
+    @Test(arguments: [
+        (#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}"#, 2),
+        (#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"No valid session ID provided"}}"#, 1),
+        (#"{"error":"No valid session ID provided"}"#, 1),
+    ])
+    func `a session that the server has lost begins again after a 400 too`(
+        body: String,
+        begun: Int
+    ) async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        server.forgetSessions(answering: 400, body)
+        run.call(1)
+        let text = try await run.text(1)
+        #expect(
+            text == "hello" || begun == 1 && text?.contains("No valid session ID") == true,
+            "\(text ?? "")"
+        )
+        #expect(server.sessions.begun == begun)
+        #expect(try await run.finish())
+    }
+
+    @Test func `a session that is lost at once again is a failure`() async throws {
+        let server = try MCPDouble()
+        server.add("lost") { _, peer in
+            peer.answer(400, #"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}"#)
+        }
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        run.call(1, "lost")
+        #expect(try await run.complaint(1) == "no session")
+        #expect(server.sessions.begun == 2 && server.requests("tools/call").count == 2)
+        #expect(try await run.finish())
+    }
+
     @Test func `a session that begins anew in another version is a failure`() async throws {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)

@@ -97,6 +97,73 @@ struct HostileServerTests {
         #expect(try await run.finish())
     }
 
+    /// Bodies of a rejection that would be more than one line, or no error, and what the client is told.
+    private static let rejections: [(String, JSONValue)] = [
+        (
+            "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"error\": {\r\n\"code\": -32602, \"message\": \"no\"\n}\n}",
+            ["code": -32_602, "message": "no"]
+        ),
+        // A line of its own would be the answer to another request.
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"x\",\"data\":\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n}}",
+            ["code": -1, "message": "x", "data": ["jsonrpc": "2.0", "id": 2, "result": [:]]]
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"x\",\"data\":\"\u{2028}{}\u{85}\"}}",
+            ["code": -1, "message": "x", "data": "\u{2028}{}\u{85}"]
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-1,\"message\":\"x\",\"data\":\"\n{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":2}\n\"}}",
+            ["code": -32_000, "message": "the server answered with status 400"]
+        ),
+        (
+            #"{"jsonrpc":"2.0","id":1,"error":"text"}"#,
+            ["code": -32_000, "message": "the server answered with status 400: text"]
+        ),
+        (
+            #"{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"m"}}"#,
+            ["code": -32_000, "message": "the server answered with status 400: m"]
+        ),
+        (
+            #"{"error":"invalid_request","error_description":"no header"}"#,
+            ["code": -32_000, "message": "the server answered with status 400: no header"]
+        ),
+        ("<html>error</html>", ["code": -32_000, "message": "the server answered with status 400"]),
+    ]
+
+    @Test(arguments: rejections)
+    func `a rejection is one answer on one line, whatever its body`(
+        body: String,
+        error: JSONValue
+    ) async throws {
+        let server = try StreamingServer { request, peer in
+            if request.json?["id"]?.integer == 2 { return peer.answer(200, MCPDouble.result(2, "own")) }
+            peer.answer(400, body)
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        #expect(try await run.answer(1)["error"] == error)
+        run.send(#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
+        #expect(try await run.text(2) == "own")
+        #expect(try await run.finish())
+        #expect(run.written.count == 2, "\(run.written)")
+    }
+
+    @Test func `plain text of a rejection is quoted`() async throws {
+        let server = try StreamingServer { _, peer in
+            peer.send(
+                "HTTP/1.1 400 X\r\nContent-Type: text/plain\r\nContent-Length: 11\r\n\r\nno\nsession\n".utf8
+            )
+            peer.leave()
+        }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        let complaint = try await run.complaint(1)
+        #expect(complaint.hasPrefix("the server answered with status 400: no"), "\(complaint)")
+        #expect(complaint.utf8.allSatisfy { (0x20...0x7E).contains($0) })
+        #expect(try await run.finish())
+    }
+
     @Test func `an answer is given once, and answers to nothing are dropped`() async throws {
         let server = try StreamingServer { request, peer in
             let id = request.json?["id"]?.integer ?? 0

@@ -117,11 +117,12 @@ struct PacketTests {
 
     @Test func `an answer names the request as its sender did`() throws {
         for id in [RPCIdentifier.number("12345678901234567890"), .text("a\"b\\c\n"), nil] {
-            let answer = RPCFailure(.failed, "it failed").answer(to: id)
+            let answer = RPCFailure(.failed, "it failed").line(to: id)
             let object = try #require(try JSONValue(parsing: answer).object)
             #expect(object["id"] == (id?.json ?? .null))
             #expect(object["error"]?.object?["code"]?.integer == -32_000)
             #expect(try RPCPacket(parsing: answer).single?.kind == .response(id))
+            #expect(answer.count { $0 == 0x0A } == 1 && answer.last == 0x0A)
         }
     }
 

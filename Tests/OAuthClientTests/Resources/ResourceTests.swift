@@ -53,6 +53,53 @@ struct ResourceTests {
         }
     }
 
+    /// What the first of two addresses in a refusal holds.
+    @Test(arguments: [
+        "{}", "<!doctype html>", ResourceBench.document(["resource": "https://other.example/"]),
+    ])
+    func `of two addresses that a refusal names the first that is of use counts`(page: String) async throws {
+        let bench = try ResourceBench()
+        bench.challenge(
+            #"Bearer resource_metadata="https://api.example/old", resource_metadata="\#(ResourceBench.metadataURL)""#
+        )
+        bench.exchange.always("https://api.example/old", .json(page, status: page.hasPrefix("<") ? 404 : 200))
+        let outcome = await bench.logIn().outcome
+        #expect(outcome.granted?.server == Self.found, "\(outcome)")
+    }
+
+    /// The form of the Model Context Protocol before there was metadata of resources.
+    @Test(arguments: ["https://api.example", "https://api.example/"])
+    func `a resource without metadata may be its own authorization server`(issuer: String) async throws {
+        let bench = try ResourceBench()
+        bench.challenge("Bearer")
+        let places = [
+            "https://api.example/.well-known/oauth-protected-resource/v1/mcp",
+            "https://api.example/.well-known/oauth-protected-resource",
+        ]
+        for place in places { bench.exchange.always(place, .json("{}", status: 404)) }
+        let own = "https://api.example/.well-known/oauth-authorization-server"
+        bench.exchange.always(own, .json(ResourceBench.metadata(["issuer": .string(issuer)])))
+        let (outcome, asked, _) = await bench.logIn()
+        let grant = try #require(outcome.granted, "\(outcome)")
+        #expect(grant.server == FoundServer(issuer: issuer, resource: nil, isPublic: true))
+        #expect(asked?.parameters["resource"] == nil && bench.posts.allSatisfy { $0.form["resource"] == nil })
+        #expect(try await bench.refresh(of: grant.server).granted != nil)
+    }
+
+    @Test func `an authorization server of another issuer is not the resource's own`() async throws {
+        let bench = try ResourceBench()
+        bench.challenge("Bearer")
+        for place in ["/v1/mcp", ""] {
+            let url = "https://api.example/.well-known/oauth-protected-resource" + place
+            bench.exchange.always(url, .json("{}", status: 404))
+        }
+        let own = "https://api.example/.well-known/oauth-authorization-server"
+        bench.exchange.always(own, .json(ResourceBench.metadata(["issuer": "https://evil.example"])))
+        let outcome = await bench.logIn().outcome
+        #expect(outcome.failure?.kind == .misconfigured, "\(outcome)")
+        #expect(bench.posts.isEmpty)
+    }
+
     @Test func `the server's metadata is looked for where its specifications put it, in their order`()
         async throws
     {

@@ -20,7 +20,12 @@ package final class MCPDouble: Sendable {
         /// What is answered in place of a refusal's usual 401.
         var challenge: (status: Int, text: String)?
         var version = "2025-11-25"
+        /// The answer to a request whose session there is not.
+        var unknownSession = (status: 404, body: MCPDouble.noSession)
     }
+
+    package static let noSession =
+        #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no session"}}"#
 
     /// Set once, when the server listens.
     private let listening = Mutex<StreamingServer?>(nil)
@@ -75,9 +80,15 @@ package final class MCPDouble: Sendable {
         }
     }
 
-    /// Ends all sessions, as after a restart.
-    package func forgetSessions() {
-        state.withLock { $0.sessions = [] }
+    /// Ends all sessions, as after a restart, and says so in this way.
+    package func forgetSessions(
+        answering status: Int = 404,
+        _ body: String = MCPDouble.noSession
+    ) {
+        state.withLock {
+            $0.sessions = []
+            $0.unknownSession = (status, body)
+        }
     }
 
     /// Answers `initialize` with another version of the protocol.
@@ -130,10 +141,8 @@ package final class MCPDouble: Sendable {
         }
         let session = request.field("mcp-session-id") ?? ""
         guard state.withLock({ $0.sessions.contains(session) }) else {
-            return peer.answer(
-                404,
-                #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no session"}}"#
-            )
+            let (status, body) = state.withLock(\.unknownSession)
+            return peer.answer(status, body)
         }
         switch request.method {
         case "POST": answerMessage(request, peer)

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// A response whose status says that the server did not do what was asked, with the beginning of its body.
+struct ResourceRejection {
+    let reply: ResourceReply
+    let body: [UInt8]
+    /// The JSON-RPC error in the body, if it is one.
+    private let stated: (failure: RPCFailure, hasID: Bool)?
+
+    init(_ reply: ResourceReply, body: [UInt8]) {
+        self.reply = reply
+        self.body = body
+        stated = RPCFailure.stated(in: body)
+    }
+
+    /// Whether the session of the request has ended at the server.
+    ///
+    /// The Model Context Protocol has 404 for that (Streamable HTTP, Session Management). Many servers answer 400. That is
+    /// believed only of an error without an identifier: such a server has not even looked at the request.
+    var endsSession: Bool { reply.status == 404 || reply.status == 400 && stated?.hasID == false }
+}
+
+extension ResourceReply {
+    /// The rejection, or `nil` if the status is one of success; reads the body of a rejection.
+    var rejection: ResourceRejection? {
+        get async {
+            (200..<300).contains(status) ? nil : ResourceRejection(self, body: await beginning())
+        }
+    }
+}
+
+extension RPCFailure {
+    /// The failure of a request that was rejected: in the server's own words if those are JSON-RPC's.
+    init(_ rejection: ResourceRejection) {
+        if let verbatim = RPCFailure.stated(in: rejection.body)?.failure {
+            self = verbatim
+            return
+        }
+        let reply = rejection.reply
+        switch reply.status {
+        case 300..<400:
+            let place = reply.field("location").map { " to \(RPCFailure.quoted($0))" } ?? ""
+            self.init(.failed, "the server leads elsewhere\(place), where nothing is sent")
+        case 404:
+            self.init(.failed, "the server has nothing at this address (status 404)")
+        case 429, 503:
+            // `Retry-After` may also be an HTTP date (RFC 9110 §10.2.3).
+            let pause = reply.field("retry-after").flatMap { UInt32($0) }
+            let wait = pause.map { "; try again in \($0) s" } ?? ""
+            self.init(.failed, "the server cannot answer now (status \(reply.status))\(wait)")
+        default:
+            let reason = RPCFailure.reason(in: rejection).map { ": \(RPCFailure.quoted($0))" } ?? ""
+            self.init(.failed, "the server answered with status \(reply.status)\(reason)")
+        }
+    }
+
+    /// A refusal that no other token helps against: in the server's own words if those are JSON-RPC's.
+    init(refusal reply: ResourceReply, _ body: [UInt8]) {
+        if let verbatim = RPCFailure.stated(in: body)?.failure {
+            self = verbatim
+            return
+        }
+        let challenges = Challenges(reply.list("www-authenticate"))
+        let words = ["error_description", "error"].lazy.compactMap { name in
+            challenges.value(of: name, scheme: "Bearer") ?? challenges.value(of: name, scheme: "DPoP")
+        }
+        let reason = words.first.map { ": \(RPCFailure.quoted($0))" } ?? ""
+        self.init(.failed, "the server refused the request with status \(reply.status)\(reason)")
+    }
+
+    /// The error in a body that is a JSON-RPC response, and whether it names a request; `nil` if there is none.
+    static func stated(in body: [UInt8]) -> (failure: RPCFailure, hasID: Bool)? {
+        guard let packet = try? RPCPacket(parsing: body), let message = packet.single,
+            case .response(let id) = message.kind, let error = message.members["error"],
+            let failure = RPCFailure(verbatim: error, of: packet)
+        else { return nil }
+        // A null identifier, not one that is too long or of another type.
+        let isNull = RPCPacket.small(packet.bytes, message.members["id"]) == .null
+        return (failure, id != nil || !isNull)
+    }
+
+    /// What a body in another form says: a JSON object's sentence, or plain text; `nil` for a page.
+    private static func reason(in rejection: ResourceRejection) -> String? {
+        let object = (try? JSONValue(parsing: rejection.body))?.object
+        if let object {
+            let nested = object["error"]?.object?["message"]?.string
+            let plain = ["error_description", "message", "detail", "error"].lazy.compactMap {
+                object[$0]?.string
+            }
+            return nested ?? plain.first
+        }
+        let type = rejection.reply.mediaType
+        guard type == "text/plain" || type == "",
+            let text = String(validating: rejection.body, as: UTF8.self),
+            !text.utf8.allSatisfy({ $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 })
+        else { return nil }
+        return String(decoding: Array(text.utf8)[...].trimmedOfBlanks, as: UTF8.self)
+    }
+}
