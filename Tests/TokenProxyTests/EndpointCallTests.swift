@@ -95,7 +95,12 @@ import Text
             ("/computeMetadata/v1/instance/service-accounts//token", nil),
             ("/computeMetadata/v1/instance/service-accounts//", nil),
             ("/computeMetadata/v1/instance/service-accounts/a/b/c", nil),
-            ("/computeMetadata//v1", nil), ("/computeMetadata/v1/project/project-id", nil),
+            ("/computeMetadata//v1", nil),
+            ("/computeMetadata/v1/project/project-id", .project(item: "project-id")),
+            ("/computeMetadata/v1/project", .project(item: nil)),
+            ("/computeMetadata/v1/project/", .project(item: nil)),
+            ("/computeMetadata/v1/project/project-id/", nil), ("/computeMetadata/v1/project//", nil),
+            ("/computeMetadata/v1/project/a/b", nil), ("/computeMetadata/v2/project/project-id", nil),
             ("/computeMetadata/v1beta1/instance", nil), ("//computeMetadata/v1", nil), ("/x", nil),
         ] as [(String, GCEMetadataPath?)]
     )

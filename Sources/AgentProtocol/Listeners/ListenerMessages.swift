@@ -37,6 +37,10 @@ package struct ListenerMembers: WireMembers {
     package let methods = WireMember<[String]>("methods", isOptional: true)
     package let authorityFile = WireMember<String>("ca_file", isOptional: true)
     package let pins = WireMember<[String]>("pins", isOptional: true)
+    /// The project that `gce-metadata` names.
+    package let project = WireMember<String>("project", isOptional: true)
+    /// The numbers of other users who are served.
+    package let users = WireMember<[String]>("users", isOptional: true)
     package let doesWithoutSecret = WireMember<Bool>("no_secret", isOptional: true)
     /// The content of `ca_file`, PEM.
     package let authorities = WireMember<String>("authorities", isOptional: true)
@@ -84,6 +88,8 @@ extension WireMessage<ListenerMembers> {
         }
         return identity.json.serialized
     }
+            $0.users = self.users
+            $0.project = self.project
 }
 
 /// What the program that listens says back, a line for each table set.

@@ -67,6 +67,7 @@ struct ListenerReader {
 
     private mutating func finished(
         _ message: ListenerMessage,
+        message.project = project(message.kind)
         _ session: ConfiguredSession?
     ) -> ListenerSettings? {
         guard let session else { return nil }
@@ -243,6 +244,20 @@ struct ListenerReader {
             table.report("no_secret", "makes no sense: this protocol has a secret")
         case .proxy, .awsContainer, .gceMetadata, .azureIdentity, nil: break
         }
+    /// The identifier of a project of Google's, in older ones with a domain and a colon before it.
+    private mutating func project(_ kind: ListenerKind?) -> String? {
+        guard let text = table.string("project") else { return nil }
+        if kind != nil, kind != .gceMetadata {
+            table.report("project", "has no effect: it is for kind gce-metadata")
+        }
+        let isPlain = text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "-.:".utf8.contains($0) }
+        guard (1...100).contains(text.utf8.count), isPlain else {
+            table.report("project", "\"\(text)\" is not the ID of a project, such as \"my-project-1234\"")
+            return nil
+        }
+        return text
+    }
+
     }
 
     /// Reports an endpoint that would refuse every resource: Azure's programs always name one.

@@ -23,6 +23,7 @@ struct GCEMetadata {
             return reply(GCEMetadata.text("Missing Metadata-Flavor:Google header.\n", status: 403))
         }
         guard let path = GCEMetadataPath(call.path) else { return reply(GCEMetadata.nothing) }
+        if case .project(let item) = path { return reply(GCEMetadata.project(item, call)) }
         service.ask(AgentRequest(.get, "sessions", service.session)) { result in
             switch result {
             case .failure(let error): reply(GCEMetadata.refusal(error))
@@ -42,6 +43,7 @@ struct GCEMetadata {
     ) {
         switch path {
         case .directory(let depth): reply(GCEMetadata.directory(depth, mail, call))
+        case .project(let item): reply(GCEMetadata.project(item, call))
         case .account(let account, let item):
             guard account.bytewise == "default" || account.bytewise == mail.bytewise else {
                 return reply(GCEMetadata.nothing)
@@ -72,19 +74,32 @@ struct GCEMetadata {
     private static func directory(_ depth: Int, _ mail: String, _ call: EndpointCall) -> OwnAnswer {
         let names = Set(["default", mail]).sorted()
         guard call.isRecursive else {
-            let below = GCEMetadataPath.above.dropFirst(depth).first.map { [$0.name] } ?? names
+            var below = GCEMetadataPath.above.dropFirst(depth).first.map { [$0.name] } ?? names
+            if depth == GCEMetadataPath.projectDepth, call.rules.project != nil { below.append("project") }
             return text(below.map { "\($0)/\n" }.joined())
         }
         var accounts = JSONObject()
         for name in names { accounts[name] = whole(mail, call) }
-        let steps = GCEMetadataPath.above.dropFirst(depth).reversed()
-        return json(
-            steps.reduce(.object(accounts)) { content, step in
-                var outer = JSONObject()
-                outer[step.member] = content
-                return .object(outer)
+        var content = JSONValue.object(accounts)
+        for (place, step) in GCEMetadataPath.above.enumerated().dropFirst(depth).reversed() {
+            var outer = JSONObject()
+            outer[step.member] = content
+            if place == GCEMetadataPath.projectDepth, let project = call.rules.project {
+                outer["project"] = ["projectId": .string(project)]
             }
-        )
+            content = .object(outer)
+        }
+        return json(content)
+    }
+
+    /// The project, if the table names it; `item` is what is asked of it, nil for its directory.
+    private static func project(_ item: String?, _ call: EndpointCall) -> OwnAnswer {
+        guard let project = call.rules.project else { return nothing }
+        switch item?.bytewise {
+        case nil: return call.isRecursive ? json(["projectId": .string(project)]) : text("project-id\n")
+        case "project-id": return call.wantsJSON ? json(.string(project)) : text(project)
+        default: return nothing
+        }
     }
 
     private static func account(_ mail: String, _ call: EndpointCall) -> OwnAnswer {
@@ -175,6 +190,11 @@ enum GCEMetadataPath: Equatable {
     case directory(Int)
     /// What is asked of an account; nil: the directory of it.
     case account(String, item: String?)
+    /// What is asked of the project; nil: the directory of it.
+    case project(item: String?)
+
+    /// How many names lead to the directory in which that of the project is.
+    static let projectDepth = 2
 
     /// The directories above the accounts, and what they are called in JSON.
     static let above = [
@@ -190,6 +210,16 @@ enum GCEMetadataPath: Equatable {
         let isDirectory = names.last?.isEmpty == true
         if isDirectory { names.removeLast() }
         let above = GCEMetadataPath.above
+        if names.dropFirst(GCEMetadataPath.projectDepth).first?.bytewise == "project",
+            zip(names, above.prefix(GCEMetadataPath.projectDepth)).allSatisfy({
+                $0.bytewise == $1.name.bytewise
+            })
+        {
+            let rest = names.dropFirst(GCEMetadataPath.projectDepth + 1).map(String.init)
+            guard rest.count <= 1, !rest.contains(""), rest.isEmpty || !isDirectory else { return nil }
+            self = .project(item: rest.first)
+            return
+        }
         guard zip(names, above).allSatisfy({ $0.bytewise == $1.name.bytewise }) else { return nil }
         let rest = names.dropFirst(above.count).map(String.init)
         guard !rest.contains(where: \.isEmpty) else { return nil }

@@ -130,4 +130,7 @@ struct EndpointRules: Equatable, Sendable {
         doesWithoutSecret = message.doesWithoutSecret ?? false
         secret = Array((message.secret ?? "").utf8)
     }
+    /// The project that a machine of Google's belongs to.
+    let project: String?
 }
+        project = message.project

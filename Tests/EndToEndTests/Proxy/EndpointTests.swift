@@ -138,6 +138,27 @@ extension EndToEnd {
             )
         }
 
+        @Test func `a machine of Google's names its project, also to gcloud`() async throws {
+            let keys = "no_secret = true\nproject = \"my-project-1\""
+            let scene = try await Scene.loggedIn(more: Self.table("gce-metadata", "work", keys))
+            let script = """
+                top="http://$GCE_METADATA_ROOT/computeMetadata/v1"
+                for path in /project/project-id '/project/project-id?alt=json' /project/ '' /project/name; do
+                    curl -s -H 'Metadata-Flavor: Google' "$top$path" | tr '\n' ' ' && echo
+                done
+                curl -s -H 'Metadata-Flavor: Google' "$top/?recursive=true"
+                """
+            let result = try await Self.run(scene.agent, script)
+            let lines = result.standardOutput.split(separator: "\n").map(String.init)
+            #expect(
+                lines.prefix(5) == [
+                    "my-project-1", "\"my-project-1\"", "project-id ", "instance/ project/ ", "Not Found ",
+                ],
+                "\(result)"
+            )
+            #expect(lines.last?.contains(#""project":{"projectId":"my-project-1"}"#) == true, "\(result)")
+        }
+
         @Test func `a machine of Google's lists its directories, with and without their slashes`()
             async throws
         {
