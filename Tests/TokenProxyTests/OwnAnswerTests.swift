@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import NIOCore
 import Testing
 import Text
 
@@ -10,7 +11,7 @@ import Text
 @Suite struct OwnAnswerTests {
     @Test(
         arguments: [
-            (.loginRequired, 401, "tokenctl login work"), (.locked, 423, "tokenctl unlock"),
+            (.loginRequired, 403, "tokenctl login work"), (.locked, 423, "tokenctl unlock"),
             (.temporarilyUnavailable, 503, "try again in 7s"), (.noAgent, 503, "try again in 7s"),
         ] as [(FailureCode, Int, String)]
     )
@@ -21,6 +22,33 @@ import Text
         #expect(answer.status == status && answer.contentType == "application/problem+json")
         #expect(problem?["remedy"]?.string == remedy)
         #expect(answer.fields.contains { $0.name == "Retry-After" && $0.value == "7" } == (status == 503))
+    }
+
+    @Test(
+        arguments: [
+            (.loginRequired, nil, "403 Login required (run: tokenctl login work)"),
+            (.locked, nil, "423 Locked (run: tokenctl unlock)"),
+            (.noAgent, nil, "503 Service Unavailable (try again in 1s)"),
+            (.loginRequired, "enter\r\nX: y", "403 Forbidden"), (.loginRequired, "Café", "403 Forbidden"),
+            (.loginRequired, String(repeating: "x", count: 300), "403 Forbidden"),
+        ] as [(FailureCode, String?, String)]
+    )
+    func `the reason phrase names the remedy, if a line can hold it`(
+        code: FailureCode,
+        remedy: String?,
+        line: String
+    ) {
+        let answer = OwnAnswer(AgentError(code, "no token", session: "work", remedy: remedy))
+        let bytes = String(buffer: answer.bytes(withoutBody: false, keepsAlive: true))
+        #expect(bytes.hasPrefix("HTTP/1.1 \(line)\r\n"), "\(bytes)")
+        // Of a 401, git, wget and pip ask the person for a password.
+        #expect(!bytes.contains("WWW-Authenticate"))
+    }
+
+    @Test func `git is told in plain text, which it shows`() {
+        let answer = OwnAnswer(AgentError(.loginRequired, "not logged in", session: "work"), isForGit: true)
+        #expect(answer.status == 403 && answer.contentType.hasPrefix("text/plain"))
+        #expect(answer.body == Array("not logged in\nrun: tokenctl login work\n".utf8))
     }
 
     @Test func `a remedy of the agent's own stands`() {

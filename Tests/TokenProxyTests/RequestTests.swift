@@ -56,6 +56,8 @@ import Testing
         ("GET http://h/ HTTP/1.1\nHost: h", 400), ("GET * HTTP/1.1\nHost: h", 400),
         ("OPTIONS * HTTP/1.1\nHost: h", 400),
         ("CONNECT h:443 HTTP/1.1\nHost: h", 405), ("TRACE / HTTP/1.1\nHost: h", 405),
+        ("trace / HTTP/1.1\nHost: h", 405), ("Connect h:443 HTTP/1.1\nHost: h", 405),
+        ("tRaCk / HTTP/1.1\nHost: h", 405),
         ("GET h HTTP/1.1\nHost: h", 400),
         ("GET / HTTP/1.1 \nHost: h", 400), ("GET  / HTTP/1.1\nHost: h", 400),
         ("GET /#x HTTP/1.1\nHost: h", 400),

@@ -10,6 +10,8 @@ package enum EventName: String, CaseIterable, Sendable {
     case loggedOut = "logged_out"
     case locked
     case unlocked
+    /// Another configuration is in force, which may have sessions and rules of others.
+    case reloaded
     /// The etcd of the fleet cannot be asked.
     case fleetAway = "fleet_away"
     case fleetBack = "fleet_back"

@@ -197,6 +197,8 @@ final class LiveConfiguration {
             )
         }
         await agent.changeSessions()
+        // Who has kept a token of a session that is gone, or hidden now, asks again.
+        agent.publish(.reloaded)
         // Only now, so that nobody meets the old sessions under new rules.
         let closedOff = await files.adopt(current.files, in: agent)
         tell(closedOff)

@@ -38,3 +38,14 @@ enum AccountDatabase {
         return number
     }
 }
+
+extension TableReader {
+    /// `users`: other users of this machine, by name or number.
+    mutating func users() -> [UInt32] {
+        (strings("users") ?? []).compactMap { text in
+            if let number = AccountDatabase.user(text) { return number }
+            report("users", "there is no user \"\(text)\"")
+            return nil
+        }
+    }
+}

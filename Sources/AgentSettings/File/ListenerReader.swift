@@ -42,8 +42,19 @@ struct ListenerReader {
         message.methods = methods()
         message.authorityFile = table.path("ca_file", home: places.home)
         message.pins = pins()
+        message.users = users(at: message.listen)
         table.refuseUnknownKeys()
         return message
+    }
+
+    /// Nil where the key is not written, so that nothing of it is in the message.
+    private mutating func users(at listen: String?) -> [String]? {
+        guard table.has("users") else { return nil }
+        let users = table.users()
+        if listen?.hasPrefix("/") == true {
+            table.report("users", "has no effect: other users cannot reach a path; listen at a port")
+        }
+        return users.map { "\($0)" }
     }
 
     /// An endpoint, or `nil` with the reasons in the problem list.

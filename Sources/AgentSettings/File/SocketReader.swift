@@ -21,7 +21,7 @@ struct SocketReader {
         let audiences = table.wordsToAskFor("audiences", "audience")
         let mode = mode()
         let group = group()
-        let users = users()
+        let users = table.users()
         let answer = table.word("answer", SocketAnswer.self) ?? .http
         table.refuseUnknownKeys()
         guard let path, let mode else { return nil }
@@ -90,14 +90,6 @@ struct SocketReader {
         if let number = AccountDatabase.group(text) { return number }
         table.report("group", "there is no group \"\(text)\"")
         return nil
-    }
-
-    private mutating func users() -> [UInt32] {
-        (table.strings("users") ?? []).compactMap { text in
-            if let number = AccountDatabase.user(text) { return number }
-            table.report("users", "there is no user \"\(text)\"")
-            return nil
-        }
     }
 
     /// Reports what cannot be given out as a bare token.

@@ -25,34 +25,63 @@ final class AgentLink: @unchecked Sendable {
         self.loop = loop
     }
 
+    /// How long an agent may take for a response before it is asked whether it is there, and how long for that: a token
+    /// may take as long as its server, but a stopped agent says nothing to anybody.
+    private static let probeTime = TimeAmount.seconds(4)
+    private static let responseTime = TimeAmount.seconds(3)
+
     /// Sends a request, on a connection that is open already if there is one.
+    ///
+    /// Fails with `temporarilyUnavailable` if the agent does not respond to anything.
     func ask(_ request: AgentRequest, _ answered: @escaping Answered) {
+        let pending = PendingAnswer(answered)
+        watch(pending)
         while let conversation = idle.popLast() {
             guard conversation.isOpen else { continue }
-            return conversation.ask(request) { [self] result in
+            let first = PendingAnswer { [self] result in
                 // The agent may have ended the connection before it saw the request; asking again changes nothing.
-                guard case .failure(let error) = result, error.code == .noAgent else {
-                    return answered(result)
+                guard case .failure(let error) = result, error.code == .noAgent, !pending.isOver else {
+                    return pending.finish(result)
                 }
-                askAnew(request, answered)
+                sendOnNewConnection(request, pending)
             }
+            pending.conversation = conversation
+            return conversation.ask(request, first)
         }
-        askAnew(request, answered)
+        sendOnNewConnection(request, pending)
     }
 
-    private func askAnew(_ request: AgentRequest, _ answered: @escaping Answered) {
+    /// Asks again and again whether the agent is there, until `pending` is over.
+    private func watch(_ pending: PendingAnswer) {
+        loop.assumeIsolated().scheduleTask(in: AgentLink.probeTime) { [self] in
+            guard !pending.isOver else { return }
+            let probe = PendingAnswer { [self] result in
+                if case .failure(let error) = result, error.code == .temporarilyUnavailable {
+                    return pending.abandon(error)
+                }
+                // Whatever it says, it is there.
+                watch(pending)
+            }
+            loop.assumeIsolated().scheduleTask(in: AgentLink.responseTime) { probe.abandon(.silentAgent) }
+            sendOnNewConnection(AgentRequest(.get, "sessions", "-"), probe)
+        }
+    }
+
+    private func sendOnNewConnection(_ request: AgentRequest, _ pending: PendingAnswer) {
         open { [self] result in
             switch result {
-            case .failure(let error): answered(.failure(error))
+            case .failure(let error): pending.finish(.failure(error))
             case .success(let channel):
                 let conversation = AgentConversation(link: self)
                 do {
+                    guard !pending.isOver else { throw ChannelError.alreadyClosed }
                     try channel.pipeline.syncOperations.addHandler(conversation)
                 } catch {
                     channel.close(promise: nil)
-                    return answered(.failure(AgentError(ConnectionFailure.closed)))
+                    return pending.finish(.failure(AgentError(ConnectionFailure.closed)))
                 }
-                conversation.ask(request, answered)
+                pending.conversation = conversation
+                conversation.ask(request, pending)
             }
         }
     }
@@ -103,6 +132,45 @@ final class AgentLink: @unchecked Sendable {
     }
 }
 
+/// Somebody who waits for the agent, and is told once.
+///
+/// Unchecked: confined to the event loop.
+private final class PendingAnswer: @unchecked Sendable {
+    private var answered: AgentLink.Answered?
+    /// The connection on which the response is expected.
+    var conversation: AgentConversation?
+
+    init(_ answered: @escaping AgentLink.Answered) {
+        self.answered = answered
+    }
+
+    var isOver: Bool { answered == nil }
+
+    /// Gives up waiting: a response that comes later would be taken for that of another request.
+    func abandon(_ error: AgentError) {
+        guard !isOver else { return }
+        let conversation = conversation
+        finish(.failure(error))
+        conversation?.close()
+    }
+
+    func finish(_ result: Result<AgentResponse, AgentError>) {
+        let answered = answered
+        self.answered = nil
+        conversation = nil
+        answered?(result)
+    }
+}
+
+extension AgentError {
+    fileprivate static let silentAgent = AgentError(
+        .temporarilyUnavailable,
+        "the agent does not respond (is it stopped?)",
+        remedy: "tokenctl doctor",
+        retryAfter: .seconds(5)
+    )
+}
+
 /// A value that stays on the event loop on which its closure was made.
 ///
 /// Unchecked: whoever makes one uses it on that loop only.
@@ -126,7 +194,7 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
     private unowned let link: AgentLink
     private var channel: (any Channel)?
     private var decoder = ResponseDecoder()
-    private var answered: AgentLink.Answered?
+    private var pending: PendingAnswer?
     private var head: ResponseHead?
     private var body: [UInt8] = []
 
@@ -138,11 +206,11 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
 
     func handlerAdded(context: ChannelHandlerContext) { channel = context.channel }
 
-    func ask(_ request: AgentRequest, _ answered: @escaping AgentLink.Answered) {
+    func ask(_ request: AgentRequest, _ pending: PendingAnswer) {
         guard let channel, channel.isActive else {
-            return answered(.failure(AgentError(ConnectionFailure.closed)))
+            return pending.finish(.failure(AgentError(ConnectionFailure.closed)))
         }
-        self.answered = answered
+        self.pending = pending
         var bytes = ByteBuffer(string: request.head)
         if let body = request.body { bytes.writeBytes(body) }
         channel.writeAndFlush(bytes, promise: nil)
@@ -193,8 +261,8 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
     }
 
     private func finish(_ result: Result<AgentResponse, AgentError>) {
-        let answered = answered
-        self.answered = nil
-        answered?(result)
+        let pending = pending
+        self.pending = nil
+        pending?.finish(result)
     }
 }

@@ -145,7 +145,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
             case .success(let credential):
                 self.credential = credential
                 connect(isFresh: false)
-            case .failure(let error): refuse(OwnAnswer(error))
+            case .failure(let error): refuse(OwnAnswer(error, isForGit: request.isOfGit))
             }
         }
     }
@@ -377,7 +377,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         services.desk.report(credential, refusal) { [self] verdict in
             guard case .judging(let held) = phase else { return }
             switch verdict {
-            case .over(let error): refuse(OwnAnswer(error))
+            case .over(let error): refuse(OwnAnswer(error, isForGit: request.isOfGit))
             case .retry where kept.isWhole:
                 record.isRepeated = true
                 repeatRequest()

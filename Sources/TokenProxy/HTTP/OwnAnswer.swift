@@ -7,6 +7,8 @@ import Text
 /// An answer that comes from here and not from an upstream.
 struct OwnAnswer: Equatable, Sendable {
     var status: Int
+    /// The reason phrase; `nil`: the usual one of the status.
+    var phrase: String?
     var contentType = "application/json"
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
@@ -18,7 +20,8 @@ struct OwnAnswer: Equatable, Sendable {
     }
 
     static func == (left: OwnAnswer, right: OwnAnswer) -> Bool {
-        left.status == right.status && left.contentType == right.contentType && left.body == right.body
+        left.status == right.status && left.phrase == right.phrase && left.contentType == right.contentType
+            && left.body == right.body
             && left.fields.elementsEqual(right.fields) { $0.name == $1.name && $0.value == $1.value }
     }
 
@@ -30,7 +33,7 @@ struct OwnAnswer: Equatable, Sendable {
     /// - Returns: all of the answer.
     func bytes(withoutBody: Bool, keepsAlive: Bool) -> ByteBuffer {
         var bytes = ByteBufferAllocator().buffer(capacity: 512 + body.count)
-        bytes.writeString("HTTP/1.1 \(status) \(OwnAnswer.phrases[status] ?? "Refused")\r\n")
+        bytes.writeString("HTTP/1.1 \(status) \(phrase ?? OwnAnswer.phrases[status] ?? "Refused")\r\n")
         bytes.write("Server", "tokenagent")
         bytes.write("Content-Type", contentType)
         bytes.write("Content-Length", String(body.count))
@@ -68,17 +71,47 @@ extension OwnAnswer {
     }
 
     /// What the agent said in place of a token.
-    init(_ error: AgentError) {
+    ///
+    /// A login that is required is 403 and not 401: of a 401, programs ask the person for a password. wget and apt show
+    /// the reason phrase and nothing else, and git shows the body if it is plain text.
+    ///
+    /// - Parameters:
+    ///   - error: the failure.
+    ///   - isForGit: whether the client is git.
+    init(_ error: AgentError, isForGit: Bool = false) {
         let error = error.advised
-        let status = OwnAnswer.status(of: error.code)
-        var problem: JSONObject = [
-            "type": "about:blank", "title": .string(OwnAnswer.phrases[status] ?? "Refused"),
-            "status": .integer(status), "detail": .string(error.message),
-            "code": .string(error.code.rawValue),
-        ]
-        if let session = error.session { problem["session"] = .string(session) }
-        if let remedy = error.remedy { problem["remedy"] = .string(remedy) }
-        self = OwnAnswer(status, OwnAnswer.problemType, JSONValue.object(problem).serialized).telling(error)
+        let status = error.code == .loginRequired ? 403 : OwnAnswer.status(of: error.code)
+        if isForGit {
+            let remedy = error.remedy.map { "\n\(OwnAnswer.labelled($0))" } ?? ""
+            self.init(status, "text/plain; charset=utf-8", "\(error.message)\(remedy)\n".utf8)
+        } else {
+            var problem: JSONObject = [
+                "type": "about:blank", "title": .string(OwnAnswer.phrases[status] ?? "Refused"),
+                "status": .integer(status), "detail": .string(error.message),
+                "code": .string(error.code.rawValue),
+            ]
+            if let session = error.session { problem["session"] = .string(session) }
+            if let remedy = error.remedy { problem["remedy"] = .string(remedy) }
+            self.init(status, OwnAnswer.problemType, JSONValue.object(problem).serialized)
+        }
+        self = telling(error)
+        phrase = OwnAnswer.phrase(error, status)
+    }
+
+    /// Bytes of the longest reason phrase.
+    private static let maximumPhrase = 200
+
+    /// A reason phrase with the remedy; `nil` if there is none that a line of a head can hold.
+    private static func phrase(_ error: AgentError, _ status: Int) -> String? {
+        guard let remedy = error.remedy else { return nil }
+        let reason = error.code == .loginRequired ? "Login required" : phrases[status] ?? "Refused"
+        let phrase = "\(reason) (\(labelled(remedy)))"
+        let isPlain = phrase.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+        return isPlain && phrase.utf8.count <= maximumPhrase ? phrase : nil
+    }
+
+    private static func labelled(_ remedy: String) -> String {
+        remedy.bytewise.hasPrefix("tokenctl ") ? "run: \(remedy)" : remedy
     }
 
     /// The answer with the fields that go with what the agent said, whatever form it has.

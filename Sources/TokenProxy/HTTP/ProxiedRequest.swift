@@ -20,7 +20,7 @@ struct ProxiedRequest: Sendable {
 
     /// What ends a host in an address, or lets two readers see two hosts.
     private static let separators = Array("/\\@?#,".utf8)
-    private static let methodsRefused = ["CONNECT", "TRACE", "TRACK"].map { Array($0.utf8) }
+    private static let methodsRefused: [StaticString] = ["connect", "trace", "track"]
     private static let methodsIdempotent =
         ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT"].map { Array($0.utf8) }
 
@@ -33,7 +33,8 @@ struct ProxiedRequest: Sendable {
             throw MessageFault(505, "this listener speaks HTTP/1.1 and HTTP/1.0")
         }
         // TRACE would answer with the token in it.
-        guard !ProxiedRequest.methodsRefused.contains(where: line.method.elementsEqual) else {
+        // In either case: some servers take both.
+        guard !ProxiedRequest.methodsRefused.contains(where: line.method.says) else {
             throw MessageFault(405, "the method \(line.method.text) is not passed on")
         }
         guard line.target.first == UInt8(ascii: "/") else {
@@ -81,6 +82,9 @@ struct ProxiedRequest: Sendable {
         let values = fields.filter { $0.name.says(name) }
         return values.count == 1 ? values[0].value : nil
     }
+
+    /// Whether the client is git, which shows the text of a refusal if it is plain.
+    var isOfGit: Bool { only("user-agent")?.starts(with: "git/".utf8) == true }
 
     func has(_ name: FieldName) -> Bool { fields.contains { $0.meaning == name } }
 

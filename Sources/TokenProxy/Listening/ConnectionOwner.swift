@@ -21,32 +21,35 @@ final class ConnectionOwner: @unchecked Sendable {
         if lookup >= 0 { close(lookup) }
     }
 
-    /// Whether an accepted connection, of which nothing has been read, is one of this user.
+    /// Whether an accepted connection, of which nothing has been read, is one of this user or of `users`.
     ///
-    /// Of a TCP connection the other end has to be open in a process of this user, and both ends have to be open after the
+    /// Of a TCP connection the other end has to be open in a process of such a user, and both ends have to be open after the
     /// kernel has said so: an end that was closed belongs to nobody, which reads like root. No answer is no.
     ///
     /// - Parameters:
     ///   - channel: the connection, whose addresses NIO does not know yet.
     ///   - isTCP: whether it came to a TCP address; otherwise it is one of a Unix socket.
-    /// - Returns: whether a process of this user is at its other end.
-    func isOwn(_ channel: any Channel, isTCP: Bool) -> Bool {
-        let isOwn = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: CInt.self) {
+    ///   - users: the numbers of other users who may connect.
+    /// - Returns: whether a process of one of them is at its other end.
+    func isServed(_ channel: any Channel, isTCP: Bool, _ users: Set<UInt32>) -> Bool {
+        let user = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: CInt.self) {
             socket in
-            isTCP ? isOwnTCP(socket) : isOwnLocal(socket)
+            isTCP ? userOfTCP(socket) : userOfLocal(socket)
         }
-        return isOwn ?? false
+        guard let user = user ?? nil else { return false }
+        return user == geteuid() || users.contains(user)
     }
 
-    private func isOwnLocal(_ socket: CInt) -> Bool {
+    private func userOfLocal(_ socket: CInt) -> uid_t? {
         var process: pid_t = 0
         var user = uid_t.max
-        return unsafe hardening_peer_credentials(socket, &process, &user) == 0 && user == geteuid()
+        return unsafe hardening_peer_credentials(socket, &process, &user) == 0 ? user : nil
     }
 
-    private func isOwnTCP(_ socket: CInt) -> Bool {
+    private func userOfTCP(_ socket: CInt) -> uid_t? {
         var user = uid_t.max
-        return unsafe hardening_socket_owner(lookup, socket, &user) == 0 && user == geteuid()
-            && hardening_is_established(socket) != 0
+        let isKnown =
+            unsafe hardening_socket_owner(lookup, socket, &user) == 0 && hardening_is_established(socket) != 0
+        return isKnown ? user : nil
     }
 }

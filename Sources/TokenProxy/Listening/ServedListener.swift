@@ -164,8 +164,20 @@ final class ServedListener: @unchecked Sendable {
         guard isTCP else { return }
         guard isOurs(request.host) else { throw .malformed("Host is not this listener's address") }
         guard !request.has(.origin),
-            request.only("sec-fetch-site").map({ $0.says("none") }) ?? !request.has(.fetchSite)
+            request.only("sec-fetch-site").map({ $0.says("none") }) ?? !request.has(.fetchSite),
+            request.fields.allSatisfy({ !$0.name.says("referer") || isOwnReferer($0.value) })
         else { throw MessageFault(403, "no pages of browsers are answered here") }
+    }
+
+    /// Whether a page that a request names as its origin is the listener's or the upstream's.
+    ///
+    /// Older browsers fetch images and scripts with this field alone. Some programs write it, for servers that want it.
+    private func isOwnReferer(_ value: ArraySlice<UInt8>) -> Bool {
+        guard let colon = value.firstRange(of: Array("://".utf8)) else { return value.isEmpty }
+        let authority = value[colon.upperBound...].prefix { !"/?#".utf8.contains($0) }
+        guard case .proxy(let rules) = services.table.service else { return isOurs(authority) }
+        let origin = value[..<colon.upperBound] + authority
+        return isOurs(authority) || origin.saysTheSame(as: Array(rules.upstream.origin.utf8)[...])
     }
 
     private func isOurs(_ host: ArraySlice<UInt8>?) -> Bool {
@@ -194,7 +206,7 @@ private final class ConnectionIntake: @unchecked Sendable {
     /// Takes a connection, or throws and thereby closes it.
     func take(_ channel: any Channel) throws {
         guard let listener, listener.hasRoom else { throw NotOurs() }
-        guard owner.isOwn(channel, isTCP: listener.isTCP) else {
+        guard owner.isServed(channel, isTCP: listener.isTCP, listener.services.table.users) else {
             listener.noteStranger()
             throw NotOurs()
         }

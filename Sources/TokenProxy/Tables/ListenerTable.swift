@@ -20,6 +20,8 @@ struct ListenerTable: Equatable, Sendable {
     /// What the agent is told about who asks: the name and the digest of the table; `nil` for one that it does not know.
     let claim: String?
 
+    /// The users who are served beside this one.
+    let users: Set<UInt32>
     /// Reads a message.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured`: whoever hands over tables has checked them.
@@ -37,6 +39,7 @@ struct ListenerTable: Equatable, Sendable {
         )
         let digest = Hex.encoded(SHA256.hash(data: message.identity))
         claim = message.isConfigured == true ? "\(name) \(digest)" : nil
+        users = Set((message.users ?? []).compactMap { UInt32($0) })
         if kind == .proxy {
             guard let rules = ProxyRules(message) else {
                 throw AgentError(.misconfigured, "\(name): upstream is no address")
@@ -57,6 +60,7 @@ struct ListenerTable: Equatable, Sendable {
         demand = TokenDemand(session: "")
         claim = nil
         service = .metrics
+        users = []
     }
 }
 

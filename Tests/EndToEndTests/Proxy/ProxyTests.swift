@@ -52,7 +52,10 @@ extension EndToEnd {
             _ = try await scene.agent.tokenctl("unlock")
             _ = try await scene.agent.tokenctl("logout", "work")
             let over = try await scene.curl("-i").standardOutput
-            #expect(over.hasPrefix("HTTP/1.1 401") && over.contains("tokenctl login work"))
+            #expect(
+                over.hasPrefix("HTTP/1.1 403 Login required (run: tokenctl login work)\r\n")
+                    && over.contains("tokenctl login work")
+            )
             try await scene.agent.kill()
             #expect(try await scene.status() == "503")
             #expect(scene.upstream.requests.count == 1)
