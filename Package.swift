@@ -129,10 +129,20 @@ let package = Package(
             swiftSettings: cold
         ),
         .target(
+            name: "ForwardProxy",
+            dependencies: [
+                "Text", "ServerCertificates",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: cold
+        ),
+        .target(
             name: "OAuthClient",
             dependencies: [
-                "CHardening", "ExchangeGuard", "Text", "ModularArithmetic", "TokenCore", "SealedStore",
-                "ServerCertificates",
+                "CHardening", "ExchangeGuard", "ForwardProxy", "Text", "ModularArithmetic", "TokenCore", "SealedStore",
+                "ServerCertificates", "Threads",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -189,7 +199,7 @@ let package = Package(
         .target(
             name: "AgentSettings",
             dependencies: [
-                "TOML", "Text", "Threads", "AgentProtocol", "EtcdClient", "TokenCore", "OAuthClient",
+                "TOML", "Text", "Threads", "AgentProtocol", "EtcdClient", "ForwardProxy", "TokenCore", "OAuthClient",
                 "ServerCertificates",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
@@ -202,7 +212,7 @@ let package = Package(
             name: "tokenagent",
             dependencies: [
                 "CHardening", "CTaskHook", "CWipingAllocator", "CommandClient", "CommandExecution",
-                "AgentSettings", "Confinement", "ExchangeGuard", "Text", "Threads",
+                "AgentSettings", "Confinement", "ExchangeGuard", "ForwardProxy", "Text", "Threads",
                 "AgentProtocol", "TokenCore", "SealedStore", "OAuthClient", "AgentServer", "EtcdClient",
                 "FleetStore",
                 .product(name: "Logging", package: "swift-log"),
@@ -221,7 +231,7 @@ let package = Package(
         .target(
             name: "TokenProxy",
             dependencies: [
-                "CHardening", "Text", "AgentProtocol", "ServerCertificates",
+                "CHardening", "ForwardProxy", "Text", "AgentProtocol", "ServerCertificates",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -259,7 +269,7 @@ let package = Package(
         .target(
             name: "MCPBridge",
             dependencies: [
-                "Text", "AgentProtocol", "CommandCore", "ServerCertificates",
+                "Text", "AgentProtocol", "CommandCore", "ForwardProxy", "ServerCertificates",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -271,7 +281,7 @@ let package = Package(
         .executableTarget(
             name: "tokenagent-mcp",
             dependencies: [
-                "CWipingAllocator", "AgentProtocol", "CommandCore", "MCPBridge",
+                "CWipingAllocator", "AgentProtocol", "CommandCore", "ForwardProxy", "MCPBridge",
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: cold,
@@ -357,7 +367,7 @@ let package = Package(
         .testTarget(
             name: "OAuthClientTests",
             dependencies: [
-                "CHardening", "CommandExecution", "ExchangeGuard", "OAuthClient", "ModularArithmetic",
+                "CHardening", "CommandExecution", "ExchangeGuard", "ForwardProxy", "OAuthClient", "ModularArithmetic",
                 "SealedStore", "ServerCertificates", "Text", "Threads", "TokenCore", "DemoIssuer",
                 "TestSupport", "tokenagent-runner",
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -391,7 +401,9 @@ let package = Package(
         ),
         .testTarget(
             name: "AgentSettingsTests",
-            dependencies: ["AgentSettings", "EtcdClient", "OAuthClient", "Text", "TokenCore", "TestSupport"],
+            dependencies: [
+                "AgentSettings", "EtcdClient", "ForwardProxy", "OAuthClient", "Text", "TokenCore", "TestSupport",
+            ],
             swiftSettings: testing
         ),
         .testTarget(

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import ForwardProxy
 import Glibc
 import MCPBridge
 import NIOPosix
@@ -24,6 +25,7 @@ enum TokenagentMCP {
         let bridge = try Bridge(
             SessionSource(order.address, order.endpoint),
             authorities: order.authorities,
+            variables: ProxyVariables { name in unsafe getenv(name).map { unsafe String(cString: $0) } },
             descriptors: (STDIN_FILENO, STDOUT_FILENO),
             on: MultiThreadedEventLoopGroup(numberOfThreads: 1)
         )

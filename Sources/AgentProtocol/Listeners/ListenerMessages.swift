@@ -44,6 +44,9 @@ package struct ListenerMembers: WireMembers {
     package let doesWithoutSecret = WireMember<Bool>("no_secret", isOptional: true)
     /// The content of `ca_file`, PEM.
     package let authorities = WireMember<String>("authorities", isOptional: true)
+    /// The forward proxy through which the upstream is reached, and `USER:PASSWORD` for it.
+    package let forwardProxy = WireMember<String>("forward_proxy", isOptional: true)
+    package let forwardProxyCredentials = WireMember<String>("forward_proxy_credentials", isOptional: true)
     /// What the session's tokens are for without being asked for more.
     package let sessionScopes = WireMember<[String]>("session_scopes", isOptional: true)
     package let sessionAudiences = WireMember<[String]>("session_audiences", isOptional: true)
@@ -85,11 +88,11 @@ extension WireMessage<ListenerMembers> {
             $0.authorityFile = self.authorityFile
             $0.pins = self.pins
             $0.doesWithoutSecret = self.doesWithoutSecret
+            $0.users = self.users
+            $0.project = self.project
         }
         return identity.json.serialized
     }
-            $0.users = self.users
-            $0.project = self.project
 }
 
 /// What the program that listens says back, a line for each table set.

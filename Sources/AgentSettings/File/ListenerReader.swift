@@ -67,6 +67,7 @@ struct ListenerReader {
         message.scopes = words("scopes", "scope")
         message.audiences = words("audiences", "audience")
         message.doesWithoutSecret = table.boolean("no_secret")
+        message.project = project(message.kind)
         table.refuseUnknownKeys()
         checkSecret(message)
         message.sessionScopes = session?.scopes
@@ -78,7 +79,6 @@ struct ListenerReader {
 
     private mutating func finished(
         _ message: ListenerMessage,
-        message.project = project(message.kind)
         _ session: ConfiguredSession?
     ) -> ListenerSettings? {
         guard let session else { return nil }
@@ -86,7 +86,7 @@ struct ListenerReader {
         guard table.problems.isEmpty else { return nil }
         var message = message
         message.session = session.name.description
-        return ListenerSettings(session: session.name, message: message)
+        return ListenerSettings(session: session.name, message: message, proxy: session.trust.proxy)
     }
 
     // MARK: Keys of both
@@ -244,17 +244,6 @@ struct ListenerReader {
         return kind
     }
 
-    private func checkSecret(_ message: ListenerMessage) {
-        switch message.kind {
-        case .gceMetadata where message.doesWithoutSecret != true:
-            table.report(
-                "no_secret",
-                "must be true: this protocol has no secret, and every program of this user gets tokens here"
-            )
-        case .awsContainer where message.doesWithoutSecret == true:
-            table.report("no_secret", "makes no sense: this protocol has a secret")
-        case .proxy, .awsContainer, .gceMetadata, .azureIdentity, nil: break
-        }
     /// The identifier of a project of Google's, in older ones with a domain and a colon before it.
     private mutating func project(_ kind: ListenerKind?) -> String? {
         guard let text = table.string("project") else { return nil }
@@ -269,6 +258,17 @@ struct ListenerReader {
         return text
     }
 
+    private func checkSecret(_ message: ListenerMessage) {
+        switch message.kind {
+        case .gceMetadata where message.doesWithoutSecret != true:
+            table.report(
+                "no_secret",
+                "must be true: this protocol has no secret, and every program of this user gets tokens here"
+            )
+        case .awsContainer where message.doesWithoutSecret == true:
+            table.report("no_secret", "makes no sense: this protocol has a secret")
+        case .proxy, .awsContainer, .gceMetadata, .azureIdentity, nil: break
+        }
     }
 
     /// Reports an endpoint that would refuse every resource: Azure's programs always name one.

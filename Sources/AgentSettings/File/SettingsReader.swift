@@ -90,6 +90,7 @@ package struct SettingsReader {
             settings.logLevel = agent.word("log_level", LogLevel.self) ?? settings.logLevel
             settings.allowsRoot = agent.boolean("allow_root") ?? false
             settings.keepsAudit = agent.boolean("audit") ?? true
+            settings.proxy = agent.proxy(home: places.home, coversInternal: false, else: .environment)
             agent.refuseUnknownKeys()
         }
         if var hooks = root.table("hooks") {
@@ -166,6 +167,7 @@ package struct SettingsReader {
             home: places.home,
             canAskPerson: !settings.hooks.confirm.isEmpty,
             policy: policy,
+            proxy: settings.proxy,
             // A fleet with a mistake is one all the same: the mistake has been reported.
             fleetRole: settings.fleet?.role ?? (root.has("fleet") ? .keeper : nil)
         )

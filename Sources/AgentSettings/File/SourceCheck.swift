@@ -43,7 +43,8 @@ struct SourceCheck {
             else { continue }
             role.portal = center.portal
             settings.sessions[index].server = .portalRole(role)
-            if settings.sessions[index].trust == ServerTrust() {
+            let own = settings.sessions[index].trust
+            if own == ServerTrust(proxy: own.proxy) {
                 settings.sessions[index].trust = source.trust
             }
         }

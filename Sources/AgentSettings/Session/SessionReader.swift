@@ -17,6 +17,8 @@ struct SessionSurroundings {
     let canAskPerson: Bool
     /// What `[agent]` sets for all sessions.
     let policy: SessionPolicy
+    /// How servers are reached where a session says nothing else.
+    let proxy: ProxyChoice
     /// What this host is in the fleet; `nil`: there is no `[fleet]`.
     let fleetRole: FleetRole?
 }
@@ -43,7 +45,7 @@ struct SessionReader {
         let audience = isStandard ? table.string("audience") : nil
         let resources = isStandard ? table.strings("resources") ?? [] : []
         let sources = sources(kind, server, flow)
-        let trust = kind.isServer ? trust() : ServerTrust()
+        let trust = kind.isServer ? trust() : ServerTrust(proxy: surroundings.proxy)
         let bindsTokens = isStandard ? table.boolean("dpop") : nil
         let hasLogins = kind.hasLogins && flow.isLogin
         let hasSilentLogins = hasLogins && kind.hasSilentLogins
@@ -129,7 +131,11 @@ struct SessionReader {
     }
 
     private mutating func trust() -> ServerTrust {
-        ServerTrust(caFile: table.path("ca_file", home: home), pins: table.strings("pins") ?? [])
+        ServerTrust(
+            caFile: table.path("ca_file", home: home),
+            pins: table.strings("pins") ?? [],
+            proxy: table.proxy(home: home, coversInternal: true, else: surroundings.proxy)
+        )
     }
 
     private mutating func policy(

@@ -33,12 +33,14 @@ extension ConfiguredSession {
         let authority = trust.caFile.map { (key: "ca_file", path: $0) }
         let constants = server.constantFiles.map { (key: "\($0.key).file", path: $0.path) }
         return [authority, sources.file, server.appKeyFile].compactMap(\.self) + client.files + constants
+            + trust.proxy.files
     }
 
     /// Every program that it runs.
     package var commands: [[String]] {
         let own = client.commands + server.constantCommands + server.sourceCommands
-        return (own + sources.commands + [reauthenticationCommand]).filter { !$0.isEmpty }
+        return (own + sources.commands + trust.proxy.commands + [reauthenticationCommand])
+            .filter { !$0.isEmpty }
     }
 
     /// The servers its tokens are for: those written, else its resource.

@@ -2,6 +2,8 @@
 
 import AgentProtocol
 import Crypto
+import ForwardProxy
+import OAuthClient
 import Text
 import TokenCore
 
@@ -10,6 +12,8 @@ package struct ListenerSettings: Equatable, Sendable {
     package var session: SessionName
     /// What the program that listens is handed.
     package var message: ListenerMessage
+    /// How the upstream is reached.
+    package var proxy: ProxyChoice = .environment
 
     /// Unique among all of them.
     package var name: String { message.name ?? "" }
@@ -22,25 +26,75 @@ package struct ListenerSettings: Equatable, Sendable {
         "[[\(message.kind == .proxy ? "proxy" : "endpoint")]] \(name)"
     }
 
-    /// The message with the content of `ca_file` in it, for a process that opens no files.
+    /// The message with the content of files in it, for a process that opens none.
     ///
-    /// - Throws: ``ConfigurationProblem``, whose key stands in this table, if the file cannot be read.
-    package func filled() throws(ConfigurationProblem) -> ListenerMessage {
-        guard let path = message.authorityFile else { return message }
+    /// - Parameter variables: the proxies of the environment.
+    /// - Throws: ``ConfigurationProblem``, whose key stands in this table, if a file cannot be read.
+    package func filled(_ variables: ProxyVariables) throws(ConfigurationProblem) -> ListenerMessage {
         var message = message
+        if let path = message.authorityFile {
+            let text = try ListenerSettings.text("ca_file", path)
+            guard text.bytewise.contains("-----BEGIN CERTIFICATE-----") else {
+                throw ConfigurationProblem(key: "ca_file", message: "\(path) holds no PEM certificate")
+            }
+            message.authorities = text
+        }
+        try fillProxy(of: &message, variables)
+        return message
+    }
+
+    /// Decides here how the upstream is reached: the program that listens has neither the session nor our environment.
+    private func fillProxy(
+        of message: inout ListenerMessage,
+        _ variables: ProxyVariables
+    ) throws(ConfigurationProblem) {
+        // Without TLS it is on this machine.
+        guard let upstream = message.upstream.flatMap({ try? EndpointURL($0) }), upstream.isTLS else {
+            return
+        }
+        switch proxy {
+        case .direct: return
+        case .environment:
+            do throws(ForwardProxyProblem) {
+                let found = try variables.proxy(for: upstream.host, port: upstream.port)
+                message.forwardProxy = found?.proxy.description
+                message.forwardProxyCredentials = found?.credentials?.text
+            } catch {
+                throw ConfigurationProblem(key: variables.name, message: "\(error)")
+            }
+        case .proxy(let configured):
+            guard configured.coversInternal || !ForwardProxy.isInternal(upstream.host) else { return }
+            message.forwardProxy = configured.proxy.description
+            switch configured.credentials {
+            case .none: break
+            case .file(let path):
+                var text = try ListenerSettings.text(ConfiguredProxy.fileKey, path)
+                while text.utf8.last == UInt8(ascii: "\n") || text.utf8.last == UInt8(ascii: "\r") {
+                    text = String(decoding: text.utf8.dropLast(), as: UTF8.self)
+                }
+                guard ProxyCredentials(text.utf8) != nil else {
+                    let message = "\(path) must hold USER:PASSWORD on one line"
+                    throw ConfigurationProblem(key: ConfiguredProxy.fileKey, message: message)
+                }
+                message.forwardProxyCredentials = text
+            case .command:
+                throw ConfigurationProblem(
+                    key: ConfiguredProxy.commandKey,
+                    message: "is not run for listeners: write proxy_credentials_file"
+                )
+            }
+        }
+    }
+
+    private static func text(_ key: String, _ path: String) throws(ConfigurationProblem) -> String {
         do throws(FileRefusal) {
             let file = try OpenedFile(path)
             guard file.size <= ConfigurationFile.largestSize else {
                 throw FileRefusal(message: "is larger than 4 MiB")
             }
-            let text = String(decoding: try file.contents(), as: UTF8.self)
-            guard text.bytewise.contains("-----BEGIN CERTIFICATE-----") else {
-                throw FileRefusal(message: "holds no PEM certificate")
-            }
-            message.authorities = text
+            return String(decoding: try file.contents(), as: UTF8.self)
         } catch {
-            throw ConfigurationProblem(key: "ca_file", message: "\(path) \(error.message)")
+            throw ConfigurationProblem(key: key, message: "\(path) \(error.message)")
         }
-        return message
     }
 }

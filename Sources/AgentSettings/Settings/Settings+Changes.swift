@@ -16,7 +16,7 @@ extension Settings {
         let differing: [(String, Bool)] = [
             ("agent.log_level", logLevel != old.logLevel),
             ("agent.allow_root", allowsRoot != old.allowsRoot),
-            ("agent.audit", keepsAudit != old.keepsAudit),
+            ("agent.audit", keepsAudit != old.keepsAudit), ("agent.proxy", proxy != old.proxy),
             ("vault.unlock_command", vault.unlockCommand != old.vault.unlockCommand),
         ]
         let keys = differing.filter(\.1).map(\.0) + hooks.keys(differingFrom: old.hooks)
@@ -103,6 +103,7 @@ extension ConfiguredSession {
             ("kind", server.identity.kind != old.server.identity.kind), ("issuer", issuer != old.issuer),
             ("resource", server.resourceAddress != old.server.resourceAddress),
             ("ca_file", trust.caFile != old.trust.caFile), ("pins", trust.pins != old.trust.pins),
+            ("proxy", trust.proxy != old.trust.proxy),
             ("hosts", hosts != old.hosts), ("allow", rules != old.rules),
         ]
         return differing.filter(\.1).map(\.0)

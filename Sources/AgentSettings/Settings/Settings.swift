@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import OAuthClient
 import TokenCore
 
 /// Everything the configuration file says, and those beside it, checked and with its defaults filled in.
@@ -9,6 +10,8 @@ package struct Settings: Equatable, Sendable {
     package var allowsRoot: Bool
     /// Whether the audit log gets a line for each token given out.
     package var keepsAudit: Bool
+    /// How servers are reached where a session says nothing else.
+    package var proxy: ProxyChoice
     package var hooks: HookSettings
     package var vault: VaultSettings
     /// `nil`: this host is in no fleet.
@@ -32,6 +35,7 @@ package struct Settings: Equatable, Sendable {
         logLevel: LogLevel = .notice,
         allowsRoot: Bool = false,
         keepsAudit: Bool = true,
+        proxy: ProxyChoice = .environment,
         hooks: HookSettings = HookSettings(),
         vault: VaultSettings = VaultSettings(),
         fleet: FleetSettings? = nil,
@@ -46,6 +50,7 @@ package struct Settings: Equatable, Sendable {
         self.logLevel = logLevel
         self.allowsRoot = allowsRoot
         self.keepsAudit = keepsAudit
+        self.proxy = proxy
         self.hooks = hooks
         self.vault = vault
         self.fleet = fleet

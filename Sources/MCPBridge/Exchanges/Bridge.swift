@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import ForwardProxy
 import NIOCore
 import Synchronization
 import Text
@@ -33,6 +34,7 @@ package final class Bridge: Sendable {
     /// - Parameters:
     ///   - source: the session that gives the tokens.
     ///   - authorities: a file with certificates of authorities to trust beside the system's.
+    ///   - variables: the proxies of the environment.
     ///   - descriptors: where the client's messages come from, and where the server's go.
     ///   - drainLimit: longest wait for answers after the end of the input.
     ///   - backlogLimit: bytes that may wait for the server to answer an opening, before no more is read.
@@ -41,12 +43,18 @@ package final class Bridge: Sendable {
     package init(
         _ source: SessionSource,
         authorities: String? = nil,
+        variables: ProxyVariables = .none,
         descriptors: (input: Int32, output: Int32),
         drainLimit: Duration = Bridge.drainLimit,
         backlogLimit: Int = BridgeLimits.message,
         on group: any EventLoopGroup
     ) throws(AgentError) {
-        transport = try ResourceTransport(to: source.address, authorities: authorities, on: group)
+        transport = try ResourceTransport(
+            to: source.address,
+            authorities: authorities,
+            variables: variables,
+            on: group
+        )
         requests = AuthorizedRequests(transport, ResourceTokens(source), at: source.address.server.place)
         input = LineInput(descriptors.input)
         output = LineOutput(descriptors.output)

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import AsyncHTTPClient
+import ForwardProxy
 import Glibc
 import NIOCore
 import NIOHTTP1
@@ -12,7 +13,8 @@ import Text
 
 /// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
 ///
-/// A request is never repeated here: the server may have acted on it. Proxy variables of the environment are not read.
+/// A request is never repeated here: the server may have acted on it. Where the environment names a proxy, the HTTP library
+/// asks it for connections; it speaks no TLS with proxies.
 final class ResourceTransport: Sendable {
     private let client: HTTPClient
     private let address: String
@@ -22,11 +24,13 @@ final class ResourceTransport: Sendable {
     /// - Parameters:
     ///   - address: where all requests go; a fragment is not sent.
     ///   - authorities: a file with certificates of authorities to trust beside the system's, PEM.
+    ///   - variables: the proxies of the environment.
     ///   - group: the event loops to work on.
-    /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the file or the proxy cannot be used.
     init(
         to address: ResourceAddress,
         authorities: String?,
+        variables: ProxyVariables,
         on group: any EventLoopGroup
     ) throws(AgentError) {
         var handshake = TLSConfiguration.makeClientConfiguration()
@@ -48,6 +52,7 @@ final class ResourceTransport: Sendable {
             decompression: .disabled
         )
         configuration.httpVersion = .http1Only
+        configuration.proxy = try ResourceTransport.proxy(for: address, variables)
         // Before a byte of the request.
         if !address.server.isClear {
             let identity = ServerIdentity(host: address.server.place.host)
@@ -89,6 +94,35 @@ final class ResourceTransport: Sendable {
     /// Closes all connections.
     func shutDown() async {
         try? await client.shutdown()
+    }
+
+    private static func proxy(
+        for address: ResourceAddress,
+        _ variables: ProxyVariables
+    ) throws(AgentError) -> HTTPClient.Configuration.Proxy? {
+        // Without TLS the server is on this machine.
+        guard !address.server.isClear, let port = address.server.place.port else { return nil }
+        let name = address.server.place.host
+        let host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
+        let found: (proxy: ForwardProxy, credentials: ProxyCredentials?)?
+        do throws(ForwardProxyProblem) {
+            found = try variables.proxy(for: host, port: port)
+        } catch {
+            throw AgentError(.misconfigured, "\(variables.name) \(error)")
+        }
+        guard let found else { return nil }
+        guard !found.proxy.isTLS else {
+            throw AgentError(
+                .misconfigured,
+                "\(variables.name): tokenctl mcp connect does not support https:// proxies",
+                remedy: "name an http:// proxy, or add \(name) to NO_PROXY"
+            )
+        }
+        return .server(
+            host: found.proxy.host,
+            port: found.proxy.port,
+            authorization: found.credentials.map { .basic(credentials: Base64.encoded($0.text.utf8)) }
+        )
     }
 
     private static func certificates(_ path: String) throws(AgentError) -> [NIOSSLCertificate] {
@@ -136,6 +170,10 @@ extension RPCFailure {
             case let error as HTTPParserError where error == .headerOverflow:
                 "the head of the answer is too large"
             case is HTTPParserError: "the answer is not HTTP"
+            case let error as HTTPClientError where error == .proxyAuthenticationRequired:
+                "the proxy requires a user name and password, or rejected them (status 407)"
+            case let error as HTTPClientError where error == .invalidProxyResponse:
+                "the proxy rejected the connection"
             case is CancellationError: "the request was cancelled"
             default: "the connection ended before the answer was complete"
             }

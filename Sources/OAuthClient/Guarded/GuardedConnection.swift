@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ExchangeGuard
+import ForwardProxy
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -8,16 +9,21 @@ import NIOSSL
 import SealedStore
 import Text
 
-/// One request over a connection that its guard holds: the guard sends nothing late, and keeps what the server says.
+/// One request over a connection that is made for it, and that a guard may hold: the guard sends nothing late, and keeps
+/// what the server says.
 ///
 /// Confined to its event loop.
 final class GuardedConnection {
     /// What is to be done.
     struct Order: Sendable {
         var request: OutgoingRequest
-        var body: OutgoingBody
+        /// `nil` if the request has none.
+        var body: OutgoingBody?
         var stage: ConnectionStage
-        var link: GuardLink
+        /// `nil` if nobody holds the connection but this process.
+        var link: GuardLink?
+        /// `nil` if the connection leads to the server itself.
+        var tunnel: ProxyTunnel?
         /// Where the answer is kept; `nil`: nowhere.
         var file: AnswerFile?
         var limits: GuardedExchangeLimits
@@ -33,6 +39,11 @@ final class GuardedConnection {
     private let handshake: EventLoopPromise<Void>
     private let answer: EventLoopPromise<HTTPReply>
     private var isOver = false
+    /// The connection that requests are written to, for one without a guard.
+    private var channel: (any Channel)?
+    private var isThroughTunnel = false
+    /// TLS with the server: through a proxy there may be two.
+    private var security: NIOSSLClientHandler?
 
     init(_ order: Order, on eventLoop: any EventLoop) {
         self.order = order
@@ -56,15 +67,17 @@ final class GuardedConnection {
     }
 
     private func begin() -> EventLoopFuture<HTTPReply> {
-        let patience = eventLoop.assumeIsolated().scheduleTask(
-            in: .nanoseconds(order.connectLimit.nanoseconds)
-        ) { [self] in
-            fail(TransportFailure.unreachable("no connection in time"))
+        // A proxy makes a connection of its own meanwhile.
+        let limit = order.tunnel == nil ? order.connectLimit : order.connectLimit * 2
+        let patience = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(limit.nanoseconds)) {
+            [self] in
+            let isDirect = order.tunnel == nil || isThroughTunnel
+            fail(isDirect ? TransportFailure.unreachable("no connection in time") : ProxyFailure.timedOut)
         }
         handshake.futureResult.whenComplete { _ in patience.cancel() }
         connect().assumeIsolated().whenComplete { [self] result in
             switch result {
-            case .success(let channel): handOver(channel)
+            case .success(let channel): connected(channel)
             case .failure(let error): fail(error)
             }
         }
@@ -85,7 +98,7 @@ final class GuardedConnection {
     /// The connection to the guard has ended.
     private func ended(_ error: any Error) {
         // It was killed before it began: the alarm rang, and the server knows nothing of the request.
-        let isUnsent = order.stage.isConnected && !framing.hasBegun
+        let isUnsent = order.link != nil && order.stage.isConnected && !framing.hasBegun
         fail(isUnsent ? TransportFailure.unreachable("the time to send the request had passed") : error)
     }
 
@@ -95,6 +108,7 @@ final class GuardedConnection {
         _ = framing.clientRandom.flatMap { order.security?.keys.take($0) }
         // Without a word to the server: TLS would wait for its answer, and keep what it has read meanwhile.
         framing.finish()
+        channel?.close(promise: nil)
     }
 }
 
@@ -103,23 +117,57 @@ final class GuardedConnection {
 extension GuardedConnection {
     private func connect() -> EventLoopFuture<any Channel> {
         let url = order.request.url
-        return ClientBootstrap(group: eventLoop)
+        let bootstrap = ClientBootstrap(group: eventLoop)
             .connectTimeout(.nanoseconds(order.connectLimit.nanoseconds))
-            // Its bytes are for the guard.
+            // Its bytes may be for the guard.
             .channelOption(.autoRead, value: false)
-            .connect(host: url.host, port: url.port)
+        guard let proxy = order.tunnel?.proxy else {
+            return bootstrap.connect(host: url.host, port: url.port)
+        }
+        return bootstrap.connect(host: proxy.host, port: proxy.port).flatMapErrorThrowing { error in
+            throw ProxyFailure.unreachable(TransportFailure.reason(notConnected: error))
+        }
     }
 
-    /// Gives the connection away, and goes on over the socket to the guard.
+    /// Goes on with a connection to the server, or to the proxy.
+    private func connected(_ channel: any Channel) {
+        guard !isOver else { return channel.close(promise: nil) }
+        // What a proxy in the clear says is not recorded, so it is done with before the guard begins.
+        guard let tunnel = order.tunnel, order.link == nil || !tunnel.proxy.isTLS else {
+            return handOver(channel)
+        }
+        self.channel = channel
+        open(tunnel, over: channel) { [self] in
+            self.channel = nil
+            handOver(channel)
+        }
+    }
+
+    private func open(_ tunnel: ProxyTunnel, over channel: any Channel, _ next: @escaping () -> Void) {
+        let url = order.request.url
+        tunnel.open(to: url.host, port: url.port, over: channel).assumeIsolated().whenComplete {
+            [self] result in
+            switch result {
+            case .success:
+                isThroughTunnel = true
+                next()
+            case .failure(let error): fail(error)
+            }
+        }
+    }
+
+    /// Gives the connection to the guard and goes on over the socket to it, or goes on here if there is none.
     private func handOver(_ channel: any Channel) {
+        guard let link = order.link else { return begin(over: channel) }
         defer { channel.close(promise: nil) }
         guard !isOver else { return }
         do {
-            try order.gate.admit(address: channel.remoteAddress)
+            // Where a proxy leads was looked at before; its own address says nothing.
+            if order.tunnel == nil { try order.gate.admit(address: channel.remoteAddress) }
             let given = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
                 of: NIOBSDSocket.Handle.self
             ) { connection in
-                order.link.hand(
+                link.hand(
                     GuardOrder(end: order.limits.end),
                     connection: connection,
                     file: order.file?.descriptor
@@ -134,23 +182,47 @@ extension GuardedConnection {
         let handlers = NIOLoopBound(self, eventLoop: eventLoop)
         ClientBootstrap(group: eventLoop)
             .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try handlers.value.prepare(channel) }
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(handlers.value.framing)
+                }
             }
-            .withConnectedSocket(order.link.take())
+            .withConnectedSocket(link.take())
             .assumeIsolated()
             .whenComplete { [self] result in
                 switch result {
-                case .success(let channel): greet(channel)
+                case .success(let channel): overGuard(channel)
                 case .failure(let error): fail(error)
                 }
             }
     }
 
+    private func overGuard(_ channel: any Channel) {
+        guard let tunnel = order.tunnel, tunnel.proxy.isTLS else { return greet(channel) }
+        open(tunnel, over: channel) { [self] in greet(channel) }
+    }
+
+    /// Goes on without a guard.
+    private func begin(over channel: any Channel) {
+        guard !isOver else { return channel.close(promise: nil) }
+        self.channel = channel
+        if order.tunnel == nil {
+            do {
+                try order.gate.admit(address: channel.remoteAddress)
+            } catch {
+                return fail(error)
+            }
+        }
+        channel.setOption(.autoRead, value: true).assumeIsolated().whenComplete { [self] _ in greet(channel) }
+    }
+
     private func prepare(_ channel: any Channel) throws {
         guard !isOver else { throw CancellationError() }
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(framing)
-        if let security = order.security { try pipeline.addHandler(security.makeHandler()) }
+        if let security = order.security {
+            let handler = try security.makeHandler()
+            try pipeline.addHandler(handler)
+            self.security = handler
+        }
         try pipeline.addHTTPHandlers(
             AnswerCollector(
                 readsBody: order.request.readsBody,
@@ -164,12 +236,16 @@ extension GuardedConnection {
 
     /// Waits for the server to prove itself, then sends.
     private func greet(_ channel: any Channel) {
-        handshake.futureResult.flatMap { [order] in
-            // Only its guard is seen at the other end; where the server is was looked at before.
-            order.gate.checkCertificate(channel)
-        }.assumeIsolated().whenComplete { [self] result in
+        do {
+            try prepare(channel)
+        } catch {
+            return fail(error)
+        }
+        handshake.futureResult.assumeIsolated().whenComplete { [self] result in
             do {
                 try result.get()
+                // Only a guard or a proxy may be seen at the other end; where the server is was looked at before.
+                try order.gate.check(security?.peerCertificate)
                 try send(over: channel)
             } catch {
                 fail(error)
@@ -186,7 +262,9 @@ extension GuardedConnection {
         guard order.stage.proceed() else { throw CancellationError() }
         framing.arm(GuardArming(sendBefore: order.limits.sendBefore, head: head))
         channel.write(HTTPClientRequestPart.head(request), promise: nil)
-        channel.write(HTTPClientRequestPart.body(.byteBuffer(order.body.bytes)), promise: nil)
+        if let body = order.body {
+            channel.write(HTTPClientRequestPart.body(.byteBuffer(body.bytes)), promise: nil)
+        }
         channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
         framing.endRequest()
     }

@@ -5,19 +5,24 @@ import NIOHTTP1
 import Text
 
 extension HTTPRequestHead {
-    /// The head of `request`, whose body is `body`.
+    /// The head of `request`, whose body is `body`, if it has one.
     ///
     /// - Throws: `misconfigured` if a header cannot be written.
-    init(of request: OutgoingRequest, _ body: OutgoingBody) throws(TransportFailure) {
+    init(of request: OutgoingRequest, _ body: OutgoingBody?) throws(TransportFailure) {
         let url = request.url
         var fields = HTTPHeaders(of: request, body)
         fields.add(name: "host", value: url.hostAndPort)
-        fields.add(name: "content-length", value: "\(body.count)")
+        if let body { fields.add(name: "content-length", value: "\(body.count)") }
         for (name, value) in fields {
             guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenByte), value.utf8.allSatisfy(\.isFieldByte)
             else { throw .misconfigured("the header \(name) cannot be sent as it is") }
         }
         let path = (url.path.isEmpty ? "/" : url.path) + (url.query.map { "?" + $0 } ?? "")
-        self.init(version: .http1_1, method: .POST, uri: path, headers: fields)
+        self.init(
+            version: .http1_1,
+            method: request.deletes ? .DELETE : body == nil ? .GET : .POST,
+            uri: path,
+            headers: fields
+        )
     }
 }

@@ -10,6 +10,7 @@ final class TLSContexts: Sendable {
     private struct Key: Hashable {
         var credentials: TLSCredentials
         var checksName: Bool
+        var keepsKeys: Bool
     }
 
     /// What one connection begins TLS with.
@@ -29,15 +30,18 @@ final class TLSContexts: Sendable {
 
     /// What a connection to `url` begins TLS with; `nil`: it speaks none.
     ///
+    /// With `keepsKeys`, what opens a recording of the connection is kept until somebody takes it.
+    ///
     /// - Throws: `misconfigured`.
     func security(
         to url: EndpointURL,
         _ credentials: TLSCredentials,
-        _ identity: HandshakeIdentity?
+        _ identity: HandshakeIdentity?,
+        keepsKeys: Bool
     ) throws(TransportFailure) -> Security? {
         guard url.isTLS else { return nil }
         let isAddress = IPAddress(url.host) != nil
-        let key = Key(credentials: credentials, checksName: !isAddress)
+        let key = Key(credentials: credentials, checksName: !isAddress, keepsKeys: keepsKeys)
         if identity == nil, let known = contexts.withLock({ $0[key] }) {
             return Security(context: known, name: isAddress ? nil : url.host, keys: keys)
         }
@@ -47,7 +51,7 @@ final class TLSContexts: Sendable {
         identity?.apply(to: &configuration)
         // Nobody waits for a server to say good-bye: the library would keep what it has read meanwhile.
         configuration.shutdownTimeout = .zero
-        configuration.keyLogCallback = { [keys] in keys.note($0) }
+        if keepsKeys { configuration.keyLogCallback = { [keys] in keys.note($0) } }
         guard let context = try? NIOSSLContext(configuration: configuration) else {
             throw .misconfigured("TLS cannot begin with these certificates")
         }

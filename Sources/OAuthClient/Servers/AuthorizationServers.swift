@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ExchangeGuard
+import ForwardProxy
 import NIOCore
 import SealedStore
 import Synchronization
@@ -25,6 +26,7 @@ package final class AuthorizationServers: AuthorizationServing {
     private let tools: ServerTools
     private let transport: HTTPTransport?
     private let answers: (any AnswerKeeping)?
+    private let proxies: ProxyRoutes
     private let configured = Mutex(Configured())
 
     /// Serves `profiles`, which have been validated.
@@ -37,6 +39,7 @@ package final class AuthorizationServers: AuthorizationServing {
     ///   - registrations: where registered clients are kept.
     ///   - answers: where the answers to refreshes are recorded.
     ///   - door: where their guards are asked for.
+    ///   - variables: the proxies that the environment of the agent's start names.
     ///   - eventLoopGroup: one of its loops carries all connections; never shut down from here.
     ///   - workflow: the job of GitHub Actions that started the agent, if one did.
     ///   - sleep: waits between device polls; boot-time clock by default.
@@ -48,12 +51,14 @@ package final class AuthorizationServers: AuthorizationServing {
         registrations: any RegistrationStoring = TransientRegistrations(),
         answers: (any AnswerKeeping)? = nil,
         door: GuardDoor? = nil,
+        variables: ProxyVariables = .none,
         eventLoopGroup: any EventLoopGroup,
         workflow: WorkflowIdentity? = nil,
         sleep: @escaping Sleeping = { try await Task.sleep(for: $0, clock: .continuous) }
     ) {
         let eventLoop = eventLoopGroup.next()
-        let transport = HTTPTransport(eventLoop: eventLoop, door: door)
+        let proxies = ProxyRoutes(variables, commands: commands)
+        let transport = HTTPTransport(eventLoop: eventLoop, door: door, proxies: proxies)
         let tools = ServerTools(
             memory: memory,
             timekeeper: timekeeper,
@@ -64,15 +69,23 @@ package final class AuthorizationServers: AuthorizationServing {
             workflow: workflow,
             registrar: Registrar(registrations)
         )
-        self.init(profiles: profiles, tools: tools, transport: transport, answers: answers)
+        self.init(
+            profiles: profiles,
+            tools: tools,
+            transport: transport,
+            answers: answers,
+            proxies: proxies
+        )
     }
 
     init(
         profiles: [SessionName: ServerProfile],
         tools: ServerTools,
         transport: HTTPTransport? = nil,
-        answers: (any AnswerKeeping)? = nil
+        answers: (any AnswerKeeping)? = nil,
+        proxies: ProxyRoutes = ProxyRoutes()
     ) {
+        self.proxies = proxies
         self.tools = tools
         self.transport = transport
         self.answers = answers
@@ -188,7 +201,9 @@ package final class AuthorizationServers: AuthorizationServing {
         guard let profile = server(for: session)?.profile else {
             return .failure(.unknown(session))
         }
-        return await ServerExamination(profile: profile, tools: tools).run()
+        let result = await ServerExamination(profile: profile, tools: tools).run()
+        let way = proxies.description(of: profile.kind.identity.address, profile.trust.proxy)
+        return result.map { words in ([words] + [way].compactMap(\.self)).joined(separator: "; ") }
     }
 
     /// Looks at an issuer that no session uses yet.

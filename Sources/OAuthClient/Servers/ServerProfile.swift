@@ -150,15 +150,17 @@ package struct FixedEndpoints: Hashable, Sendable {
     }
 }
 
-/// Which certificates and keys make a server trusted.
+/// How a server is reached, and which certificates and keys make it trusted.
 package struct ServerTrust: Hashable, Sendable {
     /// PEM file of certificates that are roots for this server, beside the system's.
     package var caFile: String?
     /// `sha256/BASE64` of a SubjectPublicKeyInfo each; the server's key must be one of them; empty: any key.
     package var pins: [String]
+    package var proxy: ProxyChoice
 
-    package init(caFile: String? = nil, pins: [String] = []) {
+    package init(caFile: String? = nil, pins: [String] = [], proxy: ProxyChoice = .environment) {
         self.caFile = caFile
         self.pins = pins
+        self.proxy = proxy
     }
 }

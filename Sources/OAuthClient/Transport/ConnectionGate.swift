@@ -45,7 +45,7 @@ final class ConnectionGate: Sendable {
         let isInternal = address?.ipAddress.flatMap { IPAddress($0) }?.isInternal ?? true
         if isInternal { internalAddressSeen.store(true, ordering: .relaxed) }
         guard !isInternal || !publicAddressOnly else {
-            throw .insecure("the server's metadata leads into a private network")
+            throw .internalAddress
         }
     }
 
@@ -56,25 +56,32 @@ final class ConnectionGate: Sendable {
     /// Fails when the server at the other end of `channel` is the wrong one, or its key is weak.
     ///
     /// The chain is verified by now; plain connections have no certificate, and match no pin.
-    func checkCertificate(_ channel: any Channel) -> EventLoopFuture<Void> {
+    private func checkCertificate(_ channel: any Channel) -> EventLoopFuture<Void> {
         channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }.flatMapThrowing {
-            [identity, pins] certificate in
-            if let identity {
-                guard let certificate, identity.isProven(by: certificate) else {
-                    throw TransportFailure.foreignServer
-                }
+            try self.check($0)
+        }
+    }
+
+    /// Fails when `certificate`, whose chain is verified, is the wrong one; plain connections have none.
+    func check(_ certificate: NIOSSLCertificate?) throws {
+        if let identity {
+            guard let certificate, identity.isProven(by: certificate) else {
+                throw TransportFailure.foreignServer
             }
-            if let certificate, let weakness = try CertificateStrength.weakness(of: certificate) {
-                throw TransportFailure.insecure(weakness)
-            }
-            guard let pins else { return }
-            guard let certificate, pins.contains(try CertificatePin(of: certificate)) else {
-                throw TransportFailure.insecure("the server's key matches no pin")
-            }
+        }
+        if let certificate, let weakness = try CertificateStrength.weakness(of: certificate) {
+            throw TransportFailure.insecure(weakness)
+        }
+        guard let pins else { return }
+        guard let certificate, pins.contains(try CertificatePin(of: certificate)) else {
+            throw TransportFailure.insecure("the server's key matches no pin")
         }
     }
 }
 
 extension TransportFailure {
+    static let internalAddress = TransportFailure.insecure(
+        "the server's metadata leads into a private network"
+    )
     static let foreignServer = TransportFailure.insecure("the certificate is for another host name")
 }

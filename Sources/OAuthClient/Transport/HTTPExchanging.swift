@@ -66,6 +66,13 @@ struct HTTPReply: Equatable, Sendable {
         var value: String
     }
 
+    /// The same answer of a server that was reached at such an address, or not.
+    func at(isInternal: Bool) -> HTTPReply {
+        var reply = self
+        reply.isInternal = isInternal
+        return reply
+    }
+
     /// The first value of the header `name`, which is given in lower case.
     func header(_ name: String) -> String? {
         headers.first { $0.name == name }?.value

@@ -2,6 +2,7 @@
 
 import AsyncHTTPClient
 import ExchangeGuard
+import ForwardProxy
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -11,7 +12,7 @@ import Text
 /// The network: HTTP/1.1 over a fresh connection per request, no redirect followed, nothing decompressed.
 ///
 /// A pooled connection that died during suspend would make every refresh after it ambiguous, so none is kept.
-/// Proxy variables of the environment are not read.
+/// The HTTP library opens direct connections only: it speaks no TLS with proxies, and a guard needs the connection itself.
 final class HTTPTransport: HTTPExchanging {
     private let eventLoop: any EventLoop
     private let totalLimit: Duration
@@ -22,16 +23,19 @@ final class HTTPTransport: HTTPExchanging {
     /// Where the guards of requests that show a refresh token are asked for.
     private let door: GuardDoor?
     private let contexts = TLSContexts()
+    private let proxies: ProxyRoutes
 
     init(
         eventLoop: any EventLoop,
         door: GuardDoor? = nil,
+        proxies: ProxyRoutes = ProxyRoutes(),
         totalLimit: Duration = HTTPLimits.total,
         connectLimit: Duration = HTTPLimits.connect,
         hangingAfter: Duration = HTTPLimits.hanging
     ) {
         self.eventLoop = eventLoop
         self.door = door
+        self.proxies = proxies
         self.totalLimit = totalLimit
         self.connectLimit = connectLimit
         self.hangingAfter = hangingAfter
@@ -53,12 +57,17 @@ final class HTTPTransport: HTTPExchanging {
         if let earlier = await attempt?.earlierAnswer(to: request, on: eventLoop) { return earlier }
         if attempt?.fence == .recorded { throw .ambiguous("no answer to what was sent before was recorded") }
         let credentials = try TLSCredentials(request.trust)
+        let tunnel = try await proxies.tunnel(to: request.url, request.trust.proxy, credentials)
+        let isInternal = try await leadsInside(request, tunnel)
         let end = ContinuousClock.now + min(totalLimit, request.limit ?? totalLimit)
         while true {
             let stage = ConnectionStage()
+            var link: GuardLink?
+            if let attempt { link = try self.link(of: attempt) }
             let result =
-                if let attempt, let link = try link(of: attempt) {
-                    await guarded(request, attempt, link, credentials, stage, until: end)
+                if link != nil || tunnel != nil {
+                    await overOwnConnection(request, attempt, link, tunnel, credentials, stage, until: end)
+                        .map { $0.at(isInternal: isInternal) }
                 } else if !request.hasBody || request.identity != nil {
                     await exchangeAlone(request, credentials, stage, until: end)
                 } else {
@@ -78,32 +87,53 @@ final class HTTPTransport: HTTPExchanging {
         return nil
     }
 
-    private func guarded(
+    /// Whether a server behind a proxy is in a private network.
+    ///
+    /// - Throws: `insecure` if it is and may not be: the proxy is not asked for it.
+    private func leadsInside(
         _ request: OutgoingRequest,
-        _ attempt: GuardedAttempt,
-        _ link: GuardLink,
+        _ tunnel: ProxyTunnel?
+    ) async throws(TransportFailure) -> Bool {
+        guard tunnel != nil, request.publicAddressOnly || !request.hasBody else { return false }
+        let isInternal = await ProxyRoutes.leadsInside(request.url.host)
+        guard !isInternal || !request.publicAddressOnly else { throw .internalAddress }
+        return isInternal
+    }
+
+    /// An exchange over a connection that the HTTP library did not make: one that a guard holds, or one through a proxy.
+    private func overOwnConnection(
+        _ request: OutgoingRequest,
+        _ attempt: GuardedAttempt?,
+        _ link: GuardLink?,
+        _ tunnel: ProxyTunnel?,
         _ credentials: TLSCredentials,
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
     ) async -> Result<HTTPReply, TransportFailure> {
+        // TLS within TLS cannot be opened later, and in the clear nothing may lie on the disk.
+        let isRecorded = link != nil && request.url.isTLS && tunnel?.proxy.isTLS != true
         let security: TLSContexts.Security?
         do throws(TransportFailure) {
-            security = try contexts.security(to: request.url, credentials, request.identity)
+            security = try contexts.security(
+                to: request.url,
+                credentials,
+                request.identity,
+                keepsKeys: isRecorded
+            )
         } catch {
             return .failure(error)
         }
-        let limits = GuardedExchangeLimits(attempt.fence, left: end - ContinuousClock.now)
+        let limits = GuardedExchangeLimits(attempt?.fence, left: end - ContinuousClock.now)
         let gate = gate(for: request, credentials)
-        let lastWord = GuardedExchangeLimits.lastWord
+        let lastWord = link == nil ? .zero : GuardedExchangeLimits.lastWord
         let result = await exchange(request, stage, until: end, lastWord) { [eventLoop, connectLimit] body in
-            guard let body else { throw CancellationError() }
             let order = GuardedConnection.Order(
                 request: request,
                 body: body,
                 stage: stage,
                 link: link,
-                // In the clear nothing may lie on the disk.
-                file: security == nil ? nil : attempt.place?.begin(),
+                tunnel: tunnel,
+                file: isRecorded ? attempt?.place?.begin() : nil,
                 limits: limits,
                 connectLimit: connectLimit,
                 gate: gate,
@@ -111,7 +141,7 @@ final class HTTPTransport: HTTPExchanging {
             )
             return try await GuardedConnection.run(order, on: eventLoop)
         }
-        if case .success = result { attempt.place?.answered() }
+        if case .success = result, link != nil { attempt?.place?.answered() }
         return result
     }
 
@@ -183,6 +213,9 @@ final class HTTPTransport: HTTPExchanging {
         alarm.cancel()
         exchanges.remove(stage)
         if let body { try? await eventLoop.submit { body.wipe() }.get() }
+        if case .failure(let error) = result, let failure = error as? ProxyFailure {
+            return .failure(await proxies.explained(failure, at: request.url, request.trust.proxy))
+        }
         return result.mapError { TransportFailure(explaining: $0, wasSent: body?.wasSent ?? false) }
     }
 
@@ -264,6 +297,15 @@ extension TransportFailure {
             self = .ambiguous(TransportFailure.describeLoss(error))
         } else {
             self.init(unsent: error)
+        }
+    }
+
+    /// Why there is no connection, such as "Connection refused".
+    static func reason(notConnected error: any Error) -> String {
+        switch error {
+        case let error as NIOConnectionError: error.reason
+        case let error as IOError: SystemError.text(error.errnoCode)
+        default: "no connection in time"
         }
     }
 

@@ -25,7 +25,7 @@ final class ListenerServices: @unchecked Sendable {
             return
         }
         let tls = try rules.upstream.isTLS ? UpstreamTLS(rules) : nil
-        pool = UpstreamPool(rules.upstream, tls, loop: agent.loop)
+        pool = UpstreamPool(rules.upstream, tls, try UpstreamTLS.tunnel(rules), loop: agent.loop)
     }
 
     var name: String { table.name }

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import Crypto
+import ForwardProxy
 import Text
 
 /// One `[[proxy]]` or `[[endpoint]]`, as `tokenctl` handed it over.
@@ -19,9 +20,9 @@ struct ListenerTable: Equatable, Sendable {
     let service: Service
     /// What the agent is told about who asks: the name and the digest of the table; `nil` for one that it does not know.
     let claim: String?
-
     /// The users who are served beside this one.
     let users: Set<UInt32>
+
     /// Reads a message.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured`: whoever hands over tables has checked them.
@@ -38,8 +39,8 @@ struct ListenerTable: Equatable, Sendable {
             reportsRefusals: true
         )
         let digest = Hex.encoded(SHA256.hash(data: message.identity))
-        claim = message.isConfigured == true ? "\(name) \(digest)" : nil
         users = Set((message.users ?? []).compactMap { UInt32($0) })
+        claim = message.isConfigured == true ? "\(name) \(digest)" : nil
         if kind == .proxy {
             guard let rules = ProxyRules(message) else {
                 throw AgentError(.misconfigured, "\(name): upstream is no address")
@@ -59,8 +60,8 @@ struct ListenerTable: Equatable, Sendable {
         self.address = address
         demand = TokenDemand(session: "")
         claim = nil
-        service = .metrics
         users = []
+        service = .metrics
     }
 }
 
@@ -71,6 +72,9 @@ struct ProxyRules: Equatable, Sendable {
     /// As written; empty: all.
     let methods: [String]
     let trust: UpstreamTrust
+    /// `nil` if the upstream is reached without a forward proxy.
+    let forwardProxy: ForwardProxy?
+    let forwardProxyCredentials: ProxyCredentials?
 
     init?(_ message: ListenerMessage) {
         guard let upstream = message.upstream.flatMap(UpstreamAddress.init) else { return nil }
@@ -78,6 +82,10 @@ struct ProxyRules: Equatable, Sendable {
         paths = PathRules(message.paths ?? [])
         methods = message.methods ?? []
         trust = UpstreamTrust(authorities: message.authorities, pins: message.pins ?? [])
+        forwardProxy = message.forwardProxy.flatMap { try? ForwardProxy($0) }
+        forwardProxyCredentials = message.forwardProxyCredentials.flatMap { ProxyCredentials($0.utf8) }
+        // Never around a proxy that was to be used.
+        guard forwardProxy != nil || message.forwardProxy == nil else { return nil }
     }
 
     /// Whether paths have to be ones that every server reads alike.
@@ -122,6 +130,8 @@ struct EndpointRules: Equatable, Sendable {
     let sessionClient: String?
     /// Whether requests without the secret are answered, where a protocol has them.
     let doesWithoutSecret: Bool
+    /// The project that a machine of Google's belongs to.
+    let project: String?
     /// What a program has to show.
     let secret: [UInt8]
 
@@ -132,9 +142,7 @@ struct EndpointRules: Equatable, Sendable {
         sessionAudiences = message.sessionAudiences ?? []
         sessionClient = message.sessionClient
         doesWithoutSecret = message.doesWithoutSecret ?? false
+        project = message.project
         secret = Array((message.secret ?? "").utf8)
     }
-    /// The project that a machine of Google's belongs to.
-    let project: String?
 }
-        project = message.project

@@ -51,6 +51,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private static let mostInterim = 16
 
     private let tls: UpstreamTLS?
+    private var security: NIOSSLClientHandler?
     private var state: State
     private var channel: (any Channel)?
     private var input = ByteBuffer()
@@ -71,6 +72,12 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     init(tls: UpstreamTLS?, ready: EventLoopPromise<UpstreamConnection>) {
         self.tls = tls
         state = .opening(ready)
+    }
+
+    /// Takes its place in the pipeline of a connection to the upstream.
+    func join(_ channel: any Channel) throws {
+        security = try tls?.add(to: channel)
+        try channel.pipeline.syncOperations.addHandler(self)
     }
 
     var isUsable: Bool {
@@ -194,12 +201,21 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: What it hears
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        // A connection through a proxy is there already.
+        if context.channel.isActive { opened(context) }
+    }
+
     func channelActive(context: ChannelHandlerContext) {
+        opened(context)
+        context.fireChannelActive()
+    }
+
+    private func opened(_ context: ChannelHandlerContext) {
         // Nobody waits for it any more.
         if case .ended = state { return context.close(promise: nil) }
         channel = context.channel
         if tls == nil { becomeReady() }
-        context.fireChannelActive()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -209,7 +225,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
 
     private func handshakeEnded(_ context: ChannelHandlerContext) {
         guard case .opening(let ready) = state else { return }
-        if let objection = tls?.objection(to: context.channel) {
+        if let objection = tls?.objection(to: security?.peerCertificate) {
             state = .ended
             ready.fail(MessageFault(502, objection))
             return context.close(promise: nil)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import ForwardProxy
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -23,14 +24,17 @@ final class UpstreamPool: @unchecked Sendable {
 
     private let upstream: UpstreamAddress
     private let tls: UpstreamTLS?
+    /// `nil` if the upstream is reached without a forward proxy.
+    private let tunnel: ProxyTunnel?
     private let loop: any EventLoop
     private var idle: [(connection: UpstreamConnection, since: NIODeadline)] = []
     /// Whether another table has taken the place of this one.
     private var isOver = false
 
-    init(_ upstream: UpstreamAddress, _ tls: UpstreamTLS?, loop: any EventLoop) {
+    init(_ upstream: UpstreamAddress, _ tls: UpstreamTLS?, _ tunnel: ProxyTunnel?, loop: any EventLoop) {
         self.upstream = upstream
         self.tls = tls
+        self.tunnel = tunnel
         self.loop = loop
     }
 
@@ -97,27 +101,60 @@ final class UpstreamPool: @unchecked Sendable {
         let limit = loop.scheduleTask(in: UpstreamPool.connectTime) { [upstream] in
             ready.fail(MessageFault(504, "\(upstream.origin) does not answer"))
         }
-        ClientBootstrap(group: loop)
+        let bootstrap = ClientBootstrap(group: loop)
             // A handshake reads for itself; after it, reading follows the client.
             .channelOption(.autoRead, value: tls != nil)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connectTimeout(UpstreamPool.connectTime)
-            .channelInitializer { [tls] channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try tls?.add(to: channel)
-                    try channel.pipeline.syncOperations.addHandler(bound.value)
+        let opened =
+            if let tunnel {
+                connect(through: tunnel, bootstrap, bound)
+            } else {
+                bootstrap.channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture { try bound.value.join(channel) }
                 }
+                .connect(host: upstream.host, port: upstream.port).map { _ in }
             }
-            .connect(host: upstream.host, port: upstream.port)
-            .whenFailure { [upstream] in ready.fail(UpstreamPool.fault($0, at: upstream)) }
-        ready.futureResult.whenComplete { [upstream] result in
+        opened.whenFailure { [fault] in ready.fail(fault($0)) }
+        ready.futureResult.whenComplete { [fault] result in
             limit.cancel()
             switch result {
             case .success(let connection): reply.value(.success(connection))
             case .failure(let error):
                 bound.value.close()
-                reply.value(.failure(UpstreamPool.fault(error, at: upstream)))
+                reply.value(.failure(fault(error)))
             }
+        }
+    }
+
+    private func connect(
+        through tunnel: ProxyTunnel,
+        _ bootstrap: ClientBootstrap,
+        _ connection: LoopBound<UpstreamConnection>
+    ) -> EventLoopFuture<Void> {
+        bootstrap.connect(host: tunnel.proxy.host, port: tunnel.proxy.port)
+            .flatMapErrorThrowing { error in
+                let reason =
+                    (error as? NIOConnectionError).map(UpstreamPool.reason) ?? "no connection in time"
+                throw ProxyFailure.unreachable(reason)
+            }
+            .flatMap { [upstream] channel in
+                tunnel.open(to: upstream.host, port: upstream.port, over: channel)
+                    .flatMapThrowing { try connection.value.join(channel) }
+                    .flatMapErrorThrowing { error in
+                        channel.close(promise: nil)
+                        throw error
+                    }
+            }
+    }
+
+    /// Makes a fault of an error.
+    private var fault: @Sendable (any Error) -> MessageFault {
+        { [upstream, tunnel] error in
+            guard let failure = error as? ProxyFailure, let tunnel else {
+                return UpstreamPool.fault(error, at: upstream)
+            }
+            return MessageFault(502, "\(upstream.origin): \(failure.message(of: tunnel.proxy))")
         }
     }
 

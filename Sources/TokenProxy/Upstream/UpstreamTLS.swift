@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
+import ForwardProxy
 import NIOCore
 import NIOSSL
 import ServerCertificates
@@ -35,21 +36,39 @@ struct UpstreamTLS: Sendable {
         if case .name = identity { serverName = rules.upstream.host } else { serverName = nil }
     }
 
+    /// The way through the forward proxy of `rules`; `nil` if there is none.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured` if TLS cannot begin with it.
+    static func tunnel(_ rules: ProxyRules) throws(AgentError) -> ProxyTunnel? {
+        guard let proxy = rules.forwardProxy else { return nil }
+        do {
+            let roots = try rules.trust.authorities.map { try NIOSSLCertificate.fromPEMBytes(Array($0.utf8)) }
+            return try ProxyTunnel(
+                proxy,
+                credentials: rules.forwardProxyCredentials,
+                authorities: roots ?? []
+            )
+        } catch {
+            throw AgentError(.misconfigured, "TLS with the proxy \(proxy) cannot begin")
+        }
+    }
+
     /// What a certificate for somebody else is called.
     static let otherHost = "the upstream's certificate is for another host name"
 
     /// Adds TLS to a new connection.
-    func add(to channel: any Channel) throws {
+    ///
+    /// - Returns: what knows the upstream's certificate after the handshake.
+    func add(to channel: any Channel) throws -> NIOSSLClientHandler {
         let handler = try NIOSSLClientHandler(context: context, serverHostname: serverName)
         try channel.pipeline.syncOperations.addHandler(handler)
+        return handler
     }
 
     /// Why a connection whose chain is verified is not used all the same; `nil`: it is.
-    func objection(to channel: any Channel) -> String? {
+    func objection(to certificate: NIOSSLCertificate?) -> String? {
         do {
-            guard let certificate = try channel.pipeline.syncOperations.nioSSL_peerCertificate() else {
-                return "the upstream shows no certificate"
-            }
+            guard let certificate else { return "the upstream shows no certificate" }
             guard identity.isProven(by: certificate) else { return UpstreamTLS.otherHost }
             if let weakness = try CertificateStrength.weakness(of: certificate) { return weakness }
             guard try pins?.contains(CertificatePin(of: certificate)) ?? true else {

@@ -49,7 +49,9 @@ struct Diagnostics: DiagnosticsProviding {
         await serverCheck.examine(place, caFile: caFile)
     }
 
-    private var serverCheck: ServerCheck { ServerCheck(servers: servers, eventLoop: eventLoop) }
+    private var serverCheck: ServerCheck {
+        ServerCheck(servers: servers, proxy: configuration.proxy, eventLoop: eventLoop)
+    }
 
     /// Why the last unlocking failed, as the end of a sentence; empty when a person has to give the secret.
     private var reason: String {

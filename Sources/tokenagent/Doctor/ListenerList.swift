@@ -2,16 +2,19 @@
 
 import AgentProtocol
 import AgentSettings
+import ForwardProxy
 import Glibc
 
 /// Prints the tables `[[proxy]]` and `[[endpoint]]` and nothing else of the configuration, for `tokenctl proxy`.
 struct ListenerList {
     private let options: StartOptions
     private let places: Places
+    private let variables: ProxyVariables
 
-    init(_ options: StartOptions, _ places: Places) {
+    init(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
         self.options = options
-        self.places = places
+        places = try Places(options, environment)
+        variables = ProxyVariables { environment[$0] }
     }
 
     /// Writes one line of JSON to standard output.
@@ -55,7 +58,7 @@ struct ListenerList {
         isConfigured: Bool
     ) throws(ConfigurationProblems) -> ListenerMessage {
         do throws(ConfigurationProblem) {
-            return try listener.filled()
+            return try listener.filled(variables)
         } catch {
             guard isConfigured else { throw ConfigurationProblems(file: "", problems: [error]) }
             var problem = error

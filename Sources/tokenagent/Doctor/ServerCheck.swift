@@ -12,6 +12,8 @@ struct ServerCheck: Sendable {
     private static let limit = TimeAmount.seconds(10)
 
     let servers: AuthorizationServers
+    /// How servers are reached that no session uses yet.
+    let proxy: ProxyChoice
     let eventLoop: any EventLoop
 
     /// Checks once for all `sessions`, which use the same server and trust it in the same way.
@@ -39,7 +41,7 @@ struct ServerCheck: Sendable {
         _ place: ExaminedPlace,
         caFile: String?
     ) async -> Result<ExaminationMessage, RequestFailure> {
-        let trust = ServerTrust(caFile: caFile)
+        let trust = ServerTrust(caFile: caFile, proxy: proxy)
         let result: Result<ExaminationMessage, RefreshFailure> =
             switch place {
             case .issuer(let issuer):

@@ -31,7 +31,7 @@ enum Program {
             try ConfigurationCheck(options, Places(options, environment)).run()
         case .listCommands: try CommandTable.list(Places(options, environment))
         case .removeTokenFiles: try LeftTokenFiles.remove(Places(options, environment))
-        case .listListeners: try ListenerList(options, Places(options, environment)).print()
+        case .listListeners: try ListenerList(options, environment).print()
         case .makeFleetKey(let name, let file): try FleetKeyWork(path: file).make(name)
         case .renewFleetKey(let file): try FleetKeyWork(path: file).renew()
         case .stop:

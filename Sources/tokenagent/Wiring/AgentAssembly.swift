@@ -7,6 +7,7 @@ import CHardening
 import CommandExecution
 import Confinement
 import ExchangeGuard
+import ForwardProxy
 import Logging
 import NIOCore
 import OAuthClient
@@ -50,7 +51,7 @@ struct AgentAssembly {
         confinement = ProcessHardening.confine(to: files, logger)
         threads = try AgentThreads(runner: runner.commands, table: table)
         hooks = EventHooks(commands: threads.commands, desktop: DesktopSession(environment), logger: logger)
-        servers = AgentAssembly.servers(opened, threads, workflow, runner, logger)
+        servers = AgentAssembly.servers(opened, threads, workflow, environment, runner, logger)
         let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.network, logger: logger)
         let inForce = ConfigurationInForce(
             file: places.configuration,
@@ -93,6 +94,7 @@ struct AgentAssembly {
         _ opened: OpenedStore,
         _ threads: AgentThreads,
         _ workflow: WorkflowVariables?,
+        _ environment: [String: String],
         _ runner: CommandRunnerStart.Sockets,
         _ logger: Logger
     ) -> AuthorizationServers {
@@ -108,6 +110,7 @@ struct AgentAssembly {
             ),
             answers: AnswerControl(store: opened.store, logger: logger),
             door: GuardDoor(socket: runner.door),
+            variables: ProxyVariables { environment[$0] },
             eventLoopGroup: threads.network,
             workflow: workflow?.identity(in: opened.memory)
         )

@@ -57,6 +57,9 @@ final class ConfigurationInForce: ConfigurationProviding {
     /// The servers sessions depend on, each with its sessions, for diagnostics.
     var serverPlaces: [ServerPlace: [SessionName]] { addresses.withLock { $0 } }
 
+    /// How servers are reached that no session uses yet.
+    var proxy: ProxyChoice { standing.withLock { $0.settings.proxy } }
+
     /// Whether any session in force is hidden from some peers.
     var hasRules: Bool { standing.withLock { $0.settings.sessions.contains { !$0.rules.isEmpty } } }
 

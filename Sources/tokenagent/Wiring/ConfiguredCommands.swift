@@ -16,6 +16,7 @@ extension CommandTable {
             entries.append(Entry(words: words))
         }
         entries.append(Entry(words: settings.vault.rollbackCounter, takesOrder: true))
+        entries += settings.proxy.commands.map { Entry(words: $0) }
         entries += settings.fleet?.commands.map { Entry(words: $0) } ?? []
         for session in settings.sessions {
             entries += session.commands.map { Entry(words: $0) }

@@ -47,7 +47,8 @@ extension Settings {
         let keyFiles = slots.compactMap { slot in
             if case .keyFile(let path) = slot.source { path } else { nil }
         }
-        return [vault.keyFile].compactMap(\.self) + keyFiles + (fleet?.files.map(\.path) ?? [])
+        return [vault.keyFile].compactMap(\.self) + keyFiles + proxy.files.map(\.path)
+            + (fleet?.files.map(\.path) ?? [])
             + sessions.flatMap { $0.files.map(\.path) }
     }
 }

@@ -179,7 +179,7 @@ extension EndToEnd {
             return try #require(line?.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.first)
         }
 
-        @Test func `a proxy of the environment is not used`() async throws {
+        @Test func `a proxy of the environment is not used for this machine`() async throws {
             let scene = try await Scene()
             let proxy = try await DemoIssuer.start()
             let names = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]

@@ -146,6 +146,16 @@ struct FenceTests {
         await server.stop()
     }
 
+    @Test(arguments: [false, true])
+    func `a proxy is given nothing of a request that is too late`(isTLS: Bool) async throws {
+        let bench = try await ProxyBench(isTLS: isTLS, isGuarded: true)
+        let request = try bench.request(bench.choice(isTLS: isTLS))
+        let result = try await bench.send(request, sendBefore: Self.now - .milliseconds(1))
+        #expect(Self.isUnsent(result), "\(result)")
+        #expect(bench.proxy.requests.count == 1 && bench.server.requests.isEmpty)
+        await bench.end()
+    }
+
     @Test func `in the clear only a fence needs a guard`() async throws {
         let (server, request) = try await Self.server()
         let attempt = GuardedAttempt(session: try #require(SessionName("work")), fence: nil, keeper: nil)

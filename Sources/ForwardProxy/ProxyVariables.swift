@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+
+import ServerCertificates
+import Text
+
+/// The proxy that the environment of a process names, and for which hosts: `HTTPS_PROXY` and `NO_PROXY`.
+///
+/// The names in lower case count first, as with curl(1). `http_proxy` is not read: nothing here speaks to a server without
+/// TLS, but for this machine, and a CGI program gets it from whoever asks (httpoxy).
+package struct ProxyVariables: Sendable {
+    private static let names = ["https_proxy", "HTTPS_PROXY"]
+    private static let exceptionNames = ["no_proxy", "NO_PROXY"]
+
+    /// The variable that names the proxy.
+    package let name: String
+    private let named: Result<(proxy: ForwardProxy, credentials: ProxyCredentials?)?, ForwardProxyProblem>
+    private let exceptions: ProxyExceptions
+
+    /// An environment without proxies.
+    package static let none = ProxyVariables { _ in nil }
+
+    /// Reads the variables that `lookup` finds.
+    package init(_ lookup: (String) -> String?) {
+        let set = ProxyVariables.names.first { lookup($0)?.isEmpty == false }
+        name = set ?? ProxyVariables.names[0]
+        if let text = set.flatMap(lookup) {
+            named = Result { () throws(ForwardProxyProblem) in try ForwardProxy.ofEnvironment(text) }
+        } else {
+            named = .success(nil)
+        }
+        let lists = ProxyVariables.exceptionNames.lazy.compactMap(lookup)
+        exceptions = ProxyExceptions(lists.first { !$0.isEmpty } ?? "")
+    }
+
+    /// Whether any host is reached through a proxy.
+    package var exist: Bool {
+        if case .success(nil) = named { false } else { true }
+    }
+
+    /// The proxy for connections to a host, an IPv6 address without brackets; `nil` if they are direct.
+    ///
+    /// - Throws: why the variable cannot be used, where it would be.
+    package func proxy(
+        for host: String,
+        port: Int
+    ) throws(ForwardProxyProblem) -> (proxy: ForwardProxy, credentials: ProxyCredentials?)? {
+        guard exist, !ForwardProxy.isInternal(host), !exceptions.cover(host, port: port) else { return nil }
+        return try named.get()
+    }
+}
+
+/// The hosts that are reached without a proxy, as `NO_PROXY` lists them.
+struct ProxyExceptions: Sendable {
+    private enum Rule: Sendable {
+        case all
+        /// A name, and all names below it.
+        case name(ByteText, port: Int?)
+        case network(IPAddress, bits: Int, port: Int?)
+    }
+
+    private static let maximumLength = 64 << 10
+    private static let maximumCount = 1_024
+
+    private let rules: [Rule]
+
+    /// Reads names, addresses and networks with commas or blanks between them; what makes no sense counts for nothing.
+    init(_ text: String) {
+        guard text.utf8.count <= ProxyExceptions.maximumLength else {
+            rules = []
+            return
+        }
+        let words = text.utf8.split {
+            $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t")
+        }
+        rules = words.prefix(ProxyExceptions.maximumCount).compactMap { ProxyExceptions.rule(Array($0)[...]) }
+    }
+
+    /// Whether connections to the host are direct.
+    func cover(_ host: String, port: Int) -> Bool {
+        let address = IPAddress(host)
+        var name = host.bytewise.lowercased
+        if name.hasSuffix(".") {
+            name = String(decoding: Array(host.utf8).dropLast(), as: UTF8.self).bytewise.lowercased
+        }
+        return rules.contains { rule in
+            switch rule {
+            case .all: true
+            case .name(let own, let only):
+                address == nil && (only ?? port) == port
+                    && (name == own || name.hasSuffix(("." + own.text).bytewise))
+            case .network(let network, let bits, let only):
+                (only ?? port) == port && address.map { $0.shares(bits, with: network) } == true
+            }
+        }
+    }
+
+    private static func rule(_ word: ArraySlice<UInt8>) -> Rule? {
+        if word.elementsEqual("*".utf8) { return .all }
+        var rest = word
+        var port: Int?
+        if rest.first == UInt8(ascii: "[") {
+            guard let end = rest.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            let tail = rest[(end + 1)...]
+            if !tail.isEmpty {
+                guard tail.first == UInt8(ascii: ":"), let number = number(tail.dropFirst(), in: 1...65_535)
+                else {
+                    return nil
+                }
+                port = number
+            }
+            rest = rest[..<end].dropFirst()
+        } else if let colon = rest.firstIndex(of: UInt8(ascii: ":")),
+            !rest[(colon + 1)...].contains(UInt8(ascii: ":"))
+        {
+            guard let number = number(rest[(colon + 1)...], in: 1...65_535) else { return nil }
+            port = number
+            rest = rest[..<colon]
+        }
+        var bits: Int?
+        if let slash = rest.firstIndex(of: UInt8(ascii: "/")) {
+            bits = number(rest[(slash + 1)...], in: 0...128)
+            guard bits != nil else { return nil }
+            rest = rest[..<slash]
+        }
+        let text = String(decoding: rest, as: UTF8.self)
+        if let address = IPAddress(text) {
+            let whole = address.bytes.count * 8
+            return .network(address, bits: min(bits ?? whole, whole), port: port)
+        }
+        guard bits == nil else { return nil }
+        if rest.starts(with: "*.".utf8) { rest = rest.dropFirst() }
+        if rest.first == UInt8(ascii: ".") { rest = rest.dropFirst() }
+        if rest.last == UInt8(ascii: ".") { rest = rest.dropLast() }
+        guard !rest.isEmpty else { return nil }
+        return .name(String(decoding: rest, as: UTF8.self).bytewise.lowercased, port: port)
+    }
+
+    private static func number(_ digits: ArraySlice<UInt8>, in range: ClosedRange<Int>) -> Int? {
+        guard (1...5).contains(digits.count), digits.allSatisfy(\.isASCIIDigit),
+            let number = Int(String(decoding: digits, as: UTF8.self)), range.contains(number)
+        else { return nil }
+        return number
+    }
+}
+
+extension IPAddress {
+    /// Whether the first bits are those of `other`, which is of the same family.
+    fileprivate func shares(_ bits: Int, with other: IPAddress) -> Bool {
+        guard bytes.count == other.bytes.count else { return false }
+        let whole = bits / 8
+        guard bytes.prefix(whole) == other.bytes.prefix(whole) else { return false }
+        guard bits % 8 > 0 else { return true }
+        return (bytes[whole] ^ other.bytes[whole]) >> (8 - UInt8(bits % 8)) == 0
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+
+import ForwardProxy
+import Glibc
+import ServerCertificates
+import Synchronization
+import Threads
+import TokenCore
+
+/// Decides which servers are reached through a proxy, and shows the proxy what it asks for.
+package final class ProxyRoutes: Sendable {
+    /// A proxy, and who says so.
+    private struct ProxyRoute {
+        var proxy: ForwardProxy
+        var credentials: Source
+        /// The key or variable.
+        var origin: String
+
+        enum Source: Hashable {
+            case known(ProxyCredentials?)
+            case configured(ConfiguredProxy.Credentials)
+        }
+    }
+
+    /// Longest run of the program that prints credentials.
+    private static let commandTimeLimit: Duration = .seconds(10)
+    /// Longest wait for the resolver: where only the proxy knows names of the Internet, it may never answer.
+    private static let resolverLimit: Duration = .seconds(1)
+
+    private let variables: ProxyVariables
+    private let commands: (any CommandRunning)?
+    /// What programs have printed, until a proxy rejects it.
+    private let printed: Mutex<[[String]: ProxyCredentials]> = Mutex([:])
+    /// What a proxy has rejected: showing it again and again can lock an account.
+    private let rejected: Mutex<[ForwardProxy: ProxyCredentials]> = Mutex([:])
+
+    /// - Parameters:
+    ///   - variables: the environment of the agent's start.
+    ///   - commands: runs `proxy_credentials_command`.
+    package init(_ variables: ProxyVariables = .none, commands: (any CommandRunning)? = nil) {
+        self.variables = variables
+        self.commands = commands
+    }
+
+    /// The way to the host of `url`; `nil` if the connection is direct.
+    ///
+    /// - Parameters:
+    ///   - url: where a request goes.
+    ///   - choice: what the session says.
+    ///   - authorities: certificates that are trusted beside the system's.
+    /// - Throws: `misconfigured` if the proxy cannot be used as it is configured.
+    func tunnel(
+        to url: EndpointURL,
+        _ choice: ProxyChoice,
+        _ credentials: TLSCredentials
+    ) async throws(TransportFailure) -> ProxyTunnel? {
+        guard let route = try route(to: url, choice) else { return nil }
+        let shown = try await shown(at: route)
+        if let shown, rejected.withLock({ $0[route.proxy] }) == shown {
+            throw .proxy(.loginRequired, route.proxy)
+        }
+        do throws(ProxyFailure) {
+            return try ProxyTunnel(route.proxy, credentials: shown, authorities: credentials.extraRoots)
+        } catch {
+            throw .proxy(error, route.proxy)
+        }
+    }
+
+    /// What it means that the proxy for `url` has opened no connection.
+    ///
+    /// Credentials that it rejected are not shown to it again.
+    func explained(
+        _ failure: ProxyFailure,
+        at url: EndpointURL,
+        _ choice: ProxyChoice
+    ) async -> TransportFailure {
+        do throws(TransportFailure) {
+            guard let route = try route(to: url, choice) else { return .unreachable("the proxy is gone") }
+            if failure == .loginRequired, let shown = try await shown(at: route) {
+                rejected.withLock { $0[route.proxy] = shown }
+                if case .configured(.command(let command)) = route.credentials {
+                    printed.withLock { $0[command] = nil }
+                }
+            }
+            return .proxy(failure, route.proxy)
+        } catch {
+            return error
+        }
+    }
+
+    /// How the host of `address` is reached, as a clause for a person; `nil` if no proxy is configured for anything.
+    func description(of address: String, _ choice: ProxyChoice) -> String? {
+        guard choice != .environment || variables.exist, let url = try? EndpointURL(address) else {
+            return nil
+        }
+        do throws(TransportFailure) {
+            guard let route = try route(to: url, choice) else { return "without a proxy" }
+            return "through the proxy \(route.proxy) (\(route.origin))"
+        } catch {
+            return nil
+        }
+    }
+
+    private func route(to url: EndpointURL, _ choice: ProxyChoice) throws(TransportFailure) -> ProxyRoute? {
+        switch choice {
+        case .direct: return nil
+        case .proxy(let configured):
+            guard configured.coversInternal || !ForwardProxy.isInternal(url.host) else { return nil }
+            return ProxyRoute(
+                proxy: configured.proxy,
+                credentials: .configured(configured.credentials),
+                origin: configured.coversInternal ? ConfiguredProxy.key : "agent.\(ConfiguredProxy.key)"
+            )
+        case .environment:
+            do throws(ForwardProxyProblem) {
+                guard let found = try variables.proxy(for: url.host, port: url.port) else { return nil }
+                return ProxyRoute(
+                    proxy: found.proxy,
+                    credentials: .known(found.credentials),
+                    origin: variables.name
+                )
+            } catch {
+                throw .misconfigured("\(variables.name) of the agent's environment \(error)")
+            }
+        }
+    }
+
+    private func shown(at route: ProxyRoute) async throws(TransportFailure) -> ProxyCredentials? {
+        let key: String
+        var bytes: [UInt8]
+        switch route.credentials {
+        case .known(let credentials): return credentials
+        case .configured(.none): return nil
+        case .configured(.file(let path)):
+            key = ConfiguredProxy.fileKey
+            do throws(SmallFile.Failure) {
+                bytes = try SmallFile.read(path)
+            } catch {
+                throw .misconfigured("\(key) \(path): \(error.message)")
+            }
+        case .configured(.command(let command)):
+            key = ConfiguredProxy.commandKey
+            if let known = printed.withLock({ $0[command] }) { return known }
+            guard let commands else { throw .misconfigured("\(key): no program can be run here") }
+            do throws(CommandFailure) {
+                bytes = try await commands.output(of: command, within: ProxyRoutes.commandTimeLimit)
+            } catch {
+                throw .misconfigured("\(key): \(error.message)")
+            }
+        }
+        defer { bytes.wipe() }
+        bytes.removeLineEnd()
+        guard let credentials = ProxyCredentials(bytes) else {
+            throw .misconfigured("\(key): must hold USER:PASSWORD on one line")
+        }
+        if case .configured(.command(let command)) = route.credentials {
+            printed.withLock { $0[command] = credentials }
+        }
+        return credentials
+    }
+
+    /// Whether `host`, which a proxy will look up, is in a private network as far as this machine knows.
+    ///
+    /// A name that is not known here is left to the proxy: where one is needed, there is often no other resolver.
+    static func leadsInside(_ host: String) async -> Bool {
+        if ForwardProxy.isInternal(host) { return true }
+        guard IPAddress(host) == nil else { return false }
+        let (answers, answer) = AsyncStream.makeStream(of: Bool.self)
+        // The resolver cannot be told to stop; its thread ends with its answer.
+        guard
+            let thread = try? SystemThread({
+                answer.yield(resolved(host).contains { $0.isInternal })
+                answer.finish()
+            })
+        else { return false }
+        thread.detach()
+        let limit = Task {
+            try? await Task.sleep(for: resolverLimit, clock: .continuous)
+            answer.finish()
+        }
+        defer { limit.cancel() }
+        for await isInside in answers { return isInside }
+        return false
+    }
+
+    private static func resolved(_ host: String) -> [IPAddress] {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard unsafe getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [IPAddress] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            let info = unsafe entry.pointee
+            let status = unsafe getnameinfo(
+                info.ai_addr,
+                info.ai_addrlen,
+                &name,
+                socklen_t(name.count),
+                nil,
+                0,
+                NI_NUMERICHOST
+            )
+            // Without the zone of a link-local address.
+            let text = name.prefix { $0 != 0 && $0 != CChar(UInt8(ascii: "%")) }.map { UInt8(bitPattern: $0) }
+            if status == 0, let address = IPAddress(String(decoding: text, as: UTF8.self)) {
+                addresses.append(address)
+            }
+            unsafe next = info.ai_next
+        }
+        return addresses
+    }
+}
+
+extension TransportFailure {
+    /// What it means that there is no way through `proxy`.
+    static func proxy(_ failure: ProxyFailure, _ proxy: ForwardProxy) -> TransportFailure {
+        let message = failure.message(of: proxy)
+        switch failure {
+        case .unreachable, .timedOut, .rejected, .notAProxy: return .unreachable(message)
+        case .insecure: return .insecure(message)
+        case .loginRequired: return .misconfigured("\(message); see \(ConfiguredProxy.fileKey)")
+        }
+    }
+}
