@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,9 +16,60 @@ int hardening_pipe(int ends[2]) {
     return pipe2(ends, O_CLOEXEC);
 }
 
+struct watched {
+    pid_t process;
+    int writing;
+};
+
+// Closes the pipe once the process has ended. A child stays there to be waited for.
+static void *watch_process(void *argument) {
+    struct watched watched = *(struct watched *)argument;
+    free(argument);
+    siginfo_t report;
+    int result;
+    do {
+        result = waitid(P_PID, (id_t)watched.process, &report, WEXITED | WNOWAIT);
+    } while (result < 0 && errno == EINTR);
+    // Not a child of this process.
+    while (result < 0 && kill(watched.process, 0) == 0) usleep(20000);
+    close(watched.writing);
+    return NULL;
+}
+
+// What stands for a pidfd where there is none: a pipe that a thread closes.
+static int open_process_watch(pid_t process) {
+    int ends[2], error = ENOMEM;
+    if (hardening_pipe(ends) < 0) return -1;
+    struct watched *watched = malloc(sizeof *watched);
+    if (watched) {
+        *watched = (struct watched){process, ends[1]};
+        pthread_t thread;
+        pthread_attr_t attributes;
+        sigset_t all, former;
+        pthread_attr_init(&attributes);
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        pthread_attr_setstacksize(&attributes, 128 * 1024);
+        // Signals are for the threads that expect them.
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &former);
+        error = pthread_create(&thread, &attributes, watch_process, watched);
+        pthread_sigmask(SIG_SETMASK, &former, NULL);
+        pthread_attr_destroy(&attributes);
+        if (error == 0) return ends[0];
+        free(watched);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    errno = error;
+    return -1;
+}
+
 int hardening_open_process(pid_t process) {
     // Close-on-exec by definition.
-    return (int)syscall(SYS_pidfd_open, process, 0);
+    int opened = (int)syscall(SYS_pidfd_open, process, 0);
+    // Linux before 5.3, or a container's filter that is older than the call.
+    if (opened >= 0 || (errno != ENOSYS && errno != EPERM)) return opened;
+    return open_process_watch(process);
 }
 
 int hardening_spawn(const char *executable, char *const arguments[], char *const environment[],

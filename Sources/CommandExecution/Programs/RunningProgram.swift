@@ -57,6 +57,10 @@ struct RunningProgram {
             if ended >= 0 { close(ended) }
         }
         do {
+            guard ended >= 0 else {
+                let reason = unsafe String(cString: strerror(errno))
+                throw ProgramFailure(message: "cannot watch \(name): \(reason)")
+            }
             try collect(into: &collected, atMost: limit, until: deadline, ended: ended)
         } catch {
             kill(-process, SIGKILL)
