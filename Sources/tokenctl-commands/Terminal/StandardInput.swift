@@ -7,28 +7,48 @@ import Text
 
 /// Standard input, read for a secret that is piped in.
 enum StandardInput {
-    /// All of standard input without the line feed at its end.
+    /// All of standard input without the line feed at its end; at a terminal one line, unseen.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if it is empty, too long or not one line of text.
     static func secret(_ kind: String) throws(AgentError) -> Secret {
+        if let typed = try typed(kind) { return try Secret(typed, of: kind) }
         var bytes = try secretBytes()
         bytes.removeLineEnd()
         return try Secret(bytes, of: kind)
+    }
+
+    /// What is typed at the terminal that is the standard input, or `nil` if it is none.
+    ///
+    /// The terminal's driver would cut a line that is read as from a file.
+    private static func typed(
+        _ kind: String,
+        until isWhole: ([UInt8]) -> Bool = { _ in true }
+    ) throws(AgentError) -> [UInt8]? {
+        guard isatty(STDIN_FILENO) == 1, let terminal = Terminal() else { return nil }
+        let prompt = kind.prefix(1).uppercased() + kind.dropFirst() + ": "
+        return try terminal.ask(prompt, echo: false, until: isWhole) ?? []
     }
 
     /// A refresh token, or the saved answer of a login, which is JSON and may have been laid out in lines.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` as ``secret(_:)``.
     static func refreshToken() throws(AgentError) -> Secret {
-        var bytes = try secretBytes()
-        let first = bytes.first { !isBlank($0) }
-        guard first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else {
+        let answer = try typed("refresh token") { lines in
+            !isJSON(lines) || (try? JSONValue(parsing: lines)) != nil
+        }
+        var bytes = if let answer { answer } else { try secretBytes() }
+        guard isJSON(bytes) else {
             bytes.removeLineEnd()
             return try Secret(bytes, of: "refresh token")
         }
         // Between values a line end is as good as a blank, and inside a string it is no JSON.
         for index in bytes.indices where isBlank(bytes[index]) { bytes[index] = UInt8(ascii: " ") }
         return try Secret(bytes, of: "saved answer")
+    }
+
+    private static func isJSON(_ bytes: [UInt8]) -> Bool {
+        let first = bytes.first { !isBlank($0) }
+        return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 
     /// A blank of JSON (RFC 8259 §2).

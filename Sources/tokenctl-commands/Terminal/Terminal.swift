@@ -25,13 +25,18 @@ struct Terminal: ~Copyable {
     /// - Parameters:
     ///   - prompt: what to show, already safe for a terminal.
     ///   - echo: whether what is typed may be seen.
+    ///   - isWhole: whether the lines so far are all of it. Default: one line is.
     /// - Returns: the line without its line feed; nil at ^D or when the terminal has gone.
     /// - Throws: ``AgentError`` with the code `internal` if signals cannot be caught.
-    borrowing func ask(_ prompt: String, echo: Bool) throws(AgentError) -> [UInt8]? {
+    borrowing func ask(
+        _ prompt: String,
+        echo: Bool,
+        until isWhole: ([UInt8]) -> Bool = { _ in true }
+    ) throws(AgentError) -> [UInt8]? {
         var line: [UInt8] = []
         line.reserveCapacity(Secret.longest)
         while true {
-            let answer = try askOnce(prompt, echo: echo, &line)
+            let answer = try askOnce(prompt, echo: echo, &line, isWhole)
             switch answer {
             case .line: return line
             case .end: return nil
@@ -51,14 +56,20 @@ struct Terminal: ~Copyable {
     private borrowing func askOnce(
         _ prompt: String,
         echo: Bool,
-        _ line: inout [UInt8]
+        _ line: inout [UInt8],
+        _ isWhole: ([UInt8]) -> Bool
     ) throws(AgentError) -> Answer {
         let signals = try TerminalSignals()
         var before = termios()
         guard unsafe tcgetattr(descriptor, &before) == 0 else { return .end }
         var during = before
-        if !echo { during.c_lflag &= ~tcflag_t(ECHO) }
-        during.c_lflag |= tcflag_t(ICANON | ISIG)
+        // Byte by byte: the driver would cut a long line.
+        during.c_lflag &= ~tcflag_t(ICANON | ECHO | ECHONL)
+        during.c_lflag |= tcflag_t(ISIG)
+        unsafe withUnsafeMutableBytes(of: &during.c_cc) { keys in
+            unsafe keys[Int(VMIN)] = 1
+            unsafe keys[Int(VTIME)] = 0
+        }
         // What is typed or pasted around an open answer is kept. Around a hidden one it is dropped: it may be
         // more of the secret, and the next reader of the terminal, mostly a shell, would show and keep it.
         let change = echo ? TCSADRAIN : TCSAFLUSH
@@ -67,34 +78,44 @@ struct Terminal: ~Copyable {
         write(prompt)
         line.wipe()
         line.removeAll(keepingCapacity: true)
-        let answer = readLine(into: &line, signals)
+        let editor = LineEditor(keys: LineEditor.Keys(before), echoes: echo)
+        let answer = readLine(into: &line, editor, signals, isWhole)
         // The person's line feed was not echoed.
         if !echo || answer.isInterrupted { write("\n") }
         return answer
     }
 
-    private borrowing func readLine(into line: inout [UInt8], _ signals: borrowing TerminalSignals) -> Answer
-    {
+    private borrowing func readLine(
+        into line: inout [UInt8],
+        _ editor: LineEditor,
+        _ signals: borrowing TerminalSignals,
+        _ isWhole: ([UInt8]) -> Bool
+    ) -> Answer {
         while true {
             let arrived = signals.wait(for: descriptor)
             guard arrived.isEmpty else { return .signals(arrived) }
-            let count = unsafe withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
-                let count = unsafe read(descriptor, buffer.baseAddress, 4096)
-                if count > 0 { unsafe line.append(contentsOf: buffer[..<count]) }
-                if let start = buffer.baseAddress { unsafe explicit_bzero(start, 4096) }
-                return count
-            }
+            // One at a time: what comes after the line is for the next question.
+            var byte: UInt8 = 0
+            let count = unsafe read(descriptor, &byte, 1)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return line.isEmpty ? .end : .line }
-            if line.last == 0x0A {
-                line.removeLineEnd()
-                return .line
+            var shown: [UInt8] = []
+            let step = editor.take(byte, into: &line, showing: &shown)
+            if !shown.isEmpty { write(shown) }
+            switch step {
+            case .more: break
+            case .end: return .end
+            case .line:
+                guard byte == 0x0A || byte == 0x0D, !isWhole(line) else { return .line }
+                line.append(0x0A)
             }
         }
     }
 
-    private borrowing func write(_ text: String) {
-        _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: descriptor) }
+    private borrowing func write(_ text: String) { write(Array(text.utf8)) }
+
+    private borrowing func write(_ bytes: [UInt8]) {
+        _ = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: descriptor) }
     }
 }
 
