@@ -16,6 +16,8 @@ final class EventHooks: EventObserving {
     private static let longestQueue = 64
     /// What a person at a desktop should see.
     private static let noticed: Set<EventName> = [.loginRequired, .expiring]
+    /// What makes such a notice needless.
+    private static let settled: Set<EventName> = [.loggedIn, .loggedOut]
 
     /// What is in force.
     private struct Standing {
@@ -57,6 +59,7 @@ final class EventHooks: EventObserving {
     func observe(_ event: AgentEvent) {
         let wanted = standing.withLock { standing in
             !standing.hooks.event.isEmpty || !standing.hooks.loginRequired.isEmpty || shows(event, standing)
+                || desktop != nil && EventHooks.settled.contains(event.name)
         }
         guard wanted, case .dropped(let lost) = arrival.yield(event) else { return }
         logger.warning(
@@ -67,14 +70,30 @@ final class EventHooks: EventObserving {
 
     /// Runs hooks until the process ends.
     func work() async {
+        // The numbers of the notices that a desktop may still show.
+        var notices: [SessionName: String] = [:]
         for await event in events {
             let standing = standing.withLock { $0 }
             if event.name == .loginRequired, !standing.endedWithSource(event) {
                 await run(standing.hooks.loginRequired, for: event)
             }
             await run(standing.hooks.event, for: event)
-            if shows(event, standing) { await run(DesktopNotice.command, for: event) }
+            guard desktop != nil, let session = event.session else { continue }
+            if shows(event, standing) {
+                let printed = await run(DesktopNotice.command, for: event, replacing: notices[session])
+                notices[session] = EventHooks.noticeNumber(printed)
+            } else if EventHooks.settled.contains(event.name),
+                let notice = notices.removeValue(forKey: session)
+            {
+                await run(DesktopNotice.command, for: event, replacing: notice)
+            }
         }
+    }
+
+    /// The number of a notice, as `notify-send` prints it.
+    private static func noticeNumber(_ printed: [UInt8]) -> String? {
+        let digits = printed.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        return (1...10).contains(digits.count) ? String(decoding: digits, as: UTF8.self) : nil
     }
 
     private func shows(_ event: AgentEvent, _ standing: Standing) -> Bool {
@@ -82,21 +101,29 @@ final class EventHooks: EventObserving {
             && !standing.endedWithSource(event)
     }
 
-    private func run(_ command: [String], for event: AgentEvent) async {
-        guard let name = command.first else { return }
+    /// - Returns: what the hook has printed.
+    @discardableResult
+    private func run(
+        _ command: [String],
+        for event: AgentEvent,
+        replacing notice: String? = nil
+    ) async -> [UInt8] {
+        guard let name = command.first else { return [] }
         var environment = ["TOKENAGENT_EVENT": event.name.rawValue]
         environment["TOKENAGENT_SESSION"] = event.session?.description
         environment["TOKENAGENT_REASON"] = event.reason
+        environment[DesktopNotice.formerNotice] = notice
         do throws(CommandFailure) {
             let result = try await commands.run(
                 command,
                 environment: environment,
                 timeLimit: EventHooks.timeLimit
             )
-            guard result.status != 0 else { return }
+            guard result.status != 0 else { return result.standardOutput }
             logger.warning("a hook failed", metadata: ["hook": "\(name)", "status": "\(result.status)"])
         } catch {
             logger.warning("a hook failed", metadata: ["reason": "\(error.message)"])
         }
+        return []
     }
 }

@@ -14,11 +14,13 @@ extension EndToEnd {
         private func shown(
             more: String = "",
             display: String?,
-            narrow: Bool = false
+            narrow: Bool = false,
+            logsInAgain: Bool = false
         ) async throws -> [String] {
             let directory = try TemporaryDirectory()
             let file = directory.path("shown")
-            let script = "#!/bin/sh\nfor word; do echo \"$word\"; done >>'\(file)'\n"
+            // As the real one, it prints the number of the notice.
+            let script = "#!/bin/sh\nfor word; do echo \"$word\"; done >>'\(file)'\necho 7\n"
             try directory.write(script, to: "notify-send", mode: 0o700)
             let hook =
                 "event = [\"sh\", \"-c\", 'echo \"$TOKENAGENT_EVENT\" >>\"$0\"', \"\(directory.path("events"))\"]"
@@ -45,6 +47,7 @@ extension EndToEnd {
             if narrow { #expect(try await scene.agent.reaches("ready", "narrow")) }
             scene.issuer.queue(.failure("access_denied", status: 400))
             _ = try await scene.agent.tokenctl("refresh", "work")
+            if logsInAgain { try await scene.logIn() }
             // Hooks run one after the other: the next event's tells that the notice before it is over.
             #expect(try await scene.agent.tokenctl("lock").status == 0)
             #expect(
@@ -56,7 +59,17 @@ extension EndToEnd {
         @Test func `a person at a desktop sees that a login is needed`() async throws {
             #expect(
                 try await shown(display: ":0") == [
-                    "--app-name=tokenagent", "--", "work needs a login.", "tokenctl login work",
+                    "--app-name=tokenagent", "--print-id", "--", "work needs a login.", "tokenctl login work",
+                ]
+            )
+        }
+
+        @Test func `the notice goes once the login is there`() async throws {
+            #expect(
+                try await shown(display: ":0", logsInAgain: true) == [
+                    "--app-name=tokenagent", "--print-id", "--", "work needs a login.", "tokenctl login work",
+                    "--app-name=tokenagent", "--replace-id=7", "--expire-time=3000", "--",
+                    "Logged in to work.",
                 ]
             )
         }
@@ -68,7 +81,8 @@ extension EndToEnd {
                     display: ":0",
                     narrow: true
                 ) == [
-                    "hook", "--app-name=tokenagent", "--", "work needs a login.", "tokenctl login work",
+                    "hook", "--app-name=tokenagent", "--print-id", "--", "work needs a login.",
+                    "tokenctl login work",
                 ]
             )
         }
