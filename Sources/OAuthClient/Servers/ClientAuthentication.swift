@@ -118,23 +118,30 @@ struct ClientAuthentication: Sendable {
 
     /// What to check when a server refuses the proof; `nil`: nothing beyond the credentials themselves.
     ///
+    /// A server may take a client secret in one of two places alone, and not say which: the setting for that is named.
+    ///
     /// By RFC 6749 §2.3.1 both halves of Basic credentials are encoded, and some servers do not decode them.
     /// All servers decode a body.
     func hint(_ memory: SealedMemory) -> String? {
         switch proof {
-        case .none, .post, .certificate: return nil
+        case .none, .certificate: return nil
         case .assertion: return ClientAssertions.hint
+        case .post: return ClientAuthentication.hint(suggesting: "basic")
         case .basic(let secret):
             let isChanged = try? unsafe memory.open(secret) { bytes in
                 unsafe bytes.contains { !FormEncoding.keeps($0) }
             }
             guard isChanged == true || clientID.utf8.contains(where: { !FormEncoding.keeps($0) }) else {
-                return nil
+                return ClientAuthentication.hint(suggesting: "post")
             }
             return
                 "check client_id and client secret; if they are right, set client_authentication = \"post\": the secret "
                 + "has characters such as / + = % that not every server decodes"
         }
+    }
+
+    private static func hint(suggesting method: String) -> String {
+        "check client_id and client secret; if they are right, set client_authentication = \"\(method)\""
     }
 
     /// Both halves are form-encoded before they are joined, so that `:` and UTF-8 survive.

@@ -138,7 +138,8 @@ struct StandardRefreshTests {
         bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#)
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == .clientRejected)
-        #expect((failure.remedy?.contains("client_authentication = \"post\"") ?? false) == isPointedAt)
+        #expect(failure.remedy?.contains("client_authentication = \"post\"") == true)
+        #expect(failure.remedy?.contains("characters such as") == isPointedAt)
         #expect(failure.remedy?.contains(secret) != true)
     }
 
