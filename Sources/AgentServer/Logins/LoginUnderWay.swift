@@ -52,6 +52,7 @@ extension LoginStep {
                 $0.login = String(login.rawValue)
                 $0.url = url
                 $0.redirectURI = redirectURI
+                $0.expiresIn = Self.browserTimeout.wholeSeconds
             }
             return .openURL(message)
         case .serverFound(let server, let scopes):

@@ -6,7 +6,7 @@ import TokenCore
 /// The browser flow: authorization code with PKCE, response by loopback redirect or pasted (RFC 8252).
 extension StandardLogin {
     /// How long a person may take with the browser.
-    static let patience: Duration = .seconds(300)
+    static let patience = LoginStep.browserTimeout
     /// How often a wrong address may be pasted.
     private static let pastes = 3
 
@@ -146,8 +146,8 @@ extension StandardLogin {
         let address = try await browserAddress(transaction, at: url)
         await conversation.tell(.openURL(address, redirectURI: transaction.redirectURI))
         var isBehindFragment = false
+        var prompt = "Address the browser ended at (\(transaction.redirectStart)...)"
         for _ in 0..<StandardLogin.pastes {
-            let prompt = "Address the browser ended at (\(transaction.redirectStart)...)"
             let answer = try await dialogue.ask(.redirectAddress, prompt, isSecret: false)
             defer { tools.memory.erase(answer) }
             let pasted = try dialogue.text(of: answer)
@@ -155,6 +155,9 @@ extension StandardLogin {
                 return (transaction, response)
             }
             isBehindFragment = pasted.bytewise.contains("#")
+            prompt =
+                "Not the address of this login: copy the whole address bar of the browser, from "
+                + transaction.redirectStart
         }
         throw .failed(.pastedInVain(isBehindFragment: isBehindFragment))
     }

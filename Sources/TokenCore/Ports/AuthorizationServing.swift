@@ -225,6 +225,9 @@ package protocol LoginConversing: Sendable {
 
 /// What a login tells the person, already stripped of control characters.
 package enum LoginStep: Equatable, Sendable {
+    /// The time in which a login in a browser has to be finished: 5 minutes.
+    package static let browserTimeout = Duration.seconds(300)
+
     /// Open this address in a browser; it ends at `redirectURI`, which has to be registered for the client.
     case openURL(String, redirectURI: String? = nil)
     /// The session's resource leads to this server, and these scopes are asked for.

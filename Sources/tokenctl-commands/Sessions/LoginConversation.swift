@@ -9,6 +9,10 @@ import Text
 struct LoginConversation {
     let session: String
     let opensBrowser: Bool
+    /// Whether the person brings the address at which the browser ends.
+    var pastesRedirect = false
+    /// Whether the address of a device login is shown as a QR code too.
+    var showsQRCode = false
     let isJSON: Bool
     let endpoint: AgentEndpoint
 
@@ -42,7 +46,7 @@ struct LoginConversation {
             }
             if isJSON { try StandardOutput.json(.object(event)) }
             switch LoginProgress(event) {
-            case .openURL(let page): try present(address: page.url ?? "", redirect: page.redirectURI)
+            case .openURL(let page): try present(page)
             case .userCode(let code): try present(code)
             case .need(let question): try answer(question)
             case .notice(let notice): try say(notice.message ?? "")
@@ -56,24 +60,41 @@ struct LoginConversation {
         throw AgentError(.noAgent, "the agent ended before the login was complete")
     }
 
-    private func present(address: String, redirect: String?) throws(AgentError) {
-        let isOpen = opensBrowser && Browser.open(address)
-        try say("\(isOpen ? "Continue in the browser" : "Open this address in a browser"): \(address)")
-        // A server that does not know the redirect address shows that in the browser and does not tell us.
-        guard let redirect else { return }
+    private func present(_ page: OpenURLMessage) throws(AgentError) {
+        let address = page.url ?? ""
+        let isOpen = opensBrowser && !isJSON && Browser.open(address)
         try say(
-            "If it shows an error, end this with Ctrl-C: the client has to be registered at the server "
-                + "with the redirect address \(redirect) (redirect_port fixes its port, redirect_uri all of it)."
+            isOpen ? "Opened your browser. If nothing happens, visit:" : "Open this address in a browser:"
+        )
+        try say(address)
+        if !isOpen, !pastesRedirect {
+            let limit = page.expiresIn.map { " within \(DurationPhrase.short($0))" } ?? ""
+            try say(
+                "Finish the login there\(limit). If the browser is on another machine, press Ctrl-C, then:"
+            )
+            try say("  tokenctl login \(session) --paste")
+            try say("or, if the server offers it, which needs no browser here:")
+            try say("  tokenctl login \(session) --flow device")
+        }
+        // A server that does not know the redirect address shows that in the browser and does not tell us.
+        guard let redirect = page.redirectURI else { return }
+        try say(
+            "If the server rejects the redirect URI, press Ctrl-C and register \(redirect) for this client "
+                + "(redirect_port fixes its port, redirect_uri all of it)."
         )
     }
 
     private func present(_ code: UserCodeMessage) throws(AgentError) {
         let address = code.verificationURI ?? ""
-        let expiry = code.expiresIn.map { " It is good for \(DurationPhrase.short($0))." } ?? ""
-        try say("Open \(address) in a browser and enter the code \(code.userCode ?? "").\(expiry)")
+        let expiry = code.expiresIn.map { " (expires in \(DurationPhrase.short($0)))" } ?? ""
+        try say("Visit \(address) and enter this code\(expiry):")
+        // On a line of its own, so that no terminal breaks it and it can be selected by a double click.
+        try say(code.userCode ?? "")
         if let complete = code.completeURI {
-            try say("Or open this address, which holds the code: \(complete)")
+            try say("Or open this address, which holds the code:")
+            try say(complete)
         }
+        if showsQRCode, !isJSON { try QRCode.show(code.completeURI ?? address) }
     }
 
     private func answer(_ need: NeedMessage) throws(AgentError) {

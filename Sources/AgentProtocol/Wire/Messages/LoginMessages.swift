@@ -112,6 +112,7 @@ package struct OpenURLMembers: WireMembers {
     package let login = WireMember<String>("login")
     package let url = WireMember<String>("url")
     package let redirectURI = WireMember<String>("redirect_uri", isOptional: true)
+    package let expiresIn = WireMember<Int64>("expires_in", .seconds, isOptional: true)
 
     package static let table = Self()
 }
