@@ -31,6 +31,8 @@ LINKS    = git-credential-tokenagent docker-credential-tokenagent bazel-credenti
 # terraform looks into its own directories only, and keyring in PATH would hide the program of that name.
 HIDDEN_LINKS = terraform-credentials-tokenagent keyring
 UNITS    = tokenagent.service tokenagent.socket tokenagent-proxy.service
+# For service accounts: these are the system's, not a user's.
+SYSTEM_UNITS = tokenagent@.service
 DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
 EXAMPLES = packaging/examples/tpm-rollback-counter
 
@@ -39,6 +41,7 @@ libexecdir = $(PREFIX)/libexec/tokenagent
 mandir  = $(PREFIX)/share/man
 docdir  = $(PREFIX)/share/doc/tokenagent
 unitdir = $(PREFIX)/lib/systemd/user
+systemunitdir = $(PREFIX)/lib/systemd/system
 bashdir = $(PREFIX)/share/bash-completion/completions
 zshdir  = $(PREFIX)/share/zsh/site-functions
 fishdir = $(PREFIX)/share/fish/vendor_completions.d
@@ -153,6 +156,9 @@ install:
 	$(INSTALL) -d '$(DESTDIR)$(unitdir)'
 	for unit in $(UNITS); do \
 	    sed 's,/usr/bin/,$(bindir)/,' "packaging/systemd/$$unit" > '$(DESTDIR)$(unitdir)'"/$$unit" || exit 1; done
+	$(INSTALL) -d '$(DESTDIR)$(systemunitdir)'
+	for unit in $(SYSTEM_UNITS); do \
+	    sed 's,/usr/bin/,$(bindir)/,' "packaging/systemd/$$unit" > '$(DESTDIR)$(systemunitdir)'"/$$unit" || exit 1; done
 	$(INSTALL) -m 644 packaging/systemd/strict.conf '$(DESTDIR)$(docdir)'
 
 uninstall:
@@ -162,6 +168,7 @@ uninstall:
 	for link in $(HIDDEN_LINKS); do rm -f '$(DESTDIR)$(libexecdir)'"/$$link"; done
 	for page in $(MANPAGES); do rm -f '$(DESTDIR)$(mandir)'"/man$${page##*.}/$$page"; done
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
+	for unit in $(SYSTEM_UNITS); do rm -f '$(DESTDIR)$(systemunitdir)'"/$$unit"; done
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS) $(EXAMPLES)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
 	rm -f '$(DESTDIR)$(docdir)/docs/promises.md'
 	-rmdir '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'

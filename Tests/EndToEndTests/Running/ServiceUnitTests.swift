@@ -53,6 +53,77 @@ extension EndToEnd {
             Attachment.record("\(strict ? "strict" : "default") \(score ?? 10)", named: "figure")
         }
 
+        /// The unit for service accounts, for this build's agent.
+        private func systemUnit() throws -> TemporaryDirectory {
+            let directory = try TemporaryDirectory()
+            let text = try #require(
+                File.text(BuiltPrograms.checkout + "/packaging/systemd/tokenagent@.service")
+            )
+            let lines = text.replacing("/usr/bin/tokenagent", with: BuiltPrograms.agent)
+                .split(separator: "\n").filter { !$0.hasPrefix("Documentation=") }
+            try directory.write(lines.joined(separator: "\n") + "\n", to: "tokenagent@.service")
+            return directory
+        }
+
+        @Test func `the unit for service accounts is right, and closes off what it can`() async throws {
+            let directory = try systemUnit()
+            let verified = try await analyze(["verify", "./tokenagent@.service"], in: directory)
+            #expect(verified.status == 0 && verified.standardError.isEmpty, "\(verified)")
+            let result = try await analyze(
+                ["security", "--offline=yes", "--no-pager", "./tokenagent@.service"],
+                in: directory
+            )
+            let line = result.standardOutput.split(separator: "\n").last { $0.contains("exposure level") }
+            let score = line?.split(separator: " ").compactMap { Double($0) }.first
+            #expect(try #require(score, "\(result)") <= 2)
+        }
+
+        /// Without systemd as the first process: with its variables and the directories that it would make.
+        @Test(.enabled(if: OtherUser.canRunPrograms, OtherUser.reason))
+        func `an agent of a service account starts as its unit says`() async throws {
+            let place = try TemporaryDirectory()
+            try #require(Program.succeeds("chmod 755 '\(place.path)'"))
+            var environment = ["PATH": "/usr/bin:/bin"]
+            let unit = try #require(File.text(try systemUnit().path("tokenagent@.service")))
+            for line in unit.split(separator: "\n") where line.hasPrefix("Environment=") {
+                let parts = line.dropFirst(12).split(separator: "=", maxSplits: 1).map(String.init)
+                let value = parts[1].replacing("%i", with: "build")
+                environment[parts[0]] = value.hasPrefix("/") ? place.path + value : value
+            }
+            let made = [
+                ("var/lib/tokenagent/build", true), ("run/tokenagent/build", true),
+                ("etc/tokenagent/build", false),
+            ]
+            for (path, isOwn) in made {
+                let owner =
+                    isOwn ? "chown \(OtherUser.number) '\(place.path)/\(path)' && chmod 700" : "chmod 755"
+                try #require(
+                    Program.succeeds(
+                        "umask 022; mkdir -p '\(place.path)/\(path)' && \(owner) '\(place.path)/\(path)'"
+                    )
+                )
+            }
+            let configuration = try #require(environment["TOKENAGENT_CONFIG"])
+            try File.write(
+                "[session.work]\nkind = \"command\"\ncommand = [\"echo\", \"tok\"]\n",
+                to: configuration
+            )
+            try #require(Program.succeeds("chmod 644 '\(configuration)'"))
+            let agent = try Program(
+                OtherUser.wrapper + [BuiltPrograms.agent, "--foreground"],
+                environment: environment
+            )
+            environment["TOKENAGENT_AUTOSTART"] = "0"
+            let client = OtherUser.wrapper + [BuiltPrograms.client, "get", "work"]
+            let answers = try await Polling.until {
+                try #require(agent.exitStatus == nil, "\(agent.standardError)")
+                return try await Program.run(client, environment: environment).line == "tok"
+            }
+            #expect(answers, "\(agent.standardError)")
+            agent.signal(.terminate)
+            #expect(try await agent.finish().status == 0)
+        }
+
         @Test(arguments: [false, true])
         func `systemd finds nothing to complain about`(strict: Bool) async throws {
             let result = try await analyze(
