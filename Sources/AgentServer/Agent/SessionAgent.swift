@@ -387,7 +387,11 @@ extension SessionAgent {
     /// Why nothing is served now.
     var stopping: RequestFailure {
         phase == .stopping
-            ? RequestFailure(code: .temporarilyUnavailable, message: "The agent is stopping.") : .lockedAgent
+            ? RequestFailure(
+                code: .temporarilyUnavailable,
+                message: "The agent is stopping.",
+                retryAfter: .seconds(1)
+            ) : .lockedAgent
     }
 
     // MARK: Sessions

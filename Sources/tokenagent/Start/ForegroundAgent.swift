@@ -39,6 +39,7 @@ enum ForegroundAgent {
         let inherited = try supervisor.socket()
         var places = try Places(options, environment)
         if let path = inherited?.boundPath { places.socket = path }
+        if inherited != nil { try StoreTakeover.run(places.stateDirectory) }
         let runner = try CommandRunnerStart.start(options, places, environment)
         ProcessEnvironment.keep(only: EnvironmentScrub.forAgent(environment))
         try ProcessHardening.refuseNewRights()
