@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import Dispatch
+import Glibc
 import TestSupport
 import Testing
 
@@ -81,6 +83,65 @@ import Testing
         let agent = try ScriptedAgent(.read, .hang)
         var connection = try AgentConnection(socket: agent.socket)
         let error = failure { try connection.exchange(AgentRequest(.get), timeout: .milliseconds(20)) }
+        #expect(error?.code == .temporarilyUnavailable)
+    }
+
+    @Test func `a socket that accepts and never answers is left after a while`() throws {
+        let agent = try ScriptedAgent(.hang)
+        var connection = try AgentConnection(socket: agent.socket, maximumSilence: .milliseconds(100))
+        let error = failure { try connection.exchange(AgentRequest(.get, "sessions")) }
+        #expect(error?.code == .temporarilyUnavailable)
+        #expect(error?.message.contains(agent.socket) == true && error?.remedy == "tokenctl doctor")
+        let stream = failure {
+            _ = try AgentConnection(socket: agent.socket, maximumSilence: .milliseconds(100))
+                .lines(of: AgentRequest(.get, "events"))
+        }
+        #expect(stream?.code == .temporarilyUnavailable)
+    }
+
+    @Test func `a request that waits is waited for while the agent answers others`() throws {
+        let asked = DispatchSemaphore(value: 0)
+        let agent = try ScriptedAgent([
+            [
+                .reply { _ in
+                    asked.wait()
+                    return .answer("late")
+                }
+            ],
+            [
+                .reply { request in
+                    if request.hasPrefix("GET /v1 ") { asked.signal() }
+                    return .answer("{}")
+                }
+            ],
+        ])
+        var connection = try AgentConnection(socket: agent.socket, maximumSilence: .seconds(3))
+        #expect(try connection.exchange(AgentRequest(.get, "sessions")).body == Array("late".utf8))
+    }
+
+    @Test func `a socket at which nobody accepts is silent, and no reason to start another agent`() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("agent.sock")
+        let type = Int32(SOCK_STREAM.rawValue)
+        let listener = socket(AF_UNIX, type, 0)
+        var peers: [Int32] = []
+        defer { for descriptor in peers + [listener] { close(descriptor) } }
+        var address = sockaddr_un(path: path)
+        func withAddress(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+            withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+        }
+        try #require(withAddress { bind(listener, $0, $1) } == 0 && listen(listener, 0) == 0)
+        var connected: Int32 = 0
+        while connected == 0 {
+            let peer = socket(AF_UNIX, type | Int32(SOCK_NONBLOCK.rawValue), 0)
+            peers.append(peer)
+            connected = withAddress { connect(peer, $0, $1) }
+        }
+        let error = failure { _ = try AgentConnection(socket: path, maximumSilence: .milliseconds(50)) }
         #expect(error?.code == .temporarilyUnavailable)
     }
 

@@ -7,8 +7,7 @@ import Testing
 
 @Suite struct `Places of the agent` {
     @Test(arguments: [
-        (["TOKENAGENT_SOCK": "/a", "XDG_RUNTIME_DIR": "/run/u", "HOME": "/h"], "/a"),
-        (["XDG_RUNTIME_DIR": "/run/u", "HOME": "/h"], "/run/u/tokenagent/agent.sock"),
+        (["TOKENAGENT_SOCK": "/a", "XDG_RUNTIME_DIR": "/", "HOME": "/h"], "/a"),
         (
             ["TOKENAGENT_SOCK": "", "XDG_RUNTIME_DIR": "", "HOME": "/h"],
             "/h/.local/state/tokenagent/run/agent.sock"
@@ -19,6 +18,24 @@ import Testing
     ])
     func `the socket is the first place that is set`(variables: [String: String], socket: String) throws {
         #expect(try AgentPaths.socket { variables[$0] } == socket)
+    }
+
+    @Test func `a runtime directory that is missing or another user's counts as unset`() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("", to: "file")
+        let foreign = try directory.makeDirectory("foreign")
+        // Somebody else's, for root as for others.
+        let stranger = TestUser.isRoot ? foreign : "/"
+        if TestUser.isRoot { try #require(chown(foreign, 65_534, 65_534) == 0) }
+        for (runtime, isTaken) in [
+            (directory.path, true), (directory.path("vanished"), false), (file, false), (stranger, false),
+        ] {
+            let paths = try AgentPaths(stateDirectory: "/s") {
+                ["XDG_RUNTIME_DIR": runtime, "HOME": "/h"][$0]
+            }
+            #expect(paths.socket == (isTaken ? runtime + "/tokenagent/agent.sock" : "/s/run/agent.sock"))
+            #expect(paths.runtimeDirectory == (isTaken ? runtime : nil))
+        }
     }
 
     @Test(arguments: [

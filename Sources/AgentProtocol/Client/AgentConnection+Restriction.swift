@@ -20,7 +20,7 @@ extension AgentConnection {
             $0.host = host
         }
         let request = AgentRequest(.post, "restrict", body: message.json.serialized)
-        _ = try exchange(request, timeout: AgentConnection.connectTimeout)
+        _ = try exchange(request, timeout: AgentConnection.maximumSilence)
         let descriptor = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { throw AgentError(.internal, "dup: \(systemMessage(errno))") }
         return descriptor

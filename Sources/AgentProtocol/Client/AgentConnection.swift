@@ -13,30 +13,53 @@
 /// Ask again for every request you make instead of keeping the token: a token that is still good comes from
 /// the agent's memory in microseconds. When an ``AgentError`` has the code `loginRequired`, show its message and
 /// its remedy to the person; when it is `temporarilyUnavailable`, try again after `retryAfter`.
+///
+/// An agent that is silent is not waited for: see ``maximumSilence``.
 public struct AgentConnection: ~Copyable {
-    /// Longest wait for the agent to accept a connection and to take a request.
+    /// The longest wait for an agent to accept a connection, take a request and begin its response: 5 s.
     ///
-    /// 5 s, far longer than a running agent needs.
-    public static let connectTimeout = Duration.seconds(5)
+    /// A request may wait longer than that for a refresh or a person. So halfway the agent is asked on another
+    /// connection whether it is there; while it answers, the wait goes on.
+    public static let maximumSilence = Duration.seconds(5)
+    /// The time between two such questions while a request waits.
+    static let checkInterval = Duration.seconds(30)
     /// Most bytes collected of one answer: 64 MiB, enough for the status of a hundred thousand sessions.
     static let largestBody = 64 << 20
 
     let socket: AgentSocket
     var decoder = ResponseDecoder()
+    private let maximumSilence: Duration
+    /// The part of ``maximumSilence`` that connecting has taken from the first request.
+    private var timeToConnect: Duration
+
+    /// The path of the socket, where an agent has answered.
+    public var path: String { socket.path }
 
     /// Connects to the agent and checks that it runs as this user.
     ///
-    /// - Parameter path: the socket. Default: what the environment says, see ``AgentPaths``.
+    /// Without `path` that is the socket of the environment, see ``AgentPaths``. If no agent is there and
+    /// `TOKENAGENT_SOCK` is not set, the agent is asked whose socket is noted in the lock file of this user's store: it
+    /// was started with another environment, such as that of cron.
+    ///
+    /// - Parameters:
+    ///   - path: the socket, and no other.
+    ///   - maximumSilence: replaces the 5 s for this connection.
     /// - Throws: ``AgentError`` with the code `noAgent` if nothing answers there, `denied` if the server runs
-    ///   as another user, `misconfigured` if the path cannot be a socket's.
-    public init(socket path: String? = nil) throws(AgentError) {
-        let path = if let path { path } else { try AgentPaths.socket() }
-        try AgentPaths.checkSocketPath(path)
-        do {
-            socket = try AgentSocket(path: path, timeout: AgentConnection.connectTimeout)
-        } catch {
-            throw AgentError(error)
-        }
+    ///   as another user, `misconfigured` if the path cannot be a socket's, `temporarilyUnavailable` if the agent is
+    ///   silent.
+    public init(
+        socket path: String? = nil,
+        maximumSilence: Duration = AgentConnection.maximumSilence
+    ) throws(AgentError) {
+        let start = Deadline.now
+        socket =
+            if let path {
+                try AgentSocket(at: path, maximumSilence)
+            } else {
+                try AgentSocket(findingAgent: maximumSilence)
+            }
+        self.maximumSilence = maximumSilence
+        timeToConnect = .nanoseconds(Deadline.now - start)
     }
 
     /// Sends a request and collects its answer.
@@ -46,18 +69,20 @@ public struct AgentConnection: ~Copyable {
     /// - Parameters:
     ///   - request: what to ask.
     ///   - timeout: how long to wait for the whole answer. Default: for ever, as a login may take.
+    ///   - maximumSilence: how long to wait for its first byte without a sign of life. Default: the connection's.
     /// - Returns: the answer, whose status is a success.
     /// - Throws: ``AgentError``, the agent's own or one about the connection: `noAgent` if it ended,
-    ///   `temporarilyUnavailable` if the time is over.
+    ///   `temporarilyUnavailable` if the time is over or the agent is silent.
     public mutating func exchange(
         _ request: AgentRequest,
-        timeout: Duration? = nil
+        timeout: Duration? = nil,
+        maximumSilence: Duration? = nil
     ) throws(AgentError) -> AgentResponse {
         let response: AgentResponse
         do {
             let deadline = Deadline(after: timeout)
             try send(request)
-            let head = try receiveHead(by: deadline)
+            let head = try receiveHead(by: deadline, maximumSilence)
             response = try receiveBody(after: head, by: deadline)
         } catch {
             throw AgentError(error)
@@ -71,9 +96,39 @@ public struct AgentConnection: ~Copyable {
         if let body = request.body { try unsafe socket.send(body.span.bytes) }
     }
 
-    mutating func receiveHead(by deadline: Deadline) throws(ConnectionFailure) -> ResponseHead {
-        guard case .head(let head) = try nextPart(by: deadline) else { throw .malformed("no head") }
+    mutating func receiveHead(
+        by deadline: Deadline,
+        _ maximumSilence: Duration? = nil
+    ) throws(ConnectionFailure) -> ResponseHead {
+        let part: ResponseDecoder.Part
+        if let next = try decoder.next() {
+            part = next
+        } else {
+            try waitForResponse(by: deadline, maximumSilence ?? self.maximumSilence)
+            part = try nextPart(by: deadline)
+        }
+        guard case .head(let head) = part else { throw .malformed("no head") }
         return head
+    }
+
+    /// Returns when the response begins or `deadline` is the next thing to wait for.
+    ///
+    /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if nothing shows that the agent is there.
+    private mutating func waitForResponse(
+        by deadline: Deadline,
+        _ maximumSilence: Duration
+    ) throws(ConnectionFailure) {
+        let half = max(.zero, maximumSilence - timeToConnect) / 2
+        timeToConnect = .zero
+        var isFirst = true
+        while true {
+            let check = Deadline(after: isFirst ? half : max(half, AgentConnection.checkInterval))
+            guard check < deadline, try !socket.hasBytes(by: check) else { return }
+            guard try AgentSocket.isAlive(at: path, within: half) || isFirst else {
+                throw .silent(socket: path, limit: maximumSilence)
+            }
+            isFirst = false
+        }
     }
 
     mutating func receiveBody(

@@ -5,11 +5,13 @@ import Glibc
 /// A connected Unix stream socket whose server runs as this user.
 struct AgentSocket: ~Copyable {
     let descriptor: Int32
+    let path: String
 
     /// Connects to `path` and checks who listens there.
     ///
     /// A full backlog, or a peer that does not read, keeps us waiting for `timeout` at most.
     init(path: String, timeout: Duration) throws(ConnectionFailure) {
+        self.path = path
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         descriptor = socket(AF_UNIX, type, 0)
         guard descriptor >= 0 else { throw .system("socket", errno: errno) }
@@ -25,7 +27,7 @@ struct AgentSocket: ~Copyable {
         timeout: Duration
     ) -> ConnectionFailure? {
         guard path.utf8.count <= AgentPaths.longestSocketPath else { return .pathTooLong(socket: path) }
-        var limit = timeval(tv_sec: Int(timeout.components.seconds), tv_usec: 0)
+        var limit = timeval(timeout)
         let size = socklen_t(MemoryLayout<timeval>.size)
         guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size) == 0 else {
             return .system("setsockopt", errno: errno)
@@ -36,7 +38,11 @@ struct AgentSocket: ~Copyable {
                 unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        guard result == 0 else { return .unreachable(socket: path, errno: errno) }
+        guard result == 0 else {
+            // Somebody listens and does not accept.
+            return errno == EAGAIN
+                ? .silent(socket: path, limit: timeout) : .unreachable(socket: path, errno: errno)
+        }
         return foreignServer(descriptor, path)
     }
 
@@ -87,16 +93,29 @@ struct AgentSocket: ~Copyable {
     }
 
     private borrowing func waitForBytes(by deadline: Deadline) throws(ConnectionFailure) {
+        guard deadline.isSet else { return }
+        guard try hasBytes(by: deadline) else { throw .timedOut }
+    }
+
+    /// Waits for a byte or the end of the connection, and returns `false` if neither has come by `deadline`.
+    borrowing func hasBytes(by deadline: Deadline) throws(ConnectionFailure) -> Bool {
         while true {
             let timeout = deadline.pollTimeout
-            guard timeout >= 0 else { return }
             var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             switch unsafe poll(&wanted, 1, timeout) {
-            case 1...: return
-            case 0: throw .timedOut
+            case 1...: return true
+            case 0: return false
             default: guard errno == EINTR else { throw .system("poll", errno: errno) }
             }
         }
+    }
+}
+
+extension timeval {
+    /// At least a microsecond: none at all would mean to wait for ever.
+    fileprivate init(_ duration: Duration) {
+        let (seconds, attoseconds) = max(duration, .microseconds(1)).components
+        self.init(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
     }
 }
 

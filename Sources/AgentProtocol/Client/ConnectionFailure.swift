@@ -12,6 +12,8 @@ package enum ConnectionFailure: Error, Equatable {
     case pathTooLong(socket: String)
     /// The answer did not come in time.
     case timedOut
+    /// Something listens at the socket and gave no sign of life for this long.
+    case silent(socket: String, limit: Duration)
     /// The agent ended, or ended the connection, before the answer was complete.
     case closed
     /// The bytes are not an answer of an agent.
@@ -40,6 +42,12 @@ extension AgentError {
             )
         case .timedOut:
             self.init(.temporarilyUnavailable, "the agent did not answer in time")
+        case .silent(let socket, let limit):
+            self.init(
+                .temporarilyUnavailable,
+                "no response from the agent at \(socket) within \(limit.roundedSeconds) s",
+                remedy: "tokenctl doctor"
+            )
         case .closed:
             self.init(.noAgent, "the agent ended the connection before it had answered")
         case .malformed(let reason):
@@ -47,6 +55,14 @@ extension AgentError {
         case .system(let call, let errno):
             self.init(.internal, "\(call): \(systemMessage(errno))")
         }
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded up.
+    fileprivate var roundedSeconds: Int64 {
+        let (seconds, attoseconds) = components
+        return attoseconds > 0 ? seconds + 1 : seconds
     }
 }
 

@@ -20,7 +20,15 @@ struct Deadline {
         return Int32(clamping: (left + 999_999) / 1_000_000)
     }
 
-    private static var now: Int64 {
+    var isSet: Bool { instant != nil }
+
+    static func < (left: Deadline, right: Deadline) -> Bool {
+        guard let instant = left.instant else { return false }
+        return right.instant.map { instant < $0 } ?? true
+    }
+
+    /// Nanoseconds since boot.
+    static var now: Int64 {
         var time = timespec()
         unsafe clock_gettime(CLOCK_BOOTTIME, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)

@@ -73,7 +73,17 @@ extension AgentConnection {
     ///
     /// - Throws: ``AgentError``, `internal` also if the token holds anything but visible ASCII.
     package mutating func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
-        let answer = try exchange(demand.request(plainText: false), timeout: demand.patience)
+        let answer = try exchange(demand, plainText: false)
         return try TokenAnswer(parsing: answer.body)
+    }
+
+    /// Asks for the token that `demand` describes, as JSON or as plain text.
+    package mutating func exchange(_ demand: TokenDemand, plainText: Bool) throws(AgentError) -> AgentResponse
+    {
+        try exchange(
+            demand.request(plainText: plainText),
+            timeout: demand.patience,
+            maximumSilence: demand.maximumSilence
+        )
     }
 }

@@ -40,6 +40,12 @@ package struct TokenDemand: Equatable, Sendable {
     /// Without ``timeout`` the agent may wait an hour, the most that `get_timeout` can be set to.
     package var patience: Duration { (timeout ?? .seconds(3600)) + .seconds(5) }
 
+    /// The longest wait for a silent agent: a second more than ``timeout``, or what is usual.
+    package var maximumSilence: Duration {
+        guard let timeout, timeout > .zero else { return AgentConnection.maximumSilence }
+        return timeout + .seconds(1)
+    }
+
     /// The request for this token.
     package func request(plainText: Bool) -> AgentRequest {
         var query: [(name: String, value: String)] = []

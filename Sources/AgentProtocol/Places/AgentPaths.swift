@@ -13,11 +13,17 @@ import Glibc
 /// An empty variable counts as unset. A relative XDG directory is ignored (XDG Base Directory Specification),
 /// and so is a relative `$STATE_DIRECTORY`. A relative path in any other variable is an error, because the
 /// agent and its clients run in different directories.
+///
+/// `$XDG_RUNTIME_DIR` also counts as unset if it is missing or belongs to another user: nothing of this user's can be
+/// in it, as after a logout or with the environment that `sudo -u` passes on. A client that finds no agent at its own
+/// place reads the other one from the store's lock file, see ``AgentConnection``.
 public struct AgentPaths: Equatable, Sendable {
     /// The socket, at most ``longestSocketPath`` bytes.
     public let socket: String
     /// The directory of the sealed store.
     public let stateDirectory: String
+    /// The directory that survives a crash but not a reboot, or `nil` if this user has none.
+    public let runtimeDirectory: String?
     /// The configuration file, which need not exist.
     public let configuration: String
 
@@ -39,7 +45,9 @@ public struct AgentPaths: Equatable, Sendable {
             if let stateDirectory { stateDirectory } else { try AgentPaths.stateDirectory(environment) }
         self.stateDirectory = state
         configuration = try AgentPaths.configuration(environment: environment)
-        socket = try AgentPaths.socket(environment) { () throws(AgentError) in state }
+        let runtimeDirectory = AgentPaths.runtimeDirectory(environment)
+        self.runtimeDirectory = runtimeDirectory
+        socket = try AgentPaths.socket(environment, runtimeDirectory) { () throws(AgentError) in state }
     }
 
     /// The socket alone, for a client that needs nothing else.
@@ -50,7 +58,9 @@ public struct AgentPaths: Equatable, Sendable {
     public static func socket(
         environment: (String) -> String? = AgentPaths.variable
     ) throws(AgentError) -> String {
-        try socket(environment) { () throws(AgentError) in try stateDirectory(environment) }
+        try socket(environment, runtimeDirectory(environment)) { () throws(AgentError) in
+            try stateDirectory(environment)
+        }
     }
 
     /// The configuration file alone.
@@ -62,7 +72,7 @@ public struct AgentPaths: Equatable, Sendable {
         environment: (String) -> String? = AgentPaths.variable
     ) throws(AgentError) -> String {
         if let path = try absolute("TOKENAGENT_CONFIG", environment) { return path }
-        if let directory = directory("XDG_CONFIG_HOME", environment) {
+        if let directory = try directory("XDG_CONFIG_HOME", environment) {
             return directory + "/tokenagent/config.toml"
         }
         return try home(environment, orElse: "TOKENAGENT_CONFIG") + "/.config/tokenagent/config.toml"
@@ -89,23 +99,63 @@ public struct AgentPaths: Equatable, Sendable {
 }
 
 extension AgentPaths {
+    /// Whether the environment names the socket: then no other one is looked for.
+    package static func namesSocket(_ environment: (String) -> String? = variable) -> Bool {
+        environment("TOKENAGENT_SOCK")?.isEmpty == false
+    }
+
+    /// ``socket(environment:)`` without a look at the runtime directory.
+    ///
+    /// That is enough for a client that connects there: an agent that answers is its own user's or is refused.
+    static func uncheckedSocket(_ environment: (String) -> String? = variable) throws(AgentError) -> String {
+        try socket(environment, try? directory("XDG_RUNTIME_DIR", environment)) { () throws(AgentError) in
+            try stateDirectory(environment)
+        }
+    }
+
+    /// The socket that is there: the usual one, or the one that the store's agent has noted in its lock file.
+    ///
+    /// - Returns: the usual path if no socket is at either.
+    /// - Throws: ``AgentError`` with the code `misconfigured`.
+    package static func presentSocket() throws(AgentError) -> String {
+        let usual = try socket()
+        guard !namesSocket(), unsafe access(usual, F_OK) != 0,
+            let state = try? stateDirectory(variable), let noted = StoreLockFile(of: state)?.note?.socket,
+            unsafe access(noted, F_OK) == 0
+        else { return usual }
+        return noted
+    }
+
     private static func socket(
         _ environment: (String) -> String?,
+        _ runtimeDirectory: String?,
         state: () throws(AgentError) -> String
     ) throws(AgentError) -> String {
         let path =
             if let path = try absolute("TOKENAGENT_SOCK", environment) {
                 path
-            } else if let runtime = directory("XDG_RUNTIME_DIR", environment) {
-                runtime + "/tokenagent/agent.sock"
+            } else if let runtimeDirectory {
+                runtimeDirectory + "/tokenagent/agent.sock"
             } else {
-                try state() + "/run/agent.sock"
+                socket(inState: try state())
             }
         try checkSocketPath(path)
         return path
     }
 
-    private static func stateDirectory(_ environment: (String) -> String?) throws(AgentError) -> String {
+    /// The socket of an agent that has no runtime directory.
+    package static func socket(inState directory: String) -> String { directory + "/run/agent.sock" }
+
+    private static func runtimeDirectory(_ environment: (String) -> String?) -> String? {
+        guard let path = try? directory("XDG_RUNTIME_DIR", environment) else { return nil }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
+            status.st_uid == geteuid()
+        else { return nil }
+        return path
+    }
+
+    static func stateDirectory(_ environment: (String) -> String?) throws(AgentError) -> String {
         if let path = try absolute("TOKENAGENT_STATE_DIR", environment) { return path }
         // systemd gives a list when the unit names several directories; ours is the first.
         if let list = environment("STATE_DIRECTORY"),
@@ -113,7 +163,7 @@ extension AgentPaths {
         {
             return String(first)
         }
-        if let directory = directory("XDG_STATE_HOME", environment) { return directory + "/tokenagent" }
+        if let directory = try directory("XDG_STATE_HOME", environment) { return directory + "/tokenagent" }
         return try home(environment, orElse: "TOKENAGENT_STATE_DIR") + "/.local/state/tokenagent"
     }
 
@@ -126,13 +176,30 @@ extension AgentPaths {
         guard value.hasPrefix("/") else {
             throw AgentError(.misconfigured, "\(name) is not an absolute path: \(value)")
         }
-        return value
+        return try text(value, of: name)
     }
 
     /// A variable of the XDG specification, ignored unless absolute.
-    private static func directory(_ name: String, _ environment: (String) -> String?) -> String? {
+    private static func directory(
+        _ name: String,
+        _ environment: (String) -> String?
+    ) throws(AgentError) -> String? {
         guard let value = environment(name), value.hasPrefix("/") else { return nil }
-        return value
+        return try text(value, of: name)
+    }
+
+    /// A path that can be written in a configuration and in JSON: UTF-8, like all other text here.
+    ///
+    /// Where it was not, a mark stands for each wrong byte, and nothing would be found at that path.
+    private static func text(_ value: String, of name: String) throws(AgentError) -> String {
+        guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else { return value }
+        throw AgentError(
+            .misconfigured,
+            "\(name) is not UTF-8: \(value)",
+            remedy: name == "HOME"
+                ? "set TOKENAGENT_CONFIG and TOKENAGENT_STATE_DIR to paths that are"
+                : "set it to a path that is"
+        )
     }
 
     /// The home directory; it would not be needed if `variable` were set.

@@ -40,6 +40,14 @@ public enum PrivateDirectory {
         }
     }
 
+    /// Whether two paths lead to one directory.
+    package static func isSame(_ path: String, _ other: String) -> Bool {
+        guard path != other else { return true }
+        var (one, two) = (stat(), stat())
+        guard unsafe lstat(path, &one) == 0, unsafe lstat(other, &two) == 0 else { return false }
+        return one.st_dev == two.st_dev && one.st_ino == two.st_ino
+    }
+
     private static func createParents(of path: String) throws(AgentError) {
         guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return }
         let parent = String(path[..<slash])

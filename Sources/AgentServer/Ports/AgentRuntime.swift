@@ -24,6 +24,7 @@ package final class AgentRuntime: Sendable {
         identity: AgentIdentity,
         auditFile: AuditFile? = nil,
         fileLedger: TokenFileLedger = TokenFileLedger(stateDirectory: nil),
+        reserve: ReserveSocket? = nil,
         loop: AgentLoop
     ) {
         self.ports = ports
@@ -46,7 +47,8 @@ package final class AgentRuntime: Sendable {
         let listeners = SocketListeners(
             loop: loop,
             agent: RequestReception(agent: agent),
-            logger: ports.logger
+            logger: ports.logger,
+            reserve: reserve
         )
         self.listeners = listeners
         let agent = agent

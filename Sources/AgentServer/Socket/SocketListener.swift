@@ -6,6 +6,25 @@ import Logging
 import NIOCore
 import TokenCore
 
+/// Where the agent's own socket goes when its place is gone.
+package struct ReserveSocket: Sendable {
+    package var path: String
+    /// Called with the path once the socket is there.
+    package var onMove: @Sendable (String) -> Void
+
+    package init(path: String, onMove: @escaping @Sendable (String) -> Void) {
+        self.path = path
+        self.onMove = onMove
+    }
+}
+
+/// Why a socket could not be made.
+private struct SocketLoss: Error {
+    var reason: String
+    /// Whether another agent listens there.
+    var isTaken: Bool
+}
+
 /// Accepts the peers that may connect and gives each a ``Connection``; keeps its socket in place.
 ///
 /// Confined to the event loop.
@@ -24,6 +43,8 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     private let logger: Logger
     /// The `[[socket]]` it listens for; `nil`: the agent's own socket.
     private let restrictedPath: String?
+    /// Where to listen once the socket cannot be made again in its place.
+    private let reserve: ReserveSocket?
     /// Which users may connect; connections of a user that may no longer are closed at once.
     var access = PeerAccess() {
         didSet { if access != oldValue { closeConnections { !access.admits($0.caller.peer.userID) } } }
@@ -39,8 +60,14 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     /// Connections of users that may not have the bare token, the oldest first, with the rounds they have waited.
     private var withheld: [(descriptor: CInt, rounds: Int)] = []
 
-    init(services: ConnectionServices, logger: Logger, restrictedPath: String? = nil) {
+    init(
+        services: ConnectionServices,
+        logger: Logger,
+        restrictedPath: String? = nil,
+        reserve: ReserveSocket? = nil
+    ) {
         self.restrictedPath = restrictedPath
+        self.reserve = reserve
         self.services = services
         self.logger = logger
     }
@@ -129,7 +156,11 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         logger.warning("there is no token for those who wait", metadata: metadata)
         // Closing the socket resets whoever waits.
         stopAccepting()
-        open(in: socket, path)
+        do throws(SocketLoss) {
+            try open(in: socket, path)
+        } catch {
+            _ = lose(path, error)
+        }
     }
 
     /// Lets in peers of the right users only, before a byte of theirs is read.
@@ -191,24 +222,44 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         return rebind(socket, path)
     }
 
-    /// Makes the socket's file anew, as it is gone or another's, unless another agent is there now.
+    /// Makes the socket's file again, as it is gone or another's, unless another agent is there now.
+    ///
+    /// Its directory may be gone too, as `$XDG_RUNTIME_DIR` is after a logout, and the sandbox lets the agent make no
+    /// other: then the socket moves to its reserve.
     private func rebind(_ lost: ListeningSocket, _ path: String) -> Bool {
-        guard open(in: lost, path) else { return false }
-        logger.warning("the socket's file was gone and has been made again")
-        return true
-    }
-
-    /// Opens a socket in the place of `lost`.
-    @discardableResult
-    private func open(in lost: ListeningSocket, _ path: String) -> Bool {
-        do {
-            let mode = restrictedPath == nil ? nil : lost.mode
-            let socket = try ListeningSocket.bind(to: path, mode: mode, group: lost.group)
-            try start(on: socket)
+        do throws(SocketLoss) {
+            try open(in: lost, path)
+            logger.warning("the socket's file was gone and has been made again")
             return true
         } catch {
-            logger.error("the socket is lost", metadata: ["reason": "\(error)"])
-            return false
+            guard let reserve, reserve.path != path, !error.isTaken else { return lose(path, error) }
+            do throws(SocketLoss) {
+                try open(in: lost, reserve.path)
+            } catch {
+                return lose(path, error)
+            }
+            let metadata: Logger.Metadata = ["from": "\(path)", "to": "\(reserve.path)"]
+            logger.warning("the socket has moved", metadata: metadata)
+            reserve.onMove(reserve.path)
+            return true
+        }
+    }
+
+    /// - Returns: `false`: the agent cannot be reached.
+    private func lose(_ path: String, _ loss: SocketLoss) -> Bool {
+        logger.error("the socket is lost", metadata: ["socket": "\(path)", "reason": "\(loss.reason)"])
+        return false
+    }
+
+    /// Opens a socket at `path` in the place of `lost`.
+    private func open(in lost: ListeningSocket, _ path: String) throws(SocketLoss) {
+        let mode = restrictedPath == nil ? nil : lost.mode
+        do {
+            try start(on: try ListeningSocket.bind(to: path, mode: mode, group: lost.group))
+        } catch let failure as ListenFailure {
+            throw SocketLoss(reason: "\(failure)", isTaken: failure == .alreadyRunning(path: path))
+        } catch {
+            throw SocketLoss(reason: "\(error)", isTaken: false)
         }
     }
 

@@ -16,11 +16,11 @@ final class SocketListeners: @unchecked Sendable {
     /// Sockets that could not be opened, and why, so that each is complained about once.
     private var failed: [String: String] = [:]
 
-    init(loop: AgentLoop, agent: any RequestAnswering, logger: Logger) {
+    init(loop: AgentLoop, agent: any RequestAnswering, logger: Logger, reserve: ReserveSocket?) {
         self.logger = logger
         let register = ConnectionRegister(limits: .ofThisProcess)
         services = ConnectionServices(loop: loop, agent: agent, limits: RequestLimits(), register: register)
-        own = SocketListener(services: services, logger: logger)
+        own = SocketListener(services: services, logger: logger, reserve: reserve)
     }
 
     /// Whether any connection is open.

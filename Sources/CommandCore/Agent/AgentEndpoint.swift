@@ -8,6 +8,8 @@ package struct AgentEndpoint: Equatable, Sendable {
     /// The path that `--socket` gave, which overrides the environment.
     package var socket: String?
     package var mayStartAgent: Bool
+    /// The longest wait for an agent that gives no sign of life.
+    package var maximumSilence = AgentConnection.maximumSilence
 
     package init(socket: String? = nil, mayStartAgent: Bool = true) {
         self.socket = socket
@@ -16,22 +18,29 @@ package struct AgentEndpoint: Equatable, Sendable {
 
     /// Connects, starting the agent if none answers.
     package func connect() throws(AgentError) -> AgentConnection {
-        let path = try socketPath
+        let path = try explicitSocket
         do {
-            return try AgentConnection(socket: path)
+            return try AgentConnection(socket: path, maximumSilence: maximumSilence)
         } catch {
             guard error.code == .noAgent, mayStartAgent, AgentStarter.isAllowed else { throw error }
         }
-        try AgentStarter.start(socket: socket == nil ? nil : path)
-        return try AgentConnection(socket: path)
+        let complaint = try AgentStarter.start(socket: path)
+        do throws(AgentError) {
+            return try AgentConnection(socket: path, maximumSilence: maximumSilence)
+        } catch {
+            // The agent of the store may be at another socket than the one that was named.
+            guard error.code == .noAgent, let complaint else { throw error }
+            throw AgentError(.noAgent, "\(error.message) (\(complaint))", remedy: error.remedy)
+        }
     }
 
     /// Connects to an agent that answers; nil if none does.
     ///
     /// A killed agent may still take a connection: the kernel closes its descriptors one after the other.
     package func connectIfThere() -> AgentConnection? {
-        guard let path = try? socketPath, var connection = try? AgentConnection(socket: path),
-            (try? connection.exchange(AgentRequest(.get), timeout: AgentConnection.connectTimeout)) != nil
+        guard
+            var connection = try? AgentConnection(socket: explicitSocket, maximumSilence: maximumSilence),
+            (try? connection.exchange(AgentRequest(.get), timeout: maximumSilence)) != nil
         else { return nil }
         return connection
     }
@@ -49,7 +58,7 @@ package struct AgentEndpoint: Equatable, Sendable {
 
     /// Asks for a token, waiting for it as long as `demand` says.
     package func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
-        var agent = try connect()
+        var agent = try waiting(as: demand).connect()
         return try agent.token(demand)
     }
 
@@ -59,10 +68,24 @@ package struct AgentEndpoint: Equatable, Sendable {
         _ = try agent.exchange(request, timeout: timeout)
     }
 
-    /// The absolute path of the socket.
+    /// This agent, waited for as long as `demand` says.
+    package func waiting(as demand: TokenDemand) -> AgentEndpoint {
+        var endpoint = self
+        endpoint.maximumSilence = demand.maximumSilence
+        return endpoint
+    }
+
+    /// The absolute path of the socket of a running agent, or of the one that would be started.
     package var socketPath: String {
         get throws(AgentError) {
-            guard let socket else { return try AgentPaths.socket() }
+            if let path = try explicitSocket { path } else { try AgentPaths.presentSocket() }
+        }
+    }
+
+    /// The absolute path that `--socket` gave.
+    private var explicitSocket: String? {
+        get throws(AgentError) {
+            guard let socket else { return nil }
             guard let path = AbsolutePath.from(socket) else {
                 throw AgentError(.badRequest, "--socket is not an absolute path: \(socket)")
             }

@@ -27,11 +27,11 @@ package struct GetOrder: Equatable {
     /// The bare token takes no JSON on either side.
     package func carryOut() throws(AgentError) {
         try check()
-        var agent = try endpoint.connect()
+        var agent = try endpoint.waiting(as: demand).connect()
         let isBare = format == .token
         let body: [UInt8]
         do {
-            body = try agent.exchange(demand.request(plainText: isBare), timeout: demand.patience).body
+            body = try agent.exchange(demand, plainText: isBare).body
         } catch {
             throw error.about(demand.session)
         }

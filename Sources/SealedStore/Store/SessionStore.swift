@@ -86,6 +86,9 @@ package final class SessionStore: SessionStoring {
     }
 
     package var stateDirectory: String { directory.path }
+
+    /// Notes in the lock file where the agent answers from now on.
+    package func note(socket: String) { directory.note(socket: socket) }
     package var state: StoreState { summary.withLock(\.state) }
     package var slots: [SlotDescription] { summary.withLock(\.slots) }
     package var vaultID: String? { summary.withLock { $0.vaultID?.description } }

@@ -32,6 +32,9 @@ package final class StoreDirectory: Sendable {
 
     package var path: String { root.path }
 
+    /// Notes for others where the agent answers from now on.
+    func note(socket: String) { lock.note(socket: socket, in: root) }
+
     /// Lets another agent use the store.
     func close() {
         lock.release()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 
 /// The lock that lets only one agent use a store, held until the last reference goes or the process ends.
 final class StoreLock: Sendable {
@@ -25,10 +26,15 @@ final class StoreLock: Sendable {
             }
             throw .heldByAnother(path: directory.path, pid: StoreLock.holder(file))
         }
+        note(socket: socket, in: directory)
+    }
+
+    /// Notes in the file of `directory` that this process holds the lock and answers at `socket`.
+    func note(socket: String?, in directory: OpenDirectory) {
         StoreLock.write(LockNote(pid: getpid(), socket: socket), in: directory)
     }
 
-    /// Notes who holds the lock; only a second agent that starts reads it, so a full disk does not matter.
+    /// Notes who holds the lock, for clients and agents with another environment; a full disk costs only these.
     ///
     /// The lock itself is held by a descriptor for reading, which does not keep the disk from being remounted.
     ///

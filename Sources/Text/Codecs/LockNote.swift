@@ -29,5 +29,5 @@ package struct LockNote: Equatable, Sendable {
         socket = String(validating: path.dropLast(), as: UTF8.self)
     }
 
-    var bytes: [UInt8] { Array("\(pid)\n\(socket.map { $0 + "\n" } ?? "")".utf8) }
+    package var bytes: [UInt8] { Array("\(pid)\n\(socket.map { $0 + "\n" } ?? "")".utf8) }
 }

@@ -28,26 +28,27 @@ struct RunningAgent {
         return RunningAgent(socket: socket, pid: pid, stateDirectory: store)
     }
 
-    /// Whether `directory` is the one that holds the agent's store, perhaps under another path.
-    func uses(_ directory: String) -> Bool {
-        guard directory != stateDirectory else { return true }
-        var (asked, own) = (stat(), stat())
-        guard unsafe lstat(directory, &asked) == 0, unsafe lstat(stateDirectory, &own) == 0 else {
-            return false
-        }
-        return asked.st_dev == own.st_dev && asked.st_ino == own.st_ino
+    /// The agent at the socket of `places`, or, unless that was named, the one that uses the store.
+    private static func find(_ places: Places) throws(AgentError) -> RunningAgent? {
+        if let agent = try find(socket: places.socket) { return agent }
+        return places.isSocketNamed ? nil : StoreHolder.agent(of: places.stateDirectory)
     }
 
-    /// Asks the agent of `socket` to stop and waits until it is gone.
-    static func stop(socket: String) throws(StartFailure) {
+    /// Whether `directory` is the one that holds the agent's store, perhaps under another path.
+    func uses(_ directory: String) -> Bool {
+        PrivateDirectory.isSame(directory, stateDirectory)
+    }
+
+    /// Asks the agent of `places` to stop and waits until it is gone.
+    static func stop(_ places: Places) throws(StartFailure) {
         do throws(AgentError) {
-            guard let agent = try find(socket: socket) else {
-                throw AgentError(.noAgent, "no agent is running at \(socket)")
+            guard let agent = try find(places) else {
+                throw AgentError(.noAgent, "no agent is running at \(places.socket)")
             }
             // Opened now, while the process number is surely that of the agent that answered.
             let process = hardening_open_process(agent.pid)
             defer { if process >= 0 { close(process) } }
-            var connection = try AgentConnection(socket: socket)
+            var connection = try AgentConnection(socket: agent.socket)
             _ = try connection.exchange(AgentRequest(.post, "shutdown"), timeout: .seconds(5))
             guard waitForEnd(of: process) else {
                 throw AgentError(

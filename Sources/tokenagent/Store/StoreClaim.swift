@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import AgentProtocol
 import CHardening
 import Glibc
 
@@ -12,18 +13,18 @@ struct StoreClaim: ~Copyable {
     /// Microseconds between two looks at the lock.
     private static let interval: UInt32 = 10_000
 
-    /// The store's lock file; less than 0 if there is none, and with that no store.
-    private let lock: Int32
+    /// The store's lock file, held shared; `nil` if there is none, and with that no store.
+    private let lock: StoreLockFile?
 
     /// Waits for an agent that was killed: it holds its lock until the kernel has ended all of it.
     ///
     /// - Returns: `nil` if an agent uses the store.
     /// - Throws: ``StartFailure`` if one that ends has not ended in time.
     init?(_ stateDirectory: String) throws(StartFailure) {
-        lock = StoreHolder.lock(of: stateDirectory)
+        lock = StoreLockFile(of: stateDirectory)
         let start = hardening_boot_clock()
-        while lock >= 0, flock(lock, LOCK_SH | LOCK_NB) != 0 {
-            let holder = StoreHolder.note(in: lock)?.pid
+        while lock?.share() == false {
+            let holder = lock?.note?.pid
             let waited = hardening_boot_clock() - start
             switch holder.flatMap(StoreClaim.sleeps) {
             case true?: return nil
@@ -38,8 +39,6 @@ struct StoreClaim: ~Copyable {
             }
         }
     }
-
-    deinit { if lock >= 0 { close(lock) } }
 
     /// Whether the process sleeps, as an agent does most of the time: being killed would have woken it; `nil`: there is none.
     private static func sleeps(_ process: Int32) -> Bool? {

@@ -61,6 +61,7 @@ struct AgentAssembly {
             hooks: hooks,
             commands: commands,
             threshold: threshold,
+            reach: SandboxReach(files, confinement),
             logger: logger
         )
         self.inForce = inForce
@@ -135,6 +136,7 @@ struct AgentAssembly {
             identity: identity,
             auditFile: AuditFile(path: opened.store.stateDirectory + "/audit.log"),
             fileLedger: fileLedger,
+            reserve: reserve,
             loop: threads.loop
         )
         do {
@@ -151,6 +153,14 @@ struct AgentAssembly {
             store: opened.store,
             counter: control.counter
         )
+    }
+
+    /// The place of the socket once the runtime directory is gone; clients read of it in the lock file.
+    private var reserve: ReserveSocket {
+        ReserveSocket(path: AgentPaths.socket(inState: opened.store.stateDirectory)) {
+            [store = opened.store] in
+            store.note(socket: $0)
+        }
     }
 
     private var ports: AgentPorts {

@@ -7,6 +7,8 @@ import AgentSettings
 /// Where this agent's files are: what the command line says, else what the environment says.
 struct Places {
     var socket: String
+    /// Whether the command line or the environment names the socket.
+    let isSocketNamed: Bool
     let stateDirectory: String
     let configuration: ConfigurationFile
     let home: String?
@@ -22,6 +24,8 @@ struct Places {
             let paths = try AgentPaths(stateDirectory: options.stateDirectory, environment: lookup)
             try AgentPaths.checkSocketPath(paths.socket)
             socket = paths.socket
+            isSocketNamed = AgentPaths.namesSocket(lookup)
+            runtimeDirectory = paths.runtimeDirectory.map { $0 + "/tokenagent" }
             stateDirectory = paths.stateDirectory
             let path = options.configuration ?? paths.configuration
             configuration = ConfigurationFile(
@@ -37,8 +41,6 @@ struct Places {
             throw StartFailure(error)
         }
         home = environment["HOME"]
-        let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        runtimeDirectory = runtime.map { $0 + "/tokenagent" }
     }
 
     /// Makes the directory for a configuration that is written later.

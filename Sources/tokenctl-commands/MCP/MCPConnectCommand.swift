@@ -38,7 +38,6 @@ struct MCPConnectCommand: ParsableCommand {
     }
 
     func run() throws {
-        CallersEnvironment.complete()
         // What is wrong with the address is said at once.
         let address = try url.address
         _ = try SessionSource(address, agent.endpoint)

@@ -22,7 +22,6 @@ struct MCPHeadersCommand: ParsableCommand {
     @OptionGroup var agent: EndpointOptions
 
     func run() throws {
-        CallersEnvironment.complete()
         let address = try url.address
         let source = try SessionSource(address, agent.endpoint)
         let session = try source.session()

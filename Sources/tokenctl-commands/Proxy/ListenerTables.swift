@@ -31,7 +31,7 @@ struct ListenerTables {
             throw run.failure
         }
         if let proxy, let session { try proxy.check(session) }
-        message.socket = try endpoint.socketPath
+        message.socket = try endpoint.connectIfThere()?.path ?? endpoint.socketPath
         if let name {
             let named = (message.listeners ?? []).filter { $0.name?.bytewise == name.bytewise }
             guard !named.isEmpty else {

@@ -8,6 +8,8 @@ import Text
 struct StatusCheck {
     /// Nothing is wrong, but a person will have to log in soon; the only exit status that is no failure's.
     static let loginEndsSoon: Int32 = 9
+    /// A prompt waits no longer than this for a silent agent: 2 s.
+    private static let maximumSilence = Duration.seconds(2)
 
     /// `nil`: all sessions.
     var session: String?
@@ -40,6 +42,7 @@ struct StatusCheck {
     private func sessions() throws(AgentError) -> [SessionMessage] {
         var endpoint = endpoint
         endpoint.mayStartAgent = false
+        endpoint.maximumSilence = StatusCheck.maximumSilence
         guard let session else { return try endpoint.sessions() }
         return [try endpoint.message(AgentRequest(.get, "sessions", session))]
     }

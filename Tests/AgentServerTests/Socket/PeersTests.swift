@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -123,6 +124,27 @@ struct PeersTests {
         #expect(try await agent.peer().exchange("GET", "/v1").status == 200)
         await agent.stop()
         #expect(!File.exists(agent.path))
+    }
+
+    @Test func `a socket whose directory is gone moves to its reserve, and others are told`() async throws {
+        let moves = Mutex<[String]>([])
+        let agent = try await AgentHarness(reserve: { directory in
+            ReserveSocket(path: directory.path("state/run/agent.sock")) { path in
+                moves.withLock { $0.append(path) }
+            }
+        })
+        let reserve = agent.directory.path("state/run/agent.sock")
+        // As after a logout, when nobody can make the directory again.
+        try #require(Program.succeeds("rm -r '\(agent.directory.path("run"))'"))
+        try agent.directory.write("", to: "run")
+        for _ in 0..<2 {
+            await agent.runtime.housekeep()
+            #expect(moves.withLock(\.self) == [reserve])
+            #expect(try await SocketPeer(reserve).exchange("GET", "/v1").status == 200)
+        }
+        #expect(File.mode(reserve) == 0o600)
+        await agent.stop()
+        #expect(!File.exists(reserve))
     }
 
     @Test func `an agent whose place another has taken stops instead of competing`() async throws {

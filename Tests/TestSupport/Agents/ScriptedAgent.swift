@@ -24,7 +24,7 @@ package final class ScriptedAgent: Sendable {
     private let listener: Listener
     private let received = Mutex<[String]>([])
 
-    /// Listens, and plays one script per connection; the last script is played for all that follow.
+    /// Listens, and plays one script per connection, all side by side; the last one is played for all that follow.
     package convenience init(_ scripts: [[Step]]) throws {
         try self.init(first: scripts, then: scripts.last)
     }
@@ -67,25 +67,32 @@ package final class ScriptedAgent: Sendable {
     /// The requests so far, each with its head and body as they came.
     package var requests: [String] { received.withLock(\.self) }
 
-    /// Keeps this object alive until every script was played once.
+    /// Keeps this object alive until every script was begun once.
     private func serve(_ scripts: [[Step]], then last: [Step]?) {
-        for script in scripts { answer(script) }
+        for script in scripts {
+            let peer = testing_accept(listener.descriptor)
+            guard peer >= 0 else { return }
+            begin(script, peer)
+        }
         guard let last else { return }
         DispatchQueue(label: "scripted agent").async { [listener, weak self] in
             while true {
                 let peer = testing_accept(listener.descriptor)
                 guard peer >= 0 else { return }
-                self?.play(last, peer)
-                close(peer)
+                guard let self else {
+                    _ = close(peer)
+                    return
+                }
+                begin(last, peer)
             }
         }
     }
 
-    private func answer(_ script: [Step]) {
-        let peer = testing_accept(listener.descriptor)
-        guard peer >= 0 else { return }
-        play(script, peer)
-        close(peer)
+    private func begin(_ script: [Step], _ peer: Int32) {
+        DispatchQueue(label: "scripted connection").async { [self] in
+            play(script, peer)
+            close(peer)
+        }
     }
 
     private func play(_ script: [Step], _ peer: Int32) {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+extension AgentSocket {
+    /// Connects to the socket `path` and no other.
+    init(at path: String, _ maximumSilence: Duration) throws(AgentError) {
+        try AgentPaths.checkSocketPath(path)
+        do {
+            try self.init(path: path, timeout: maximumSilence)
+        } catch {
+            throw AgentError(error)
+        }
+    }
+
+    /// Connects to the agent of this user, wherever it listens.
+    init(findingAgent maximumSilence: Duration) throws(AgentError) {
+        let usual = try AgentPaths.uncheckedSocket()
+        let failure: AgentError
+        do throws(AgentError) {
+            try self.init(at: usual, maximumSilence)
+            return
+        } catch {
+            guard [.noAgent, .denied].contains(error.code), !AgentPaths.namesSocket() else { throw error }
+            failure = error
+        }
+        // From here on the time matters less than the agent.
+        let path = try AgentSocket.otherPath(than: usual, failure, maximumSilence)
+        try self.init(at: path, maximumSilence)
+    }
+
+    /// The path at which this user's agent may be if it is not at `usual`, where `failure` was met.
+    ///
+    /// - Throws: `failure` if there is no such path.
+    private static func otherPath(
+        than usual: String,
+        _ failure: AgentError,
+        _ maximumSilence: Duration
+    ) throws(AgentError) -> String {
+        // The runtime directory may be missing or another user's.
+        let checked = try AgentPaths.socket()
+        guard failure.code == .noAgent || checked != usual else { throw failure }
+        if let state = try? AgentPaths.stateDirectory(AgentPaths.variable),
+            let noted = StoreLockFile(of: state)?.note?.socket, noted != usual, noted != checked,
+            try isAgent(of: state, at: noted, maximumSilence)
+        {
+            return noted
+        }
+        guard checked != usual else { throw failure }
+        return checked
+    }
+
+    /// Whether the agent that uses the store in `state` answers at `path`: a note may be old, and another agent be there.
+    private static func isAgent(
+        of state: String,
+        at path: String,
+        _ maximumSilence: Duration
+    ) throws(AgentError) -> Bool {
+        do throws(AgentError) {
+            var connection = try AgentConnection(socket: path, maximumSilence: maximumSilence)
+            let response = try connection.exchange(AgentRequest(.get), timeout: maximumSilence)
+            return AgentMessage(parsing: response.body)?.store.map { PrivateDirectory.isSame($0, state) }
+                == true
+        } catch {
+            guard [.noAgent, .denied, .misconfigured].contains(error.code) else { throw error }
+            return false
+        }
+    }
+
+    /// Asks on another connection whether the agent at `path` is there, waiting no longer than `limit`.
+    ///
+    /// - Returns: `false` if there is no socket any more: an agent that stops removes it before its last responses.
+    /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if there is one and nothing comes from it.
+    static func isAlive(at path: String, within limit: Duration) throws(ConnectionFailure) -> Bool {
+        let deadline = Deadline(after: limit)
+        do throws(ConnectionFailure) {
+            let socket = try AgentSocket(path: path, timeout: limit)
+            try unsafe socket.send(Array(AgentRequest(.get).head.utf8).span.bytes)
+            guard try socket.hasBytes(by: deadline) else { throw .silent(socket: path, limit: limit) }
+            return true
+        } catch .unreachable {
+            return false
+        }
+    }
+}

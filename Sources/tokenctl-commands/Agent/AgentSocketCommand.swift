@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import ArgumentParser
+import CommandCore
+import Text
+
+/// Prints where the agent answers, for programs that speak to it themselves.
+struct AgentSocketCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "agent-socket",
+        abstract: "Print the path of the agent's socket.",
+        discussion: """
+            For programs that speak HTTP to the agent themselves, see tokenagent-protocol(7). The agent is found as \
+            every command finds it, and started if none is running.
+            """
+    )
+
+    @OptionGroup var agent: AgentOptions
+
+    func run() throws {
+        let path = try agent.endpoint.connect().path
+        guard agent.wantsJSON else { return try StandardOutput.line(path) }
+        try StandardOutput.json(["socket": .string(path)])
+    }
+}
