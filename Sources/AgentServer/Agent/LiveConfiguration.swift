@@ -8,6 +8,9 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class LiveConfiguration {
+    /// The most names of sessions that a failure lists.
+    private static let maximumNames = 8
+
     private let source: any ConfigurationProviding
     private let storeThread: StoreThread
     private let logger: Logger
@@ -254,15 +257,27 @@ final class LiveConfiguration {
         }
     }
 
-    /// Adds the mistake of the latest configuration to `failure`, if that may be why a session is unknown.
+    /// Adds to `failure`, if it is about an unknown session, the mistake of the latest configuration that may be why, or
+    /// else the names of the sessions that this peer may know of.
     func explained(_ failure: RequestFailure, to connection: Connection) -> RequestFailure {
         guard failure.code == .notFound, let name = failure.session.flatMap({ SessionName($0) }),
-            !isConfigured(name, for: connection),
-            let words = mistake(for: connection) ?? mistake(about: name, for: connection)
+            !isConfigured(name, for: connection)
         else { return failure }
         var failure = failure
-        failure.message += " " + words
-        failure.remedy = "tokenctl config check"
+        if let words = mistake(for: connection) ?? mistake(about: name, for: connection) {
+            failure.message += ": " + words
+            failure.remedy = "tokenctl config check"
+            return failure
+        }
+        let names = current.sessions.keys.filter { isShown($0, to: connection) }
+        guard !names.isEmpty else { return failure }
+        if names.count <= Self.maximumNames {
+            failure.message += " (configured: \(names.sorted().map(\.description).joined(separator: ", ")))"
+        }
+        // No session can be made through a restricted socket, and among many the name may be another one.
+        if names.count > Self.maximumNames || connection.caller.isRestricted {
+            failure.remedy = "tokenctl list"
+        }
         return failure
     }
 

@@ -48,9 +48,9 @@ package struct RequestFailure: Error, Equatable, Sendable {
     static func unknown(_ name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .notFound,
-            message: "There is no session \(name) in the configuration.",
+            message: "no session named \"\(name)\"",
             session: name,
-            remedy: "tokenctl list"
+            remedy: "tokenctl add \(name)"
         )
     }
 

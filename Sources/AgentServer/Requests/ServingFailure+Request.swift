@@ -106,7 +106,12 @@ extension RequestFailure {
     /// Why the store did not do what was asked.
     init(_ refusal: StoreRefusal) {
         switch refusal {
-        case .wrongKey: self.init(code: .denied, message: "That does not open the store.")
+        case .wrongKey:
+            self.init(
+                code: .denied,
+                message: "That does not open the store.",
+                remedy: "forgotten: see unlock in tokenctl(1)"
+            )
         case .passphraseNeeded:
             self.init(code: .locked, message: "A passphrase is needed.", remedy: "tokenctl unlock")
         case .busy(let retryAfter):

@@ -46,7 +46,7 @@ package struct OwnFiles: Equatable, Sendable {
     }
 
     /// `path` with the links of its directory resolved; the last name stays, which is replaced even if it is a link.
-    static func place(of path: String) -> String { place(of: path, following: mostLinks) }
+    package static func place(of path: String) -> String { place(of: path, following: mostLinks) }
 
     /// `..` of what does not exist yet leads back to where that will be.
     private static func place(of path: String, following links: Int) -> String {
@@ -62,7 +62,9 @@ package struct OwnFiles: Equatable, Sendable {
     private static let mostLinks = 40
 
     /// `path` without links, also where what they lead to does not exist yet.
-    private static func resolved(_ path: String, following links: Int = mostLinks) -> String {
+    package static func resolved(_ path: String) -> String { resolved(path, following: mostLinks) }
+
+    private static func resolved(_ path: String, following links: Int) -> String {
         if let found = unsafe realpath(path, nil) {
             defer { unsafe free(found) }
             return unsafe String(cString: found)

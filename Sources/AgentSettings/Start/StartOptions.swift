@@ -13,6 +13,8 @@ package struct StartOptions: Equatable, Sendable {
         /// Stop the agent of the socket.
         case stop
         case checkConfiguration
+        /// Say what keeps an agent from using the store, if anything does.
+        case checkStore
         /// Print which commands the configuration names, for the process that runs them.
         case listCommands
         /// Remove the token files that a killed agent left.
@@ -139,6 +141,7 @@ extension StartOptions {
         case "-D", "--foreground": try be(.foreground)
         case "-k", "--kill": try be(.stop)
         case "--check-config": try be(.checkConfiguration)
+        case "--check-store": try be(.checkStore)
         case "--list-commands": try be(.listCommands)
         case "--remove-token-files": try be(.removeTokenFiles)
         case "--list-listeners": try be(.listListeners)

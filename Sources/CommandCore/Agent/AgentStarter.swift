@@ -9,7 +9,9 @@ package enum AgentStarter {
     package static var isAllowed: Bool { AgentPaths.variable("TOKENAGENT_AUTOSTART") != "0" }
 
     /// Starts `tokenagent` in the background and returns when its socket answers.
-    static func start(socket: String?) throws(AgentError) {
+    ///
+    /// - Returns: what it said, such as that an agent is running already.
+    static func start(socket: String?) throws(AgentError) -> String? {
         guard let program = executable else {
             throw AgentError(
                 .noAgent,
@@ -21,7 +23,9 @@ package enum AgentStarter {
         let arguments = socket.map { ["-a", $0] } ?? []
         let child = try ChildProcess(program, arguments, output: .null, error: .descriptor(messages.writing))
         let status = child.wait()
-        guard status == 0 else { throw failure(status, messages.available()) }
+        let said = messages.available()
+        guard status == 0 else { throw failure(status, said) }
+        return said.isEmpty ? nil : complaint(in: said)
     }
 
     /// The agent that was installed with this program, else the one in `PATH`.
@@ -34,11 +38,20 @@ package enum AgentStarter {
 
     /// What the agent said when it did not start; a bad configuration keeps its own exit status.
     private static func failure(_ status: Int32, _ messages: [UInt8]) -> AgentError {
-        AgentError(
-            status == FailureCode.misconfigured.exitStatus ? .misconfigured : .noAgent,
-            "the agent did not start: \(complaint(in: messages))",
-            remedy: "see more with: tokenagent --foreground"
+        let isMisconfigured = status == FailureCode.misconfigured.exitStatus
+        return AgentError(
+            isMisconfigured ? .misconfigured : .noAgent,
+            "cannot start the agent: \(complaint(in: messages))",
+            remedy: isMisconfigured ? remedy : "run: tokenagent --foreground"
         )
+    }
+
+    /// The command that shows every mistake; if a variable leads to no file, that is the mistake.
+    private static var remedy: String {
+        guard let file = AgentPaths.variable("TOKENAGENT_CONFIG"), !file.isEmpty,
+            unsafe access(file, F_OK) != 0
+        else { return "tokenctl config check" }
+        return "correct or unset TOKENAGENT_CONFIG"
     }
 
     /// The first line the agent wrote, without its name.

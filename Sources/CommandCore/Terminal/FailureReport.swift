@@ -47,9 +47,10 @@ package enum FailureReport {
     private static func sentence(for error: AgentError) -> String {
         let text = error.clause
         guard let session = error.session.map({ TerminalText.escaped($0, longest: 64) }) else { return text }
-        // A name may be an ordinary word of the sentence: only in these two places is it surely the name.
+        // A name may be an ordinary word of the sentence: only in these places is it surely the name.
         let isTold =
             text.bytewise.hasPrefix("\(session): ".bytewise)
+            || text.bytewise.contains("session named \"\(session)\"".bytewise)
             || text.bytewise.hasSuffix("session \(session)".bytewise)
         return isTold ? text : "\(session): \(text)"
     }

@@ -35,7 +35,7 @@ struct ConfigurationCheck {
         if options.wantsJSON {
             print(report(mistakes, of: settings))
         } else if mistakes.isEmpty {
-            Console.write("\(path): \(count) session\(count == 1 ? "" : "s"), no mistakes\n")
+            Console.write("\(path): OK (\(count) session\(count == 1 ? "" : "s"))\n")
         } else {
             throw StartFailure(ConfigurationProblems(file: path, problems: mistakes))
         }

@@ -29,13 +29,14 @@ enum Program {
         case .version: Console.write("tokenagent \(AgentRelease.version)\n")
         case .checkConfiguration:
             try ConfigurationCheck(options, Places(options, environment)).run()
+        case .checkStore: try OpenedStore.check(options, Places(options, environment))
         case .listCommands: try CommandTable.list(Places(options, environment))
         case .removeTokenFiles: try LeftTokenFiles.remove(Places(options, environment))
         case .listListeners: try ListenerList(options, environment).print()
         case .makeFleetKey(let name, let file): try FleetKeyWork(path: file).make(name)
         case .renewFleetKey(let file): try FleetKeyWork(path: file).renew()
         case .stop:
-            try RunningAgent.stop(socket: Places(options, environment).socket)
+            try RunningAgent.stop(Places(options, environment))
             Console.write(syntax(options, environment).forgettingCommands)
         case .foreground: try ForegroundAgent.run(options, environment, workflow)
         case .background:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AgentSettings
+import Glibc
 import Logging
 import SealedStore
 import TokenCore
@@ -32,6 +33,32 @@ struct OpenedStore {
             try OpenedStore.createVault(in: store, settings, logger)
         } catch {
             throw StartFailure(error)
+        }
+    }
+
+    /// Opens the store as the start of an agent would, and leaves it as it is.
+    ///
+    /// - Throws: ``StartFailure``: why no agent could use it.
+    static func check(_ options: StartOptions, _ places: Places) throws(StartFailure) {
+        // A missing one is made by the first start.
+        guard unsafe access(places.stateDirectory, F_OK) == 0 else { return }
+        try ProcessHardening.refuseInspection()
+        do {
+            let directory = try StoreDirectory(
+                places.stateDirectory,
+                allowsNetwork: options.allowsNetworkStore
+            )
+            defer { directory.close() }
+            _ = try SessionStore(
+                directory: directory,
+                runtimeDirectory: nil,
+                memory: SealedMemory(),
+                timekeeper: SystemTimekeeper()
+            )
+        } catch let error as StoreError {
+            throw StartFailure(error)
+        } catch {
+            throw StartFailure(.internal, "the system refused memory for keys")
         }
     }
 

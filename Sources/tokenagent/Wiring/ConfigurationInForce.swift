@@ -20,6 +20,8 @@ final class ConfigurationInForce: ConfigurationProviding {
     private let commands: CommandsInForce
     private let threshold: LogThreshold
     private let logger: Logger
+    /// `nil` if nothing is closed off.
+    private let reach: SandboxReach?
     /// Where the client secrets written in the file are sealed.
     private let secrets = Mutex<[SessionName: SecretID]>([:])
     private let addresses = Mutex<[ServerPlace: [SessionName]]>([:])
@@ -41,6 +43,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         hooks: EventHooks,
         commands: CommandsInForce,
         threshold: LogThreshold,
+        reach: SandboxReach?,
         logger: Logger
     ) {
         self.file = file
@@ -50,6 +53,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         self.hooks = hooks
         self.commands = commands
         self.threshold = threshold
+        self.reach = reach
         self.logger = logger
         standing = Mutex(Standing(stamp: ConfigurationStamp(of: file.path)))
     }
@@ -104,7 +108,10 @@ final class ConfigurationInForce: ConfigurationProviding {
 
     func changes() throws(RequestFailure) -> ConfigurationChanges {
         let settings = try read()
-        return changes(to: settings, keeping: kept(beside: settings))
+        var changes = changes(to: settings, keeping: kept(beside: settings))
+        // A reload tries to make them, and tells what it could not.
+        changes.restarts += reach?.restarts(for: settings) ?? []
+        return changes
     }
 
     /// Sessions in force whose files cannot be read now.

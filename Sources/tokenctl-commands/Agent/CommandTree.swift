@@ -8,8 +8,14 @@ import CommandCore
 struct CommandTree: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tokenctl",
-        abstract: "Hands out access tokens that an agent keeps fresh.",
+        abstract: "Get OAuth access tokens from the agent, refreshed as needed.",
         discussion: """
+            Start here:
+              tokenctl add NAME      create a session
+              tokenctl login NAME    log in to it
+              tokenctl get NAME      print an access token
+              tokenctl doctor        look for problems
+
             Exit status: 0 done, 1 other failure, 2 wrong usage or configuration, 3 no agent, 4 login required, \
             5 temporary failure, 6 agent locked, 7 no such session, 8 refused.
             """,
@@ -43,7 +49,8 @@ struct CommandTree: ParsableCommand {
                 subcommands: [
                     LockCommand.self, UnlockCommand.self, VaultCommand.self, ConfigCommand.self,
                     ReloadCommand.self, DoctorCommand.self, FleetCommand.self,
-                    VersionCommand.self, ShutdownCommand.self, CompletionsCommand.self,
+                    AgentSocketCommand.self, VersionCommand.self, ShutdownCommand.self,
+                    CompletionsCommand.self,
                 ]
             ),
         ]
@@ -81,6 +88,9 @@ struct CommandTree: ParsableCommand {
             )
         }
         let text = message(for: error).split(separator: "\n").joined(separator: " ")
+        if text.hasPrefix("Missing expected argument '<name>'") {
+            return ConfiguredSessions.missingName(in: first, ConfiguredSessions.names(at: AgentEndpoint()))
+        }
         let command = first.hasPrefix("-") ? "" : " \(first)"
         return AgentError(
             .badRequest,

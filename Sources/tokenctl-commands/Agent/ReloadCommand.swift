@@ -12,7 +12,8 @@ struct ReloadCommand: ParsableCommand {
         abstract: "Read the configuration again and say what has changed.",
         discussion: """
             A configuration with a mistake changes nothing. A mistake in a file of sessions.d is named and leaves \
-            its session as it was.
+            its session as it was. Exit status 2 if there is a mistake, 1 if something takes effect only after a \
+            restart of the agent.
             """
     )
 
@@ -28,11 +29,17 @@ struct ReloadCommand: ParsableCommand {
             }
         }
         let mistakes = answer.mistakes ?? []
-        guard !mistakes.isEmpty else { return }
         for line in mistakes {
             StandardError.write("tokenctl: \(TerminalText.escaped(line, longest: 8192))\n")
         }
-        throw ExitCode(FailureCode.misconfigured.exitStatus)
+        guard mistakes.isEmpty else { throw ExitCode(FailureCode.misconfigured.exitStatus) }
+        let late = answer.restart?.count ?? 0
+        guard late > 0 else { return }
+        StandardError.write(
+            "tokenctl: \(late) change\(late == 1 ? " takes" : "s take") effect only after a restart of the agent; "
+                + "run: \(ReloadReport.restart)\n"
+        )
+        throw ExitCode(FailureCode.internal.exitStatus)
     }
 }
 
@@ -42,6 +49,15 @@ struct ReloadReport {
 
     /// The configuration file that the agent reads.
     var file: String { message.file ?? "" }
+
+    /// The command that restarts the agent: it stops, and the next command starts it.
+    static let restart = "tokenctl shutdown"
+
+    /// The command that has the agent take over the differences.
+    var remedy: String {
+        let changes = [message.added, message.removed, message.changed]
+        return changes.allSatisfy { $0?.isEmpty != false } ? ReloadReport.restart : "tokenctl reload"
+    }
 
     /// A line for each difference, and for each change that only a restart takes over.
     var differences: [String] {

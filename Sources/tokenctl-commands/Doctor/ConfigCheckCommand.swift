@@ -27,15 +27,15 @@ struct ConfigCheckCommand: ParsableCommand {
         if agent.wantsJSON {
             try StandardOutput.json(report.message.json)
         } else if report.isGood {
-            let count = report.message.sessions ?? 0
-            let line = "\(report.file): \(count) session\(count == 1 ? "" : "s"), no mistakes"
-            try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
+            try StandardOutput.line(TerminalText.escaped(report.summary, longest: 8192))
+            if report.message.sessions == 0 { try StandardOutput.line("  Run: \(ConfiguredSessions.remedy)") }
         }
         if let difference, !difference.differences.isEmpty, !agent.wantsJSON {
-            try StandardOutput.line("the agent runs with another configuration; see: tokenctl reload")
+            try StandardOutput.line("the running agent uses an older configuration:")
             for line in difference.differences {
                 try StandardOutput.line(TerminalText.escaped(line, longest: 8192))
             }
+            try StandardOutput.line("  Run: \(difference.remedy)")
         }
         guard !report.isGood else { return }
         for line in report.complaints {

@@ -2,6 +2,7 @@
 
 import AgentProtocol
 import CommandCore
+import Glibc
 import Text
 
 /// What `tokenagent --check-config --json` says about a configuration file.
@@ -14,6 +15,13 @@ struct ConfigurationReport {
 
     /// Whether an agent would start with it: a mistake in a file beside it costs that one's session alone.
     var isUsable: Bool { message.sessions != nil }
+
+    /// The state of a configuration that has no mistakes.
+    var summary: String {
+        let count = message.sessions ?? 0
+        guard count > 0 || unsafe access(file, F_OK) == 0 else { return "no configuration file at \(file)" }
+        return "\(file): OK (\(count) session\(count == 1 ? "" : "s"))"
+    }
 
     /// The mistakes in the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.
     var complaints: [String] {

@@ -17,7 +17,7 @@ struct Doctor {
         } catch {
             return [Finding(.problem, "socket path", error.message, remedy: error.remedy)]
         }
-        let known = [socketPath(path)] + directory(of: path) + agent(path) + ports()
+        let known = [socketPath(path)] + directory(of: path) + agent() + ports()
         return known.contains { $0.name == "clock" } ? known : known + [clock()]
     }
 
@@ -67,11 +67,13 @@ struct Doctor {
         return Finding(.ok, "clock", now)
     }
 
-    private func agent(_ path: String) -> [Finding] {
+    private func agent() -> [Finding] {
+        var running = endpoint
+        running.mayStartAgent = false
         do {
-            var agent = try AgentConnection(socket: path)
+            var agent = try running.connect()
             let about: AgentMessage = try agent.message(AgentRequest(.get), timeout: .seconds(5))
-            return [reached(about), version(about), lock(about)] + ownChecks(&agent)
+            return [reached(about), version(about), lock(about)] + ownChecks(&agent) + sessions(&agent)
         } catch {
             return unreached(error)
         }
@@ -92,6 +94,20 @@ struct Doctor {
         }
     }
 
+    /// A warning if there are none: no other check has anything to look at then.
+    private func sessions(_ agent: inout AgentConnection) -> [Finding] {
+        let request = AgentRequest(.get, "sessions")
+        let known: SessionsMessage? = try? agent.message(request, timeout: .seconds(60))
+        return known?.sessions?.isEmpty == true ? [Doctor.noSessions] : []
+    }
+
+    private static let noSessions = Finding(
+        .warning,
+        "sessions",
+        "none configured",
+        remedy: "run: \(ConfiguredSessions.remedy)"
+    )
+
     private func unreached(_ error: AgentError) -> [Finding] {
         let problem = Finding(.problem, "agent", error.message, remedy: error.remedy)
         guard error.code == .noAgent, let program = AgentStarter.executable else { return [problem] }
@@ -99,10 +115,21 @@ struct Doctor {
         let absence = Finding(
             .warning,
             "agent",
-            "it is not running; \(program) is started by the first command that needs it",
-            remedy: "start it with: tokenagent"
+            "not running (starts on demand: \(program))",
+            remedy: "run: tokenagent"
         )
-        return [absence] + configuration()
+        return [absence] + store() + configuration()
+    }
+
+    /// Whether an agent could use the store.
+    private func store() -> [Finding] {
+        do throws(AgentError) {
+            let run = try AgentProgramRun(["--check-store"])
+            guard run.status != 0 else { return [] }
+            return [Finding(.problem, "store", run.failure.message)]
+        } catch {
+            return [Finding(.problem, "store", error.message, remedy: error.remedy)]
+        }
     }
 
     /// Whether an agent would start with the configuration.
@@ -110,10 +137,11 @@ struct Doctor {
         do {
             let report = try ConfigurationReport()
             guard !report.isGood else {
-                return [Finding(.ok, "configuration", "\(report.file): no mistakes")]
+                return [Finding(.ok, "configuration", report.summary)]
+                    + (report.message.sessions == 0 ? [Doctor.noSessions] : [])
             }
             return report.complaints.map {
-                let remedy = report.isUsable ? "correct it" : "no agent starts with it"
+                let remedy = report.isUsable ? "correct it" : "the agent cannot start until this is fixed"
                 return Finding(.problem, "configuration", $0, remedy: remedy)
             }
         } catch {

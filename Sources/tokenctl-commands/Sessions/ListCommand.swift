@@ -18,7 +18,11 @@ struct ListCommand: ParsableCommand {
         if agent.wantsJSON {
             try StandardOutput.json(answer.json)
         } else {
-            let names = (answer.sessions ?? []).map { TerminalText.escaped(SessionRow($0).name) + "\n" }
+            let sessions = answer.sessions ?? []
+            guard !sessions.isEmpty else {
+                return StandardError.write("tokenctl: \(ConfiguredSessions.noneInOneLine)\n")
+            }
+            let names = sessions.map { TerminalText.escaped(SessionRow($0).name) + "\n" }
             try StandardOutput.write(Array(names.joined().utf8))
         }
     }

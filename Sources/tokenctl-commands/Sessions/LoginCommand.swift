@@ -25,8 +25,13 @@ struct LoginCommand: ParsableCommand {
         case `import`
     }
 
-    @Argument(help: .sessionName)
-    var session: SessionArgument
+    @Argument(
+        help: ArgumentHelp(
+            "The session; may be left out if there is only one.",
+            valueName: "name"
+        )
+    )
+    var session: SessionArgument?
 
     @Option(help: "How to log in, instead of what the configuration says.")
     var flow: Flow?
@@ -41,6 +46,9 @@ struct LoginCommand: ParsableCommand {
 
     @Flag(name: .customLong("paste"), help: "Ask for the address to which the browser was sent in the end.")
     var pastesRedirect = false
+
+    @Flag(name: .customLong("qr"), help: "Show the address of a device login as a QR code, with qrencode.")
+    var showsQRCode = false
 
     @Option(help: ArgumentHelp("The user, for the flow password.", valueName: "user"))
     var username: String?
@@ -116,6 +124,8 @@ struct LoginCommand: ParsableCommand {
         let conversation = LoginConversation(
             session: name,
             opensBrowser: !opensNoBrowser && !pastesRedirect,
+            pastesRedirect: pastesRedirect,
+            showsQRCode: showsQRCode,
             isJSON: agent.wantsJSON,
             endpoint: agent.endpoint
         )
@@ -123,13 +133,14 @@ struct LoginCommand: ParsableCommand {
     }
 
     /// Whether a protected resource is named in place of a session, whose name holds no slash.
-    private var isAddress: Bool { session.name.bytewise.contains("://") }
+    private var isAddress: Bool { session?.name.bytewise.contains("://") == true }
 
     /// The session; for the address of a resource the one that is for it, or a new one.
     private func sessionName() throws(AgentError) -> String {
+        guard let name = session?.name else { return try onlySession() }
         guard isAddress else {
             // What looks like an address may hold a password, and is not shown.
-            guard !session.name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") })
+            guard !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") })
             else {
                 throw AgentError(
                     .badRequest,
@@ -137,9 +148,9 @@ struct LoginCommand: ParsableCommand {
                     remedy: "give an address with its scheme, as https://mcp.example.com/mcp"
                 )
             }
-            return session.name
+            return name
         }
-        guard let address = ResourceAddress(session.name) else {
+        guard let address = ResourceAddress(name) else {
             throw AgentError(
                 .badRequest,
                 "what was given is no address of a resource",
@@ -153,6 +164,13 @@ struct LoginCommand: ParsableCommand {
             isJSON: agent.wantsJSON
         )
         .session()
+    }
+
+    /// The session, where only one is configured.
+    private func onlySession() throws(AgentError) -> String {
+        let names = try agent.endpoint.sessions().compactMap(\.session)
+        guard names.count == 1 else { throw ConfiguredSessions.missingName(in: "login", names) }
+        return names[0]
     }
 
     private func request(to session: String) throws(AgentError) -> AgentRequest {

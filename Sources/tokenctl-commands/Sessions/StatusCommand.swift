@@ -74,7 +74,7 @@ struct StatusReport {
     }
 
     private func lines(_ sessions: [SessionMessage]) -> [String] {
-        guard !sessions.isEmpty else { return ["no sessions are configured; see: tokenctl config example"] }
+        guard !sessions.isEmpty else { return ConfiguredSessions.none }
         return TextTable.lines(SessionRow.columns, sessions.map { SessionRow($0).row })
     }
 }

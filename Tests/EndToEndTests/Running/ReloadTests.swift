@@ -117,6 +117,13 @@ extension EndToEnd {
                     reload.standardOutput.contains("needs a restart of the agent: \(key): "),
                     "\(reload)"
                 )
+                #expect(reload.status == 1)
+                #expect(
+                    reload.standardError.contains(
+                        "only after a restart of the agent; run: tokenctl shutdown"
+                    ),
+                    "\(reload)"
+                )
             }
             #expect(
                 try await scene.agent.tokenctl("doctor").standardOutput.contains(
@@ -165,6 +172,66 @@ extension EndToEnd {
             let reload = try await scene.agent.tokenctl("reload").standardOutput
             #expect(reload.contains("needs a restart of the agent: session.work.ca_file: "), "\(reload)")
             #expect(scene.agent.log.contains("this needs a restart of the agent"))
+        }
+
+        @Test(arguments: [
+            "[[socket]]\npath = \"PLACE\"\nsessions = [\"work\"]\n",
+            "[[file]]\npath = \"PLACE\"\nsession = \"work\"\n",
+        ])
+        func
+            `what is to be made where the sandbox does not reach needs a restart, and that is said before and after`(
+                table: String
+            ) async throws
+        {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let sandbox = try await scene.agent.tokenctl("doctor").standardOutput
+            guard sandbox.contains("ok       sandbox") else {
+                try Test.cancel("files are not closed off here")
+            }
+            try scene.agent.home.makeDirectory("new")
+            let place = scene.agent.home.path("new/place")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            try scene.agent.configure(text + table.replacing("PLACE", with: place))
+            for _ in 0..<2 {
+                let check = try await scene.agent.tokenctl("config", "check")
+                #expect(check.status == 0, "\(check)")
+                #expect(check.standardOutput.contains("needs a restart of the agent: "), "\(check)")
+                #expect(check.standardOutput.contains(place), "\(check)")
+                let reload = try await scene.agent.tokenctl("reload")
+                #expect(reload.status == 1, "\(reload)")
+                #expect(reload.standardOutput.contains("needs a restart of the agent: "), "\(reload)")
+            }
+            // What is said to help does.
+            #expect(try await scene.agent.tokenctl("shutdown").status == 0)
+            try await scene.agent.start()
+            let check = try await scene.agent.tokenctl("config", "check")
+            #expect(!check.standardOutput.contains("restart"), "\(check)")
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+        }
+
+        @Test func `doctor names a damaged store also where no agent runs`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            try await scene.agent.end()
+            let on = ["TOKENAGENT_AUTOSTART": "1"]
+            let whole = try await scene.agent.tokenctl("doctor", extraEnvironment: on)
+            #expect(whole.status == 0 && whole.standardOutput.contains("not running"), "\(whole)")
+            try File.write("no vault", to: scene.agent.statePath + "/vault")
+            let damaged = try await scene.agent.tokenctl("doctor", extraEnvironment: on)
+            #expect(damaged.status == 1, "\(damaged)")
+            #expect(damaged.standardOutput.contains("problem  store: "), "\(damaged)")
+            #expect(damaged.standardOutput.contains("log in again"), "\(damaged)")
+        }
+
+        @Test func `a home whose name is not UTF-8 is said to be the reason`() async throws {
+            let scene = try await Scene()
+            let result = try await Program.run(
+                ["/bin/sh", "-c", "HOME=$(printf '/tmp/x\\377') exec \"$0\" get work", BuiltPrograms.client],
+                environment: ["PATH": "/usr/bin:/bin"]
+            )
+            #expect(result.status == 2, "\(result)")
+            #expect(result.standardError.contains("HOME is not UTF-8"), "\(result)")
         }
 
         @Test func `the status says why the last refresh was made`() async throws {

@@ -27,7 +27,7 @@ import Text
     @Test func `a right configuration is said to be so`() async throws {
         let file = try home.write(Self.good, to: "c.toml")
         let text = try await run("check", "--config", file)
-        #expect(text.all == (0, "\(file): 1 session, no mistakes\n", ""))
+        #expect(text.all == (0, "\(file): OK (1 session)\n", ""))
         let json = try await run("check", "--config", file, "--json")
         #expect(json.all == (0, #"{"file":"\#(file)","ok":true,"sessions":1,"problems":[]}"# + "\n", ""))
     }

@@ -11,14 +11,21 @@ import Text
     @Test func `a browser login shows the address and says when it is done`() async throws {
         let tokenctl = try TokenctlRun(
             .read,
-            .lines(#"{"event":"open_url","login":"1","url":"https://id.example.com/a?b=c"}"#, Self.done)
+            .lines(
+                #"{"event":"open_url","login":"1","url":"https://id.example.com/a?b=c","expires_in":300}"#,
+                Self.done
+            )
         )
         let result = try await tokenctl("login", "work", "--no-browser")
         #expect(result.status == 0)
         #expect(result.standardError.isEmpty)
         let lines = result.standardOutput.split(separator: "\n")
-        #expect(lines.first == "Open this address in a browser: https://id.example.com/a?b=c")
+        #expect(lines.prefix(2) == ["Open this address in a browser:", "https://id.example.com/a?b=c"])
         #expect(lines.last?.hasPrefix("Logged in to work.") == true)
+        // Where no browser was opened, the time limit and the other ways are named.
+        #expect(result.standardOutput.contains("Finish the login there within 5m."))
+        #expect(lines.contains("  tokenctl login work --paste"))
+        #expect(lines.contains("  tokenctl login work --flow device"))
         #expect(tokenctl.agent.requests.first?.hasSuffix("\r\n\r\n{}") == true)
     }
 
@@ -47,13 +54,61 @@ import Text
             """#
         let tokenctl = try TokenctlRun(.read, .lines(event, Self.done))
         let result = try await tokenctl("login", "work", "--flow", "device")
+        let lines = result.standardOutput.split(separator: "\n")
+        #expect(lines.first == "Visit https://id.example.com/d and enter this code (expires in 10m):")
+        #expect(lines.dropFirst().first == "ABCD-EFGH")
+        #expect(lines.contains("https://id.example.com/d?c=1"))
+        #expect(tokenctl.agent.requests.first?.hasSuffix(#"{"flow":"device"}"#) == true)
+    }
+
+    @Test func `a device login is shown as a QR code where qrencode is installed`() async throws {
+        let event = #"""
+            {"event":"user_code","login":"1","user_code":"ABCD-EFGH","verification_uri":"https://id.example.com/d",\#
+            "verification_uri_complete":"https://id.example.com/d?c=1","expires_in":600}
+            """#
+        let programs = try TemporaryDirectory()
+        for (isInstalled, shown) in [
+            (false, "No QR code: qrencode is not installed."),
+            (true, "[UTF8|--|https://id.example.com/d?c=1]"),
+        ] {
+            if isInstalled {
+                try programs.write("#!/bin/sh\necho \"[$2|$5|$6]\"\n", to: "qrencode", mode: 0o700)
+            }
+            let tokenctl = try TokenctlRun(.read, .lines(event, Self.done))
+            let result = try await tokenctl(
+                "login",
+                "work",
+                "--flow",
+                "device",
+                "--qr",
+                environment: ["PATH": programs.path]
+            )
+            #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
+            #expect(result.standardOutput.split(separator: "\n").contains { $0 == shown }, "\(result)")
+        }
+    }
+
+    @Test func `without a name the only session is logged in to, and several are listed`() async throws {
+        func sessions(_ names: String...) -> ScriptedAgent.Step {
+            .answer(#"{"sessions":[\#(names.map { #"{"session":"\#($0)"}"# }.joined(separator: ","))]}"#)
+        }
+        let one = try TokenctlRun(connections: [
+            [.read, sessions("ci")], [.read, .lines(Self.done)],
+        ])
+        #expect(try await one("login").status == 0)
+        #expect(one.agent.requests.last?.hasPrefix("POST /v1/sessions/ci/login ") == true)
+        let several = try await TokenctlRun(.read, sessions("ci", "mail"))("login")
         #expect(
-            result.standardOutput.contains(
-                "https://id.example.com/d in a browser and enter the code ABCD-EFGH."
+            several.all == (
+                2, "",
+                "tokenctl: missing session name (configured: ci, mail); usage: tokenctl login [options] NAME\n"
             )
         )
-        #expect(result.standardOutput.contains("good for 10m"))
-        #expect(tokenctl.agent.requests.first?.hasSuffix(#"{"flow":"device"}"#) == true)
+        for command in ["login", "get", "refresh", "claims"] {
+            let none = try await TokenctlRun(.read, sessions())(command)
+            #expect(none.status == 2, "\(none)")
+            #expect(none.standardError == "tokenctl: no sessions configured; run: tokenctl add NAME\n")
+        }
     }
 
     @Test func `a password comes from standard input and is sent once`() async throws {

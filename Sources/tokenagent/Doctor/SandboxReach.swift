@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import AgentServer
+import AgentSettings
+import Confinement
+import Glibc
+import Text
+
+/// The directories in which the sandbox lets the agent make sockets and token files, as they were at its start.
+struct SandboxReach: Sendable {
+    /// Below these both may be made.
+    private let own: [String]
+    private let sockets: [String]
+    private let files: [String]
+
+    /// - Returns: `nil` if the kernel closes no files off.
+    init?(_ rules: FileRules, _ report: ConfinementReport) {
+        guard !report.gaps.contains(where: { $0.protection == .files }) else { return nil }
+        // Directories that did not exist have no rule.
+        own = rules.writable.filter(SandboxReach.isDirectory).map(OwnFiles.resolved)
+        sockets = rules.socketDirectories.filter(SandboxReach.isDirectory).map(OwnFiles.resolved)
+        files = rules.fileDirectories.filter(SandboxReach.isDirectory).map(OwnFiles.resolved)
+    }
+
+    /// The sockets and token files of `settings` that only a restarted agent can make.
+    func restarts(for settings: Settings) -> [ConfigurationChanges.Restart] {
+        let lateSockets = settings.sockets.filter { !isWithin(own + sockets, $0.path) }.map { socket in
+            ConfigurationChanges.Restart("socket \(socket.path)", reason: SandboxReach.reason)
+        }
+        let lateFiles = settings.files.filter { !isWithin(own + files, $0.path) }.map { file in
+            ConfigurationChanges.Restart(
+                "file \(file.path)",
+                session: file.session,
+                reason: SandboxReach.reason
+            )
+        }
+        return lateSockets + lateFiles
+    }
+
+    private static let reason = "its directory is outside what the agent may write since its start"
+
+    private func isWithin(_ directories: [String], _ path: String) -> Bool {
+        let place = OwnFiles.place(of: path).bytewise
+        return directories.contains { place.hasPrefix(($0 == "/" ? "/" : $0 + "/").bytewise) }
+    }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+}
