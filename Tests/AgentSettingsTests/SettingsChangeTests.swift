@@ -26,6 +26,7 @@ import TokenCore
         ("redirect_port = 7000", "redirect_port"), ("client_secret_file = \"/s\"", "client_secret"),
         ("allow = [{ exe = \"/usr/bin/git\" }]", "allow"), ("dpop = true", "dpop"),
         ("flow = \"device\"", "flow"), ("refresh_before = \"1m\"", "refresh_before"),
+        ("refreshes_per_second = 50", "refreshes_per_second"),
     ])
     func `a changed key is named`(line: String, key: String) throws {
         let changes = try settings(Self.plain + line).changes(from: settings(Self.plain))

@@ -359,5 +359,6 @@ extension SessionPolicy {
         }
         let wait = Duration.seconds(1)...Duration.seconds(3600)
         if let timeout = table.duration("get_timeout", in: wait, "1s to 1h") { getTimeout = timeout }
+        if let pace = table.integer("refreshes_per_second", in: 1...1_000) { refreshesPerSecond = pace }
     }
 }

@@ -138,6 +138,7 @@ extension ConfiguredSession {
             ("refresh_before", policy.refreshBefore != old.policy.refreshBefore),
             ("min_validity", policy.minimumValidity != old.policy.minimumValidity),
             ("get_timeout", policy.getTimeout != old.policy.getTimeout),
+            ("refreshes_per_second", policy.refreshesPerSecond != old.policy.refreshesPerSecond),
             ("max_session_age", policy.maximumSessionAge != old.policy.maximumSessionAge),
             ("warn_before", policy.warnBefore != old.policy.warnBefore),
             ("fleet", policy.isShared != old.policy.isShared),

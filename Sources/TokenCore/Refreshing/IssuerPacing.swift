@@ -2,15 +2,15 @@
 
 /// How fast one issuer is asked, however many sessions it has.
 ///
-/// At most four requests at a time and five per second with bursts of ten, so that a machine that wakes up with
-/// two hundred sessions due does not look like an attack. When failures come from more than one session the
+/// At most four requests at a time and five per second with bursts of ten, unless the configuration sets another pace, so
+/// that a machine that wakes up with two hundred sessions due does not look like an attack. When failures come from more than one session the
 /// issuer itself is down: then one session at a time asks, less and less often, and after the first success
 /// the others follow over half a minute, those that need it first at the front. A `Retry-After` holds for the
 /// issuer, not for the session.
 package struct IssuerPacing: Equatable, Sendable {
     package static let concurrency = 4
-    package static let burst = 10.0
-    package static let ratePerSecond = 5.0
+    /// The usual number of requests per second (``SessionPolicy/refreshesPerSecond``).
+    package static let ratePerSecond = 5
     /// Failures in a row, from at least two sessions, after which the issuer counts as down.
     package static let failuresUntilDown = 3
     /// While the issuer is down it is asked after 2, 4, 8, 16, 32, 32, … seconds: about 110 times an hour, and back
@@ -27,11 +27,14 @@ package struct IssuerPacing: Equatable, Sendable {
         var isDemanded: Bool
         var isForeign: Bool
         var neededBy: Instant
+        var ratePerSecond: Int
     }
 
     private var waiting: [Waiting] = []
     private var running: Set<SessionName> = []
-    private var tokens = IssuerPacing.burst
+    private var tokens: Double
+    /// The lowest pace of the sessions that waited last.
+    private var ratePerSecond = IssuerPacing.ratePerSecond
     private var filledAt: Instant
     private var failures = 0
     private var failingSessions: Set<SessionName> = []
@@ -41,7 +44,11 @@ package struct IssuerPacing: Equatable, Sendable {
 
     package init(at now: Instant) {
         filledAt = now
+        tokens = 2 * Double(IssuerPacing.ratePerSecond)
     }
+
+    /// Requests that may go out at once after a pause.
+    private var burst: Double { 2 * Double(ratePerSecond) }
 
     private var isDown: Bool {
         failures >= IssuerPacing.failuresUntilDown && failingSessions.count >= 2
@@ -56,12 +63,14 @@ package struct IssuerPacing: Equatable, Sendable {
     ///   - isDemanded: somebody waits for it; those go next.
     ///   - isForeign: it is only for somebody at a `[[socket]]`; those go last.
     ///   - neededBy: when its token ends; the soonest go first.
+    ///   - ratePerSecond: the pace that the session sets; of all that wait the lowest counts.
     package mutating func requested(
         by session: SessionName,
         isReplay: Bool,
         isDemanded: Bool,
         isForeign: Bool = false,
-        neededBy: Instant
+        neededBy: Instant,
+        ratePerSecond: Int = IssuerPacing.ratePerSecond
     ) {
         waiting.removeAll { $0.session == session }
         waiting.append(
@@ -70,7 +79,8 @@ package struct IssuerPacing: Equatable, Sendable {
                 isReplay: isReplay,
                 isDemanded: isDemanded,
                 isForeign: isForeign,
-                neededBy: neededBy
+                neededBy: neededBy,
+                ratePerSecond: ratePerSecond
             )
         )
     }
@@ -125,6 +135,10 @@ package struct IssuerPacing: Equatable, Sendable {
 
     /// The sessions that may send now, in order; each counts as running from here on.
     package mutating func admit(at now: Instant) -> [SessionName] {
+        let former = ratePerSecond
+        ratePerSecond = waiting.map(\.ratePerSecond).min() ?? former
+        // A faster pace has its burst at once.
+        if ratePerSecond > former { tokens += 2 * Double(ratePerSecond - former) }
         refill(at: now)
         guard closedUntil(at: now) == nil else { return [] }
         var admitted: [SessionName] = []
@@ -157,19 +171,25 @@ package struct IssuerPacing: Equatable, Sendable {
         return lastFailure + min(most, .seconds(2) * (1 << min(probes - 1, 10)))
     }
 
-    private func limit(at now: Instant) -> Int { isDown ? 1 : IssuerPacing.concurrency }
+    /// A faster pace needs more requests in flight, as answers take most of a second at a busy server.
+    private func limit(at now: Instant) -> Int {
+        guard !isDown else { return 1 }
+        let (usual, rate) = (IssuerPacing.ratePerSecond, ratePerSecond)
+        return rate <= usual ? IssuerPacing.concurrency : IssuerPacing.concurrency * rate / usual
+    }
 
     private func rate(at now: Instant) -> Double {
-        guard let recoveringUntil, recoveringUntil > now else { return IssuerPacing.ratePerSecond }
+        let most = Double(ratePerSecond)
+        guard let recoveringUntil, recoveringUntil > now else { return most }
         let spread = Double(waiting.count) / Double(IssuerPacing.recovery.wholeSeconds)
-        return min(IssuerPacing.ratePerSecond, max(spread, 0.5))
+        return min(most, max(spread, 0.5))
     }
 
     private mutating func refill(at now: Instant) {
         let elapsed = Double((now - filledAt).saturatedNanoseconds) / 1e9
         let recovering = recoveringUntil.map { $0 > now } ?? false
         // While recovering there is no burst: the point is to come back gently.
-        let most = recovering ? 1 : IssuerPacing.burst
+        let most = recovering ? 1 : burst
         tokens = min(most, tokens + max(0, elapsed) * rate(at: now))
         filledAt = max(filledAt, now)
     }

@@ -113,7 +113,8 @@ package struct RefreshQueue: Sendable {
             isReplay: session.isReplaying,
             isDemanded: session.isDemanded,
             isForeign: session.isForeignAttempt && !session.isDemanded,
-            neededBy: session.neededBy ?? now
+            neededBy: session.neededBy ?? now,
+            ratePerSecond: session.policy.refreshesPerSecond
         )
         return []
     }

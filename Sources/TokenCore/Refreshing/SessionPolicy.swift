@@ -8,6 +8,8 @@ package struct SessionPolicy: Equatable, Sendable {
     package var minimumValidity: Duration
     /// Longest a `get` waits for a shared refresh.
     package var getTimeout: Duration
+    /// The most refreshes a second that its issuer gets from all of its sessions (``IssuerPacing``).
+    package var refreshesPerSecond: Int
     /// Force a new login after this long.
     package var maximumSessionAge: Duration?
     /// Warn this long before the end of the login; `nil`: ``noticeTime(before:since:)`` decides.
@@ -44,6 +46,7 @@ package struct SessionPolicy: Equatable, Sendable {
         refreshBefore: Duration = .seconds(300),
         minimumValidity: Duration = .seconds(30),
         getTimeout: Duration = .seconds(30),
+        refreshesPerSecond: Int = IssuerPacing.ratePerSecond,
         maximumSessionAge: Duration? = nil,
         warnBefore: Duration? = nil,
         silentLogins: [SilentLogin] = [],
@@ -58,6 +61,7 @@ package struct SessionPolicy: Equatable, Sendable {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
         self.getTimeout = getTimeout
+        self.refreshesPerSecond = refreshesPerSecond
         self.maximumSessionAge = maximumSessionAge
         self.warnBefore = warnBefore
         self.silentLogins = silentLogins

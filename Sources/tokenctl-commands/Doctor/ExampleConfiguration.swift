@@ -17,6 +17,7 @@ enum ExampleConfiguration {
         #refresh_before = "5m"     # refresh this long before expiry, at most a third of the token's lifetime
         #min_validity   = "30s"    # a get never returns a token with less left, at most half of its lifetime
         #get_timeout    = "30s"    # longest a get waits for a refresh
+        #refreshes_per_second = 5  # of all sessions of one issuer together
         #log_level      = "notice"
         #allow_root     = false    # the administrator may connect to an agent that is not its own
         #audit          = true     # each token given out is a line, see tokenctl audit

@@ -205,4 +205,46 @@ import Testing
         pacing.withdrawn(by: session(0))
         #expect(pacing.admit(at: start).count == 1)
     }
+
+    /// How many seconds 1,000 sessions take whose answers take `answer` each.
+    private func seconds(at ratePerSecond: Int, answer: Duration = .milliseconds(200)) -> Int64 {
+        var pacing = IssuerPacing(at: start)
+        for number in 0..<1_000 {
+            pacing.requested(
+                by: session(number),
+                isReplay: false,
+                isDemanded: false,
+                neededBy: start,
+                ratePerSecond: ratePerSecond
+            )
+        }
+        var (now, done) = (start, 0)
+        while done < 1_000 {
+            let admitted = pacing.admit(at: now)
+            now = now + answer
+            for session in admitted { pacing.finished(session, nil, at: now) }
+            done += admitted.count
+        }
+        return (now - start).wholeSeconds
+    }
+
+    @Test func `the pace can be set`() {
+        #expect((195...205).contains(seconds(at: 5)))
+        #expect((18...25).contains(seconds(at: 50)))
+        #expect((950...1_005).contains(seconds(at: 1)))
+    }
+
+    @Test func `of the sessions that wait the slowest sets the pace`() {
+        var pacing = IssuerPacing(at: start)
+        for number in 0..<20 {
+            pacing.requested(
+                by: session(number),
+                isReplay: false,
+                isDemanded: false,
+                neededBy: start,
+                ratePerSecond: number == 19 ? 1 : 100
+            )
+        }
+        #expect(pacing.admit(at: start).count == 2)
+    }
 }
