@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
+import Text
 
 /// Why a token file is not as it should be.
 enum TokenFileFault: Error, Equatable, Sendable {
@@ -41,13 +42,16 @@ struct TokenFilePlace: ~Copyable {
     /// A file, whatever its name.
     struct Identity: Equatable, Sendable {
         fileprivate var device: dev_t
-        fileprivate var inode: ino_t
+        private(set) var inode: UInt64
 
         fileprivate init(_ status: stat) {
             device = status.st_dev
-            inode = status.st_ino
+            inode = UInt64(status.st_ino)
         }
     }
+
+    /// Bytes of the largest token file: a token and what is around it.
+    private static let largest = 1 << 20
 
     private let directory: Int32
     private let name: String
@@ -99,11 +103,16 @@ struct TokenFilePlace: ~Copyable {
     ///
     /// - Parameters:
     ///   - bytes: what the file holds.
-    ///   - isDurable: whether they shall outlive a power cut.
+    ///   - isDurable: whether they must outlive a power cut.
+    ///   - record: is told which file it is before anything is written into it.
     /// - Returns: which file it is.
-    /// - Throws: ``TokenFileFault``; the old one is there then.
-    borrowing func replace(with bytes: [UInt8], isDurable: Bool = false) throws(TokenFileFault) -> Identity {
-        let identity = try write(bytes, isDurable: isDurable)
+    /// - Throws: ``TokenFileFault``, also of `record`; the old one is there then.
+    borrowing func replace(
+        with bytes: [UInt8],
+        isDurable: Bool = false,
+        recording record: (Identity) throws(TokenFileFault) -> Void = { _ in }
+    ) throws(TokenFileFault) -> Identity {
+        let identity = try write(bytes, isDurable: isDurable, recording: record)
         guard unsafe renameat(directory, draft, directory, name) == 0 else {
             let fault = TokenFileFault.latest("replace the file")
             unlinkDraft()
@@ -114,12 +123,16 @@ struct TokenFilePlace: ~Copyable {
 
     /// Fails if files cannot be made there.
     borrowing func probe() throws(TokenFileFault) {
-        _ = try write([], isDurable: false)
+        _ = try write([], isDurable: false) { _ in }
         unlinkDraft()
     }
 
     /// Writes the draft.
-    private borrowing func write(_ bytes: [UInt8], isDurable: Bool) throws(TokenFileFault) -> Identity {
+    private borrowing func write(
+        _ bytes: [UInt8],
+        isDurable: Bool,
+        recording record: (Identity) throws(TokenFileFault) -> Void
+    ) throws(TokenFileFault) -> Identity {
         unlinkDraft()
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let file = unsafe openat(directory, draft, flags, 0o600)
@@ -127,12 +140,17 @@ struct TokenFilePlace: ~Copyable {
         defer { close(file) }
         var status = stat()
         // A umask may have taken even the owner's bits.
-        guard fchmod(file, 0o600) == 0, unsafe fstat(file, &status) == 0, Self.write(bytes, to: file),
-            !isDurable || fsync(file) == 0
-        else {
-            let fault = TokenFileFault.latest("write the file")
+        do throws(TokenFileFault) {
+            guard fchmod(file, 0o600) == 0, unsafe fstat(file, &status) == 0 else {
+                throw .latest("write the file")
+            }
+            try record(Identity(status))
+            guard Self.write(bytes, to: file), !isDurable || fsync(file) == 0 else {
+                throw .latest("write the file")
+            }
+        } catch {
             unlinkDraft()
-            throw fault
+            throw error
         }
         return Identity(status)
     }
@@ -165,20 +183,46 @@ struct TokenFilePlace: ~Copyable {
 
     /// Removes the file, and what was begun; what somebody has put in its place stays.
     ///
-    /// - Parameter identity: the file that was put there; `nil`: any that looks like one of ours.
+    /// - Parameter identity: the file that was put there.
     /// - Throws: ``TokenFileFault``; it is still there.
-    borrowing func remove(_ identity: Identity?) throws(TokenFileFault) {
+    borrowing func remove(_ identity: Identity) throws(TokenFileFault) {
         unlinkDraft()
         var status = stat()
         guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
             guard errno == ENOENT else { throw .latest("look at the file") }
             return
         }
-        let isOurs =
-            identity.map { $0 == Identity(status) }
-            ?? (status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid()
-                && status.st_mode & 0o7777 == 0o600)
-        guard isOurs else { return }
+        if Identity(status) == identity { try unlink(name) }
+    }
+
+    /// Removes the file, and what a killed agent had begun, each if it is one of those with `marks`.
+    ///
+    /// - Throws: ``TokenFileFault``; it is still there.
+    borrowing func remove(matching marks: [TokenFileMark]) throws(TokenFileFault) {
+        for (name, isDraft) in [(draft, true), (name, false)] {
+            guard let (inode, content) = contents(of: name),
+                marks.contains(where: { $0.fits(inode, content, isDraft: isDraft) })
+            else { continue }
+            try unlink(name)
+        }
+    }
+
+    /// The file of this name, if it is a regular one of ours alone.
+    private borrowing func contents(of name: String) -> (inode: UInt64, bytes: [UInt8])? {
+        let file = unsafe openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var status = stat()
+        guard unsafe fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_uid == geteuid(), status.st_size <= Self.largest
+        else { return nil }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        defer { bytes.wipe() }
+        let count = unsafe pread(file, &bytes, bytes.count, 0)
+        return (Identity(status).inode, Array(bytes.prefix(max(0, count))))
+    }
+
+    private borrowing func unlink(_ name: String) throws(TokenFileFault) {
         guard unsafe unlinkat(directory, name, 0) == 0 || errno == ENOENT else {
             throw .latest("remove the file")
         }

@@ -26,8 +26,9 @@ final class TokenFileWriter: Sendable {
             let place = try TokenFilePlace(path)
             var bytes = try text(of: token, in: content)
             defer { bytes.wipe() }
-            try ledger.add(path)
-            let identity = try place.replace(with: bytes)
+            let identity = try place.replace(with: bytes) { identity throws(TokenFileFault) in
+                try ledger.add(path, TokenFileMark(identity, holding: bytes))
+            }
             written.withLock { $0[path.bytewise] = identity }
             return nil
         } catch {

@@ -49,10 +49,12 @@ struct TokenFileLedgerTests {
             let place = try directory.makeDirectory(name) + "/token"
             #expect(writer.write(secret, in: try content(.token, of: secret), to: place) == nil)
         }
-        try directory.write("tok", to: "one/.token.new")
+        // What was begun: the file that the list names last, without its end.
+        let begun = directory.path("one/.token.new")
+        #expect(rename(directory.path("one/token"), begun) == 0 && truncate(begun, 3) == 0)
         // Not ours any more.
         File.remove(directory.path("two/token"))
-        try directory.write("mine", to: "two/token", mode: 0o644)
+        try directory.write("mine", to: "two/token", mode: 0o600)
         try directory.write("other", to: "one/other")
         let ledger = TokenFileLedger(stateDirectory: directory.path)
         #expect(ledger.removeFiles() == [])
@@ -69,9 +71,9 @@ struct TokenFileLedgerTests {
         for path in paths {
             #expect(writer.write(secret, in: try content(.token, of: secret), to: path) == nil)
         }
-        #expect(File.text(directory.path("token-files")) == paths.map { $0 + "\n" }.joined())
+        #expect(listed() == paths)
         #expect(writer.remove(paths[0]) == nil)
-        #expect(File.text(directory.path("token-files")) == paths[1] + "\n")
+        #expect(listed() == [paths[1]])
         File.removeTree(directory.path("two"))
         #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
         #expect(!File.exists(directory.path("token-files")))
@@ -126,5 +128,53 @@ struct TokenFileLedgerTests {
         try directory.write("mine", to: "victim")
         #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
         #expect(File.text(directory.path("victim")) == "mine")
+    }
+
+    /// The paths of the list.
+    private func listed() -> [String] {
+        (File.text(directory.path("token-files")) ?? "").split(separator: "\n").map { line in
+            String(line.drop { $0 != " " }.dropFirst())
+        }
+    }
+
+    @Test func `a list that names another file removes nothing`() throws {
+        let secret = try seal("token-1")
+        let path = try directory.makeDirectory("files") + "/token"
+        #expect(writer().write(secret, in: try content(.token, of: secret), to: path) == nil)
+        let list = try #require(File.text(directory.path("token-files")))
+        let marks = list.prefix { $0 != " " }
+        // A private file of ours, with the content of the token file and without it.
+        let copy = try directory.write("token-1", to: "files/copy", mode: 0o600)
+        let key = try directory.write("key", to: "files/key", mode: 0o600)
+        let draft = try directory.write("tok", to: "files/.copy.new", mode: 0o600)
+        for named in [copy, key, "\(directory.path("files"))/copy"] {
+            try directory.write("\(marks) \(named)\n", to: "token-files", mode: 0o600)
+            #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
+        }
+        // As releases without marks wrote it.
+        try directory.write("\(key)\n", to: "token-files", mode: 0o600)
+        #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
+        #expect([copy, key, draft, path].allSatisfy { File.exists($0) })
+    }
+
+    @Test func `a file that somebody has changed in place stays`() throws {
+        let secret = try seal("token-1")
+        let path = try directory.makeDirectory("files") + "/token"
+        #expect(writer().write(secret, in: try content(.token, of: secret), to: path) == nil)
+        let file = try #require(fopen(path, "r+e"))
+        #expect(fputs("notes-1", file) >= 0 && fclose(file) == 0)
+        #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
+        #expect(File.text(path) == "notes-1")
+    }
+
+    @Test func `the newest of many files is removed, and the one before it`() throws {
+        let path = try directory.makeDirectory("files") + "/token"
+        let writer = writer()
+        for number in 1...5 {
+            let secret = try seal("token-\(number)")
+            #expect(writer.write(secret, in: try content(.token, of: secret), to: path) == nil)
+        }
+        #expect(TokenFileLedger(stateDirectory: directory.path).removeFiles() == [])
+        #expect(!File.exists(path))
     }
 }
