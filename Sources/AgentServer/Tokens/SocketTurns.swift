@@ -3,13 +3,14 @@
 import NIOCore
 import TokenCore
 
-/// What is being made for the peers of each `[[socket]]`, so that none of these peers costs the owner much: one token at
-/// a time for each socket, and for all sockets one refresh of a session a minute.
+/// What is being made for each requester, so that none of them keeps the others waiting: one token of other scopes or
+/// another audience at a time for each `[[socket]]`, and for each program and session. For all sockets together it is one
+/// refresh of a session a minute.
 ///
 /// Confined to the agent's event loop.
 final class SocketTurns {
     enum Admission {
-        /// Nothing else is being made for the socket.
+        /// Nothing else is being made for the requester.
         case begins
         /// The request comes later, in ``end(for:)`` or ``takeOverdue(at:)``.
         case waits
@@ -17,7 +18,23 @@ final class SocketTurns {
         case isTooLate
     }
 
-    /// A token of other scopes or another audience that is being made for a socket.
+    /// Those who share a turn.
+    private enum Requester: Hashable {
+        case socket(String)
+        /// All connections of one process, and for one session, as another session's token is made beside it.
+        case program(Int32, SessionName)
+
+        init(_ call: TokenCall) {
+            let caller = call.connection.caller
+            if let restriction = caller.restriction {
+                self = .socket(restriction.name)
+            } else {
+                self = .program(caller.peer.processID, call.session)
+            }
+        }
+    }
+
+    /// A token of other scopes or another audience that is being made for a requester.
     struct Turn: Equatable {
         var session: SessionName
         var variant: TokenVariant
@@ -33,7 +50,9 @@ final class SocketTurns {
     private static let refreshPause = Duration.seconds(60)
 
     private let eventLoop: any EventLoop
-    private var uses: [String: Use] = [:]
+    private var uses: [Requester: Use] = [:]
+    /// The requester of each connection that has a turn or waits for one.
+    private var requesters: [ObjectIdentifier: Requester] = [:]
     /// When peers last had a session refreshed whose token was good.
     private var refreshes: [SessionName: Instant] = [:]
 
@@ -44,37 +63,41 @@ final class SocketTurns {
     /// Gives a request its turn, or has it wait.
     func admit(_ waiting: PostponedRequest, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
-        guard let path = connection.caller.restriction?.name,
-            !begin(waiting.turn, for: connection, at: path)
-        else { return .begins }
+        let requester = Requester(waiting.call)
+        guard !begin(waiting.turn, for: connection, of: requester) else { return .begins }
         let patience = waiting.deadline - agent.now
         guard patience > .zero else { return .isTooLate }
         connection.awaited = .turn
-        uses[path]?.waiting.append(waiting)
+        requesters[ObjectIdentifier(connection)] = requester
+        uses[requester]?.waiting.append(waiting)
         eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
             agent?.assumeIsolated { $0.requests.tokens.endOverdueTurns(in: $0) }
         }
         return .waits
     }
 
-    /// Whether `connection` may have the token of `turn` made now: nothing else is being made for its socket.
-    private func begin(_ turn: Turn, for connection: Connection, at path: String) -> Bool {
-        guard let use = uses[path] else {
-            uses[path] = Use(turn: turn, connections: [ObjectIdentifier(connection)])
-            return true
+    /// Whether `connection` may have the token of `turn` made now: nothing else is being made for its requester.
+    private func begin(_ turn: Turn, for connection: Connection, of requester: Requester) -> Bool {
+        let identifier = ObjectIdentifier(connection)
+        if let use = uses[requester] {
+            guard use.turn == turn else { return false }
+            uses[requester]?.connections.insert(identifier)
+        } else {
+            uses[requester] = Use(turn: turn, connections: [identifier])
         }
-        guard use.turn == turn else { return false }
-        uses[path]?.connections.insert(ObjectIdentifier(connection))
+        requesters[identifier] = requester
         return true
     }
 
     /// Takes `connection`, which has its answer or is gone, out of its turn.
     /// - Returns: requests whose turn it is now.
     func end(for connection: Connection) -> [PostponedRequest] {
-        guard let path = connection.caller.restriction?.name, var use = uses[path] else { return [] }
+        guard let requester = requesters.removeValue(forKey: ObjectIdentifier(connection)),
+            var use = uses[requester]
+        else { return [] }
         use.waiting.removeAll { $0.call.connection === connection }
         use.connections.remove(ObjectIdentifier(connection))
-        defer { uses[path] = use.connections.isEmpty ? nil : use }
+        defer { uses[requester] = use.connections.isEmpty ? nil : use }
         guard use.connections.isEmpty, let next = use.waiting.first else { return [] }
         use.turn = next.turn
         let begun = use.waiting.filter { $0.turn == next.turn }
@@ -95,10 +118,11 @@ final class SocketTurns {
 
     private func takeWaiting(where isMeant: (PostponedRequest) -> Bool) -> [PostponedRequest] {
         var taken: [PostponedRequest] = []
-        for path in uses.keys {
-            taken += uses[path]?.waiting.filter(isMeant) ?? []
-            uses[path]?.waiting.removeAll(where: isMeant)
+        for requester in uses.keys {
+            taken += uses[requester]?.waiting.filter(isMeant) ?? []
+            uses[requester]?.waiting.removeAll(where: isMeant)
         }
+        for request in taken { requesters[ObjectIdentifier(request.call.connection)] = nil }
         return taken
     }
 
@@ -118,7 +142,7 @@ final class SocketTurns {
 }
 
 extension PostponedRequest {
-    /// What it waits for at a socket.
+    /// What it waits for.
     fileprivate var turn: SocketTurns.Turn {
         SocketTurns.Turn(session: call.session, variant: query.variant)
     }

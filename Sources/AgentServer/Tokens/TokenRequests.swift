@@ -57,7 +57,7 @@ final class TokenRequests {
     func serve(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) {
         let name = call.session
         guard !firstSights.take(query, call, in: agent),
-            !query.isForeign(to: call) || mayBegin(query, call, in: agent)
+            query.variant == .primary || mayBegin(query, call, in: agent)
         else { return }
         if let failure = impatience(query, call, in: agent) { return answer(failure, to: call, in: agent) }
         let waiter = freshWaiter()
@@ -78,7 +78,7 @@ final class TokenRequests {
         agent.follow(effects, of: name, at: moment)
     }
 
-    /// Whether a token only for a peer of a `[[socket]]` may be made now; if not, the request waits or fails.
+    /// Whether a token of other scopes or another audience may be made now; if not, the request waits or fails.
     private func mayBegin(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
         let asked = agent.ask(call.session) { session, moment in
             let need = TokenNeed(query, call, policy: session.policy, at: moment)
@@ -212,7 +212,9 @@ final class TokenRequests {
     private func refuseOverdue(_ waiting: PostponedRequest, in agent: isolated SessionAgent) {
         let failure = RequestFailure(
             code: .temporarilyUnavailable,
-            message: "Another token is still being fetched for this socket.",
+            message: waiting.call.connection.caller.isRestricted
+                ? "Another token is still being fetched for this socket."
+                : "Another token is still being fetched for this program.",
             session: waiting.call.session,
             retryAfter: .seconds(1)
         )

@@ -55,9 +55,11 @@ struct Waiters: Equatable, Sendable {
         order.lazy.compactMap { byID[$0] }.first { $0.need.variant == variant }?.reason ?? .asked
     }
 
-    /// The variant that the longest waiting request needs, among the foreign ones or among the owner's.
+    /// The variant that is needed next, among the foreign ones or among the owner's: the login's own token, which most
+    /// programs use, before those of other scopes and audiences, and of these the one that was asked for first.
     func nextVariant(isForeign: Bool) -> TokenVariant? {
-        order.lazy.compactMap { byID[$0]?.need }.first { $0.isForeign == isForeign }?.variant
+        let needs = order.lazy.compactMap { byID[$0]?.need }.filter { $0.isForeign == isForeign }
+        return needs.contains { $0.variant == .primary } ? .primary : needs.first?.variant
     }
 
     /// Whether somebody waits for `variant`, and all who do asked through a `[[socket]]`.

@@ -257,8 +257,3 @@ struct RestrictedDemandTests {
         await agent.stop()
     }
 }
-
-extension SessionAgent {
-    /// Requests that wait for their socket's turn.
-    fileprivate var turnsAwaited: Int { requests.waitingForTurn }
-}

@@ -25,6 +25,21 @@ import Testing
         }
     }
 
+    @Test func `the login's own token is renewed before those of other scopes that wait`() {
+        var script = SessionScript.ready()
+        let (_, begin) = script.get(Self.mail)
+        for scope in ["a", "b", "c"] { _ = script.get(TokenVariant(scopes: [scope], audience: nil)) }
+        // Served at once while nothing speaks against it.
+        let (first, served) = script.get()
+        #expect(served.reply(to: first)?.secret == SessionScript.accessToken)
+        let next = rotate(&script, begin, 600)
+        // Another one is under way when the token is asked for.
+        let (waiter, effects) = script.get()
+        #expect(effects.reply(to: waiter) == nil)
+        let after = rotate(&script, next, 601)
+        #expect(script.reserve(after)?.variant == .primary)
+    }
+
     @Test func `a token in doubt is renewed when it is asked for, not by itself`() {
         var script = SessionScript.ready(lifetime: .seconds(3600))
         let (_, begin) = script.get(Self.mail)
