@@ -197,7 +197,10 @@ extension PeerFacts {
             unit: facts.unit,
             startedAt: Instant(nanoseconds: facts.startedAt),
             image: facts.image,
-            isProxy: facts.isProxy
+            isProxy: facts.isProxy,
+            name: facts.name,
+            executable: facts.executable,
+            callers: facts.callers
         )
     }
 }

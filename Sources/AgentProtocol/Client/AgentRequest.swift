@@ -70,6 +70,9 @@ public struct AgentRequest: Equatable, Sendable {
         var text = method.rawValue + " " + target + " HTTP/1.1\r\nHost: tokenagent\r\n"
         text += wantsPlainText ? "Accept: text/plain\r\n" : "Accept: application/json\r\n"
         if let listener { text += "Tokenagent-Listener: \(listener)\r\n" }
+        if let caller = ClaimedCaller.path {
+            text += "Tokenagent-Caller: \(PercentCoding.encoded(caller))\r\n"
+        }
         if let body {
             text += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n"
         } else if method == .post {

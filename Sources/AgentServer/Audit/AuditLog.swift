@@ -22,6 +22,9 @@ final class AuditLog {
         trail?.onWritten = { [followers] records in followers.written(records) }
     }
 
+    /// Whether lines are written.
+    var isKept: Bool { trail != nil && configuration.current.keepsAudit }
+
     /// Adds a line about a token that `connection` asked for.
     func add(
         _ decision: AuditRecord.Decision,

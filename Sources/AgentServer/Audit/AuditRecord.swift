@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Synchronization
 import Text
 import TokenCore
 
@@ -47,38 +48,47 @@ struct AuditRecord: Equatable, Sendable {
     }
 
     /// Who did it: the members of the line that say so, written once for all requests of a peer.
+    ///
+    /// A line waits up to a second before it is written, and by then the peer has usually been looked at.
     final class Origin: Equatable, Sendable {
         /// A signal; who sent it is not known.
         static let signal = Origin(",\"by\":\"signal\"")
         /// The agent by itself; nobody asked.
         static let agent = Origin(",\"by\":\"agent\"")
 
-        fileprivate let members: [UInt8]
+        private let members: Mutex<[UInt8]>
 
         /// A peer.
         ///
         /// - Parameters:
         ///   - peer: who it is.
         ///   - facts: what is known of it.
+        ///   - claimedCaller: the program that started it, as it says itself.
         ///   - restriction: which `[[socket]]` it asked at, or for which host; `nil` for neither.
         ///   - listener: the `[[proxy]]` or `[[endpoint]]` it asked for.
         convenience init(
             _ peer: Peer,
             _ facts: PeerFacts?,
+            claimedCaller: String? = nil,
             _ restriction: Restriction? = nil,
             listener: String? = nil
         ) {
             var members = ",\"pid\":\(peer.processID),\"uid\":\(peer.userID)"
-            for (name, value) in [
-                ("exe", facts?.programs.first?.executable), ("unit", facts?.unit),
-                ("socket", restriction?.path),
-                ("host", restriction?.host),
-                ("listener", listener),
-            ] {
-                guard let value else { continue }
-                let text = JSONValue.string(ServerText.cleaned(value)).serialized
-                members += ",\"\(name)\":\(String(decoding: text, as: UTF8.self))"
+            func add(_ name: String, _ value: JSONValue?) {
+                guard let value else { return }
+                members += ",\"\(name)\":\(String(decoding: value.serialized, as: UTF8.self))"
             }
+            func text(_ value: String?) -> JSONValue? { value.map { .string(ServerText.cleaned($0)) } }
+            add("exe", text(facts?.shownExecutable))
+            if facts?.shownExecutable == nil { add("name", text(facts?.name)) }
+            if let callers = facts?.callers, !callers.isEmpty {
+                add("callers", .array(callers.map { .string(ServerText.cleaned($0)) }))
+            }
+            add("claimed_caller", text(claimedCaller))
+            add("unit", text(facts?.unit))
+            add("socket", text(restriction?.path))
+            add("host", text(restriction?.host))
+            add("listener", text(listener))
             self.init(members)
         }
 
@@ -88,10 +98,18 @@ struct AuditRecord: Equatable, Sendable {
         }
 
         private init(_ members: String) {
-            self.members = Array(members.utf8)
+            self.members = Mutex(Array(members.utf8))
         }
 
-        static func == (left: Origin, right: Origin) -> Bool { left.members == right.members }
+        fileprivate var bytes: [UInt8] { members.withLock { $0 } }
+
+        /// Says what `other` says, in lines that are not written yet too.
+        func become(_ other: Origin) {
+            let new = other.bytes
+            members.withLock { $0 = new }
+        }
+
+        static func == (left: Origin, right: Origin) -> Bool { left === right || left.bytes == right.bytes }
     }
 
     var time: WallTime
@@ -128,7 +146,7 @@ struct AuditRecord: Equatable, Sendable {
             text += source.description.utf8
             text.append(UInt8(ascii: "\""))
         }
-        text += origin.members
+        text += origin.bytes
         text += Self.end
     }
 
@@ -155,15 +173,24 @@ struct AuditRecord: Equatable, Sendable {
 extension AuditRecord.Origin {
     /// Who is at the other end of `connection`.
     static func peer(of connection: Connection) -> AuditRecord.Origin {
-        let caller = connection.caller
-        return caller.witness.origin {
-            AuditRecord.Origin(
-                caller.peer,
-                caller.witness.facts,
-                caller.restriction,
-                listener: caller.witness.listener
-            )
-        }
+        connection.caller.witness.origin { made(for: connection.caller) }
+    }
+
+    static func made(for caller: Caller) -> AuditRecord.Origin {
+        AuditRecord.Origin(
+            caller.peer,
+            caller.witness.facts ?? caller.witness.seen,
+            claimedCaller: caller.witness.claimedCaller,
+            caller.restriction,
+            listener: caller.witness.listener
+        )
+    }
+}
+
+extension PeerFacts {
+    /// The path of the peer's own program; without knowledge of callers the first program is its own.
+    fileprivate var shownExecutable: String? {
+        executable ?? (callers.isEmpty ? programs.first?.executable : nil)
     }
 }
 

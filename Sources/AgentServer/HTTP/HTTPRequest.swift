@@ -52,6 +52,8 @@ final class HTTPRequestHead: Equatable, Sendable {
     let prefersPlainText: Bool
     /// The listener for which the peer says that it asks: its name and the digest of its table.
     let listener: String?
+    /// The program that started the peer, as the peer says.
+    let claimedCaller: String?
 
     init(
         method: HTTPRequest.Method,
@@ -61,7 +63,8 @@ final class HTTPRequestHead: Equatable, Sendable {
         contentLength: Int,
         expectsContinue: Bool,
         prefersPlainText: Bool,
-        listener: String? = nil
+        listener: String? = nil,
+        claimedCaller: String? = nil
     ) {
         self.method = method
         self.address = address
@@ -71,6 +74,7 @@ final class HTTPRequestHead: Equatable, Sendable {
         self.expectsContinue = expectsContinue
         self.prefersPlainText = prefersPlainText
         self.listener = listener
+        self.claimedCaller = claimedCaller
     }
 
     static func == (left: HTTPRequestHead, right: HTTPRequestHead) -> Bool {
@@ -79,5 +83,6 @@ final class HTTPRequestHead: Equatable, Sendable {
             && left.expectsContinue == right.expectsContinue
             && left.prefersPlainText == right.prefersPlainText
             && left.listener?.bytewise == right.listener?.bytewise
+            && left.claimedCaller?.bytewise == right.claimedCaller?.bytewise
     }
 }

@@ -13,6 +13,7 @@ struct HeaderFields {
     private var prefersPlainText = false
     private var isFromBrowser = false
     private var listener: String?
+    private var claimedCaller: String?
 
     init(isHTTP11: Bool) {
         self.isHTTP11 = isHTTP11
@@ -44,7 +45,8 @@ struct HeaderFields {
             contentLength: length,
             expectsContinue: expectsContinue && isHTTP11,
             prefersPlainText: prefersPlainText,
-            listener: listener
+            listener: listener,
+            claimedCaller: claimedCaller
         )
     }
 
@@ -68,6 +70,9 @@ struct HeaderFields {
         case .listener:
             guard listener == nil else { throw .malformed }
             listener = String(decoding: value, as: UTF8.self)
+        case .caller:
+            guard claimedCaller == nil else { throw .malformed }
+            claimedCaller = PercentCoding.decoded(value, plusIsBlank: false)
         case .unimportant: break
         }
     }
@@ -120,6 +125,7 @@ extension HeaderFields {
         case expect
         case accept
         case listener
+        case caller
         case unimportant
 
         init(_ name: ArraySlice<UInt8>) {
@@ -135,6 +141,7 @@ extension HeaderFields {
                 case 14 where name.says("content-length"): .contentLength
                 case 14 where name.says("sec-fetch-site"): .fetchSite
                 case 17 where name.says("transfer-encoding"): .transferEncoding
+                case 17 where name.says("tokenagent-caller"): .caller
                 case 19 where name.says("tokenagent-listener"): .listener
                 default: .unimportant
                 }

@@ -22,6 +22,10 @@ final class PeerWitness: @unchecked Sendable {
     private var isIdentified = false
     /// What is known of the peer for the request that is being answered.
     private(set) var facts: PeerFacts? { didSet { writtenOrigin = nil } }
+    /// What the audit log says of the peer where no rule asks for facts: found once, when it connected.
+    private(set) var seen: PeerFacts?
+    /// The program that started the peer, as the peer says itself.
+    private(set) var claimedCaller: String?
     /// The listener for which the request is that is being answered, by a table that is in force.
     private(set) var listener: String?
     /// How the audit log names the peer by those facts, once it has.
@@ -63,6 +67,20 @@ final class PeerWitness: @unchecked Sendable {
     func noteListener(_ name: String?) {
         guard name != nil || listener != nil else { return }
         listener = name
+        writtenOrigin = nil
+    }
+
+    /// Notes what the peer was when it connected, for the audit log alone; `write` names it for lines not written yet.
+    func noteSeen(_ facts: PeerFacts, _ write: () -> AuditRecord.Origin) {
+        seen = facts
+        guard self.facts == nil, let writtenOrigin else { return }
+        writtenOrigin.become(write())
+    }
+
+    /// Notes which program has started the peer, as it says itself.
+    func noteClaim(_ caller: String?) {
+        guard let caller, caller != claimedCaller else { return }
+        claimedCaller = caller
         writtenOrigin = nil
     }
 

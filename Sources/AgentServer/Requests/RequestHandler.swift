@@ -22,7 +22,7 @@ final class RequestHandler {
     private let confirmations: Confirmations
     private let turns: SocketTurns
     private let status: StatusRequests
-    private let examiner: PeerExaminer
+    let examiner: PeerExaminer
     private let onShutdownRequest: @Sendable () -> Void
 
     init(
@@ -74,6 +74,7 @@ final class RequestHandler {
     /// A peer has connected; nothing has been read from it.
     func welcome(_ connection: Connection, in agent: isolated SessionAgent) {
         if agent.configuration.rules.exist { examiner.lookFirst(at: connection) }
+        if audit.isKept { examiner.see(connection, in: agent) }
     }
 
     /// Leads a request through the doors that every request passes, in this order, and serves it.
@@ -86,6 +87,7 @@ final class RequestHandler {
         let found = request.head.address.route
         let isIdentified = connection.caller.witness.takeIdentified()
         let configuration = agent.configuration
+        connection.caller.witness.noteClaim(request.head.claimedCaller)
         connection.caller.witness.noteListener(configuration.listener(claimed: request.head.listener))
         do throws(RequestFailure) {
             try checkSocket(connection, found, configuration)

@@ -38,17 +38,23 @@ struct ProcessExamination: Sendable {
     /// The facts about `process`; `nil` when there is no process of that number.
     func facts(of process: pid_t, digesting digested: Set<String> = []) -> ProcessFacts? {
         guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
-        var programs = program(directory, digested).map { [$0] } ?? []
+        let own = program(directory, digested)
+        var programs = own.map { [$0] } ?? []
+        var callers: [ProcessFacts.Program] = []
         if isClient(directory, status) {
-            if let own = programs.first { programs += otherHalf(of: own, digested) }
-            programs += ancestors(of: process, digested)
+            if let own { programs += otherHalf(of: own, digested) }
+            callers = ancestors(of: process, digested)
+            programs += callers
         }
         return ProcessFacts(
             programs: programs,
             unit: directory.unit,
             startedAt: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK)))),
             image: directory.image ?? "?" + status.name,
-            isProxy: isProxy(directory, status)
+            isProxy: isProxy(directory, status),
+            name: status.name,
+            executable: own?.executable,
+            callers: callers.map(\.executable)
         )
     }
 

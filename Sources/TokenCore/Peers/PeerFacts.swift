@@ -28,14 +28,26 @@ package struct PeerFacts: Equatable, Sendable {
     package var startedAt: Instant
     /// Identifies the file that the process executes, even where its path cannot be known; `nil`: unknown.
     package var image: String?
+    /// What the process calls itself, which anybody may choose; `nil`: unknown.
+    package var name: String?
+    /// The path of the peer's own program; `nil` if it keeps others from looking, as `tokenctl` does.
+    package var executable: String?
+    /// If the peer is `tokenctl`, the paths of the programs that started it, the nearest first.
+    package var callers: [String]
 
     package init(
         programs: [Program],
         unit: String?,
         startedAt: Instant,
         image: String? = nil,
-        isProxy: Bool = false
+        isProxy: Bool = false,
+        name: String? = nil,
+        executable: String? = nil,
+        callers: [String] = []
     ) {
+        self.name = name
+        self.executable = executable
+        self.callers = callers
         self.programs = programs
         self.unit = unit
         self.isProxy = isProxy

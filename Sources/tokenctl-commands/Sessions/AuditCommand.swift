@@ -85,7 +85,10 @@ struct AuditCommand: ParsableCommand {
             time, entry.decision, entry.session, kind ?? action,
             entry.pid.map { "process \($0)" }, entry.uid.map { "user \($0)" },
             entry.by.map { "by \($0 == "signal" ? "a signal" : "the agent itself")" },
-            entry.exe, entry.unit, entry.socket.map { "through \($0)" },
+            entry.exe ?? entry.name.map { "calls itself \($0)" },
+            entry.callers?.first.map { "started by \($0)" }
+                ?? entry.claimedCaller.map { "says it was started by \($0)" },
+            entry.unit, entry.socket.map { "through \($0)" },
             entry.listener.map { "through \($0)" },
             entry.file.map { "in \($0)" },
             entry.host.map { "for \($0)" },
