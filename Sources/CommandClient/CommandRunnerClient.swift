@@ -180,12 +180,15 @@ extension CommandFailure {
     )
 }
 
-extension CommandReply.Outcome {
+extension CommandReply {
     fileprivate var result: Result<CommandResult, CommandFailure> {
-        switch self {
+        switch outcome {
         case .ended(let status, let output):
-            .success(CommandResult(status: status, standardOutput: output))
-        case .failed(let failure): .failure(CommandFailure(message: failure.message))
+            let complaint = ProgramComplaint(standardError: errors, standardOutput: output)
+            return .success(CommandResult(status: status, standardOutput: output, complaint: complaint))
+        case .failed(let failure):
+            let complaint = ProgramComplaint(standardError: errors)
+            return .failure(CommandFailure(message: failure.message, complaint: complaint))
         }
     }
 }
@@ -225,7 +228,7 @@ private final class ReplyHandler: ChannelInboundHandler {
         incoming.wipe()
         while let payload = nextPayload() {
             guard let reply = CommandReply(payload: payload) else { return context.close(promise: nil) }
-            waiting.removeValue(forKey: reply.number)?.succeed(reply.outcome.result)
+            waiting.removeValue(forKey: reply.number)?.succeed(reply.result)
         }
         // A command may have printed a secret: the bytes read are released, and so wiped, at once.
         received = ByteBuffer(bytes: received.readableBytesView)

@@ -25,6 +25,7 @@ struct CommandFrameTests {
     @Test(arguments: [
         CommandReply(number: 1, outcome: .ended(status: 0, output: [0, 255, 10])),
         CommandReply(number: .max, outcome: .ended(status: 137, output: [])),
+        CommandReply(number: 4, outcome: .ended(status: 2, output: [1]), errors: [27, 0, 255]),
         CommandReply(number: 3, outcome: .failed(ProgramFailure(message: "cannot run x: No such file"))),
     ])
     func `a reply comes out as it went in`(reply: CommandReply) {

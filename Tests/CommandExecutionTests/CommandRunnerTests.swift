@@ -37,6 +37,45 @@ struct CommandRunnerTests {
         }
     }
 
+    @Test func `the standard error comes back as one clean line, and goes nowhere else`() async throws {
+        try await RunnerUnderTest.with { (runner) async throws in
+            let script = "printf '\\033[31mno secret key\\033[0m\\nmore\\n' >&2; echo hunter2secret; exit 2"
+            let result = try await runner.run(["sh", "-c", script])
+            #expect(result.status == 2)
+            #expect(result.complaint?.description == "no secret key")
+            let quoting = try await runner.run(["sh", "-xc", "echo hunter2secret"])
+            #expect(quoting.complaint?.description == "+ echo [redacted]")
+            let silent = try await runner.run(["sh", "-c", "exit 2"])
+            #expect(silent.complaint == nil)
+            // Neither the runner's own standard error nor a terminal.
+            let target = try await runner.output(of: "readlink", "/proc/self/fd/2")
+            #expect(target.hasPrefix("pipe:"))
+        }
+    }
+
+    @Test func `megabytes of standard error neither stop a program nor fill memory`() async throws {
+        try await RunnerUnderTest.with { (runner) async throws in
+            let script = "echo first >&2; head -c 4000000 /dev/zero >&2; echo done"
+            let result = try await runner.run(["sh", "-c", script])
+            #expect(result.standardOutput == Array("done\n".utf8))
+            #expect(result.complaint?.description == "first")
+        }
+    }
+
+    @Test func `a program that takes too long is named with what it said`() async throws {
+        try await RunnerUnderTest.with { (runner) async throws in
+            let said = CommandFailure(message: "sh took too long and was stopped: waiting for a finger")
+            await #expect(throws: said) {
+                try await runner.output(
+                    of: "sh",
+                    "-c",
+                    "echo waiting for a finger >&2; sleep 1000",
+                    limit: .milliseconds(700)
+                )
+            }
+        }
+    }
+
     @Test func `a program ended by a signal has 128 plus its number as status`() async throws {
         try await RunnerUnderTest.with { (runner) async throws in
             let result = try await runner.run(

@@ -132,6 +132,10 @@ final class Confirmations {
         guard !command.isEmpty else { return "There is no command that asks for confirmation." }
         do throws(CommandFailure) {
             let result = try await commands.run(command, environment: environment, timeLimit: limit)
+            if let complaint = result.complaint {
+                let text: Logger.Metadata = ["status": "\(result.status)", "error": "\(complaint)"]
+                logger.info("confirm_command wrote to its standard error", metadata: text)
+            }
             return result.status == 0 ? nil : "It was not confirmed."
         } catch {
             logger.warning("no confirmation", metadata: ["reason": "\(error.message)"])

@@ -3,13 +3,22 @@
 import CHardening
 import Glibc
 
-/// A started program whose standard output is being collected until it ends, writes too much or takes too long.
+/// A started program whose output is being collected until it ends, writes too much or takes too long.
 struct RunningProgram {
+    /// The bytes that a program has written; the caller wipes them, as they may hold a secret.
+    struct Output {
+        var standard: [UInt8] = []
+        /// The first ``CommandLimits/errors`` bytes of standard error; what follows is read and dropped.
+        var errors: [UInt8] = []
+    }
+
     /// For messages; the arguments are not shown, because they may say more than a log should.
     let name: String
     let process: pid_t
     /// Our end of the program's standard output.
-    let output: Int32
+    private let output: Int32
+    /// Our end of its standard error, which never goes to the journal: it may hold anything.
+    private let errors: Int32
 
     /// Starts the program of `words` in a process group of its own.
     static func start(
@@ -18,42 +27,60 @@ struct RunningProgram {
         inheriting environment: [String: String]
     ) throws(ProgramFailure) -> RunningProgram {
         let name = words.first ?? ""
-        var ends: [Int32] = [-1, -1]
-        guard unsafe hardening_pipe(&ends) == 0 else {
-            throw ProgramFailure(message: "cannot run \(name): \(unsafe String(cString: strerror(errno)))")
+        let output = try pipe(for: name)
+        defer { close(output.write) }
+        let errors: (read: Int32, write: Int32)
+        do {
+            errors = try pipe(for: name)
+        } catch {
+            close(output.read)
+            throw error
         }
-        defer { close(ends[1]) }
+        defer { close(errors.write) }
         let start = ProgramStart(
             executable: name,
             arguments: words,
             environment: environment.merging(own) { $1 },
-            descriptors: [1: ends[1], 2: 2],
+            descriptors: [1: output.write, 2: errors.write],
             placement: .ownGroup,
             directory: environment["HOME"]
         )
         do {
-            return RunningProgram(name: name, process: try start.start(), output: ends[0])
+            return RunningProgram(
+                name: name,
+                process: try start.start(),
+                output: output.read,
+                errors: errors.read
+            )
         } catch {
-            close(ends[0])
+            close(output.read)
+            close(errors.read)
             throw error
         }
     }
 
-    /// Collects the output and answers the exit status; afterwards the program is gone and the descriptor closed.
+    private static func pipe(for name: String) throws(ProgramFailure) -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard unsafe hardening_pipe(&ends) == 0 else {
+            throw ProgramFailure(message: "cannot run \(name): \(unsafe String(cString: strerror(errno)))")
+        }
+        return (ends[0], ends[1])
+    }
+
+    /// Collects the output and answers the exit status; afterwards the program is gone and the descriptors closed.
     ///
-    /// What was collected may be a secret: the caller wipes it, also after a failure.
-    ///
-    /// Processes that the program leaves in the background may keep its standard output open, so only the end
-    /// of the program itself counts.
+    /// Processes that the program leaves in the background may keep its output open, so only the end of the program
+    /// itself counts.
     func finish(
         within timeLimit: Duration,
-        into collected: inout [UInt8],
+        into collected: inout Output,
         atMost limit: Int = CommandLimits.output
     ) throws(ProgramFailure) -> Int32 {
         let deadline = RunningProgram.now + timeLimit
         let ended = hardening_open_process(process)
         defer {
             close(output)
+            close(errors)
             if ended >= 0 { close(ended) }
         }
         do {
@@ -74,47 +101,63 @@ struct RunningProgram {
     private static var now: Duration { .nanoseconds(hardening_boot_clock()) }
 
     private func collect(
-        into collected: inout [UInt8],
+        into collected: inout Output,
         atMost limit: Int,
         until deadline: Duration,
         ended: Int32
     ) throws(ProgramFailure) {
-        var isOpen = true
+        var (outputIsOpen, errorsAreOpen) = (true, true)
         while true {
             var events = [
-                pollfd(fd: isOpen ? output : -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: outputIsOpen ? output : -1, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: errorsAreOpen ? errors : -1, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: ended, events: Int16(POLLIN), revents: 0),
             ]
             let remaining = (deadline - RunningProgram.now).wholeMilliseconds
             guard remaining > 0 else {
                 throw ProgramFailure(message: "\(name) took too long and was stopped")
             }
-            let count = unsafe poll(&events, 2, Int32(clamping: remaining))
+            let count = unsafe poll(&events, nfds_t(events.count), Int32(clamping: remaining))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw ProgramFailure(message: "cannot wait for \(name)") }
-            if events[0].revents != 0 { isOpen = try readSome(into: &collected, atMost: limit) }
-            // Everything the program wrote is in the pipe by the time it has ended.
-            if events[1].revents != 0, events[0].revents == 0 { return }
+            if events[0].revents != 0 {
+                outputIsOpen = RunningProgram.readSome(
+                    of: output,
+                    into: &collected.standard,
+                    atMost: limit + 1
+                )
+                guard collected.standard.count <= limit else {
+                    throw ProgramFailure(message: "\(name) wrote more than \(limit / 1024) KiB")
+                }
+            }
+            if events[1].revents != 0 {
+                let limit = CommandLimits.errors
+                errorsAreOpen = RunningProgram.readSome(of: errors, into: &collected.errors, atMost: limit)
+            }
+            // Everything the program wrote is in the pipes by the time it has ended.
+            if events[2].revents != 0, events[0].revents == 0, events[1].revents == 0 { return }
         }
     }
 
-    /// Reads what is there.
+    /// Reads what is there, and keeps it up to `limit` bytes in all.
+    ///
     /// - Returns: whether there may be more.
-    private func readSome(into collected: inout [UInt8], atMost limit: Int) throws(ProgramFailure) -> Bool {
+    private static func readSome(
+        of descriptor: Int32,
+        into collected: inout [UInt8],
+        atMost limit: Int
+    ) -> Bool {
         // Room for all of it at once, so that growing leaves no copies behind.
-        let step = 4096
-        if collected.isEmpty { collected.reserveCapacity(min(limit, CommandLimits.output) + step) }
-        let count = unsafe withUnsafeTemporaryAllocation(byteCount: step, alignment: 16) { chunk in
-            let count = unsafe read(output, chunk.baseAddress, chunk.count)
-            if count > 0 { unsafe collected.append(contentsOf: chunk[..<count]) }
+        if collected.isEmpty { collected.reserveCapacity(min(limit, CommandLimits.output)) }
+        let count = unsafe withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { chunk in
+            let count = unsafe read(descriptor, chunk.baseAddress, chunk.count)
+            if count > 0 {
+                unsafe collected.append(contentsOf: chunk[..<min(count, limit - collected.count)])
+            }
             if let base = chunk.baseAddress { unsafe explicit_bzero(base, chunk.count) }
             return count
         }
-        if count < 0 { return errno == EINTR }
-        guard collected.count <= limit else {
-            throw ProgramFailure(message: "\(name) wrote more than \(limit / 1024) KiB")
-        }
-        return count > 0
+        return count < 0 ? errno == EINTR : count > 0
     }
 
     /// Waits for the program's end and answers its exit status, or 128 + signal number.

@@ -62,8 +62,8 @@ package struct CommandRequest: Equatable, Sendable {
 
 /// How a program ended, as it travels back from the runner process.
 ///
-/// On the wire: payload length (4), number (8), 0 for a result or 1 for a failure (1), exit status (4), then the
-/// output or the failure's message to the end.
+/// On the wire: payload length (4), number (8), 0 for a result or 1 for a failure (1), exit status (4), the standard error
+/// after its length (4), then the output or the failure's message to the end.
 package struct CommandReply: Equatable, Sendable {
     package enum Outcome: Equatable, Sendable {
         /// Exit status, or 128 + signal number; and what the program wrote.
@@ -73,10 +73,13 @@ package struct CommandReply: Equatable, Sendable {
 
     package var number: UInt64
     package var outcome: Outcome
+    /// The beginning of what the program wrote to its standard error.
+    package var errors: [UInt8]
 
-    package init(number: UInt64, outcome: Outcome) {
+    package init(number: UInt64, outcome: Outcome, errors: [UInt8] = []) {
         self.number = number
         self.outcome = outcome
+        self.errors = errors
     }
 }
 
@@ -86,6 +89,8 @@ package enum CommandLimits {
     package static let frame = 128 * 1024
     /// Most bytes of standard output that are kept; a program that writes more has failed.
     package static let output = 64 * 1024
+    /// Bytes of standard error that are kept: more than the line that is shown.
+    package static let errors = 4 * 1024
     /// How many programs may run at the same time; more wait.
     package static let concurrentCommands = 8
 }
@@ -139,8 +144,8 @@ extension CommandRequest {
 }
 
 extension CommandReply {
-    /// Number, kind and status.
-    private static let headerCount = 8 + 1 + 4
+    /// Number, kind, status and the length of the standard error.
+    private static let headerCount = 8 + 1 + 4 + 4
 
     /// Written into one piece of memory, which the sender can wipe.
     package var frame: [UInt8] {
@@ -149,13 +154,15 @@ extension CommandReply {
             case .ended(let status, let output): (0, status, output)
             case .failed(let failure): (1, 0, Array(failure.message.utf8))
             }
-        let count = CommandReply.headerCount + rest.count
+        let count = CommandReply.headerCount + errors.count + rest.count
         var frame = ByteWriter()
         frame.bytes.reserveCapacity(4 + count)
         frame.append(UInt32(clamping: count))
         frame.append(number)
         frame.append(kind)
         frame.append(UInt32(bitPattern: status))
+        frame.append(UInt32(clamping: errors.count))
+        frame.bytes += errors
         frame.bytes += rest
         return frame.bytes
     }
@@ -164,15 +171,16 @@ extension CommandReply {
     package init?(payload: [UInt8]) {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let kind: UInt8 = reader.integer(),
-            let status: UInt32 = reader.integer()
+            let status: UInt32 = reader.integer(), let length: UInt32 = reader.integer(),
+            length <= CommandLimits.errors, let errors = reader.bytes(Int(length))
         else { return nil }
         switch kind {
         case 0:
             let outcome = Outcome.ended(status: Int32(bitPattern: status), output: reader.rest)
-            self.init(number: number, outcome: outcome)
+            self.init(number: number, outcome: outcome, errors: errors)
         case 1:
             let message = String(decoding: reader.rest, as: UTF8.self)
-            self.init(number: number, outcome: .failed(ProgramFailure(message: message)))
+            self.init(number: number, outcome: .failed(ProgramFailure(message: message)), errors: errors)
         default: return nil
         }
     }

@@ -113,8 +113,11 @@ package final class CommandRunnerProcess: Sendable {
 
     private func run(_ request: CommandRequest) {
         // The output may be a secret, and this process lives as long as the agent: no copy of it stays.
-        var output: [UInt8] = []
-        defer { output.wipe() }
+        var output = RunningProgram.Output()
+        defer {
+            output.standard.wipe()
+            output.errors.wipe()
+        }
         let status: Result<Int32, ProgramFailure>
         do {
             let program = try RunningProgram.start(
@@ -137,14 +140,14 @@ package final class CommandRunnerProcess: Sendable {
     private static func frame(
         _ number: UInt64,
         _ status: Result<Int32, ProgramFailure>,
-        _ output: [UInt8]
+        _ output: RunningProgram.Output
     ) -> [UInt8] {
         let outcome: CommandReply.Outcome =
             switch status {
-            case .success(let status): .ended(status: status, output: output)
+            case .success(let status): .ended(status: status, output: output.standard)
             case .failure(let failure): .failed(failure)
             }
-        return CommandReply(number: number, outcome: outcome).frame
+        return CommandReply(number: number, outcome: outcome, errors: output.errors).frame
     }
 
     private func readFrame() -> [UInt8]? {

@@ -36,14 +36,14 @@ final class CommandTables: Sendable {
         guard !source.isEmpty else {
             throw ProgramFailure(message: "commands cannot be read again; restart the agent")
         }
-        var output: [UInt8] = []
+        var output = RunningProgram.Output()
         let program = try RunningProgram.start(source, environment: [:], inheriting: environment)
         let status = try program.finish(
             within: Self.timeLimit,
             into: &output,
             atMost: CommandTable.largestCount
         )
-        guard status == 0, let table = CommandTable(encoded: output) else {
+        guard status == 0, let table = CommandTable(encoded: output.standard) else {
             throw ProgramFailure(
                 message: "the commands of the configuration cannot be read; restart the agent"
             )

@@ -22,9 +22,7 @@ extension CommandRunning {
         within timeLimit: Duration
     ) async throws(CommandFailure) -> [UInt8] {
         let result = try await run(command, environment: [:], timeLimit: timeLimit)
-        guard result.status == 0 else {
-            throw CommandFailure(message: "\(command.first ?? ""): exit status \(result.status)")
-        }
+        guard result.status == 0 else { throw CommandFailure(result, of: command) }
         return result.standardOutput
     }
 }
@@ -33,10 +31,13 @@ package struct CommandResult: Equatable, Sendable {
     /// Exit status, or 128 + signal number.
     package var status: Int32
     package var standardOutput: [UInt8]
+    /// What it wrote to its standard error; `nil` if nothing.
+    package var complaint: ProgramComplaint?
 
-    package init(status: Int32, standardOutput: [UInt8]) {
+    package init(status: Int32, standardOutput: [UInt8], complaint: ProgramComplaint? = nil) {
         self.status = status
         self.standardOutput = standardOutput
+        self.complaint = complaint
     }
 }
 
@@ -44,8 +45,20 @@ package struct CommandResult: Equatable, Sendable {
 package struct CommandFailure: Error, Equatable, Sendable {
     /// For a person: names the command and what went wrong, never its output.
     package var message: String
+    /// Whether the program says that a password or a PIN is wrong (``ProgramComplaint/rejectsCredential``).
+    package var rejectsCredential: Bool
 
-    package init(message: String) {
-        self.message = message
+    /// - Parameters:
+    ///   - message: names the command and what went wrong.
+    ///   - complaint: is added to it.
+    package init(message: String, complaint: ProgramComplaint? = nil) {
+        self.message = message + (complaint.map { ": \($0)" } ?? "")
+        rejectsCredential = complaint?.rejectsCredential ?? false
+    }
+
+    /// The failure of `command`, which has ended with another status than 0.
+    package init(_ result: CommandResult, of command: [String]) {
+        let message = "\(ServerText.cleaned(command.first ?? "")): exit status \(result.status)"
+        self.init(message: message, complaint: result.complaint)
     }
 }

@@ -119,8 +119,15 @@ final class EventHooks: EventObserving {
                 environment: environment,
                 timeLimit: EventHooks.timeLimit
             )
-            guard result.status != 0 else { return result.standardOutput }
-            logger.warning("a hook failed", metadata: ["hook": "\(name)", "status": "\(result.status)"])
+            var text: Logger.Metadata = ["hook": "\(name)", "status": "\(result.status)"]
+            text["error"] = result.complaint.map { "\($0)" }
+            guard result.status != 0 else {
+                if result.complaint != nil {
+                    logger.debug("hook wrote to its standard error", metadata: text)
+                }
+                return result.standardOutput
+            }
+            logger.warning("a hook failed", metadata: text)
         } catch {
             logger.warning("a hook failed", metadata: ["reason": "\(error.message)"])
         }
