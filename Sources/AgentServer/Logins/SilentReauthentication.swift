@@ -28,13 +28,17 @@ struct SilentReauthentication {
     func outcome(of ways: [SilentLogin], in agent: isolated SessionAgent) async -> LoginOutcome {
         var reasons: [String] = []
         var kind = FailureClass.interactionRequired
+        func note(_ failure: RefreshFailure) {
+            // A way that may work soon is worth another try, whatever became of the others.
+            if kind.consequences.prospect != .soon { kind = failure.kind }
+        }
         for way in ways {
             guard agent.phase == .working else { return .cancelled }
             switch await logIn(way, in: agent) {
             case .granted(let grant): return .granted(grant)
             case .failed(let failure):
                 reasons.append("\(way.rawValue): \(failure.message)")
-                kind = failure.kind
+                note(failure)
             case .cancelled: reasons.append("\(way.rawValue): the server asks for a person")
             }
         }
@@ -89,7 +93,7 @@ struct SilentReauthentication {
         defer { for index in output.indices { output[index] = 0 } }
         while output.last == .lineFeed || output.last == .carriageReturn { output.removeLast() }
         guard !output.isEmpty else {
-            throw RefreshFailure(kind: .interactionRequired, message: "reauth_command printed nothing")
+            throw RefreshFailure(kind: .helperFailed, message: "reauth_command printed nothing")
         }
         let memory = ports.memory
         do {
@@ -108,9 +112,9 @@ struct SilentReauthentication {
             throw RefreshFailure(kind: .misconfigured, message: "no reauth_command is configured")
         }
         do throws(CommandFailure) {
-            return try await ports.commands.output(of: command, within: Self.commandLimit)
+            return try await ports.secretCommands.output(of: command, within: Self.commandLimit)
         } catch {
-            throw RefreshFailure(kind: .interactionRequired, message: error.message)
+            throw RefreshFailure(error, of: "reauth_command")
         }
     }
 }

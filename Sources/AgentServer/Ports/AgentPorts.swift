@@ -11,6 +11,8 @@ package struct AgentPorts: Sendable {
     package var store: any StoreControlling
     package var memory: SealedMemory
     package var commands: any CommandRunning
+    /// Runs programs that print secrets, each only once at a time.
+    package var secretCommands: any CommandRunning
     /// `nil` if nothing can be found out about peers; rules that name a program or a unit then fit nobody.
     package var processes: (any ProcessExamining)?
     package var configuration: any ConfigurationProviding
@@ -31,6 +33,7 @@ package struct AgentPorts: Sendable {
         store: any StoreControlling,
         memory: SealedMemory,
         commands: any CommandRunning,
+        secretCommands: (any CommandRunning)? = nil,
         processes: (any ProcessExamining)? = nil,
         configuration: any ConfigurationProviding,
         diagnostics: any DiagnosticsProviding,
@@ -45,6 +48,7 @@ package struct AgentPorts: Sendable {
         self.store = store
         self.memory = memory
         self.commands = commands
+        self.secretCommands = secretCommands ?? commands
         self.processes = processes
         self.configuration = configuration
         self.diagnostics = diagnostics

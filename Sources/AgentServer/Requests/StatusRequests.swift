@@ -105,11 +105,27 @@ struct StatusRequests {
             let all =
                 await diagnostics.checks() + fleet + agent.configuration.files.checks
                 + agent.configuration.unopened.map(\.check)
+                + agent.sessions.values.compactMap(\.session.helperCheck).sorted { $0.detail < $1.detail }
             let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
             }
             connection.answer(.message(DoctorMessage { $0.checks = checks.map(\.wire) }))
+        }
+    }
+}
+
+extension Session {
+    /// What a program or file of the configuration fails at.
+    fileprivate var helperCheck: DiagnosticCheck? {
+        helperFailure.map { failure in
+            DiagnosticCheck(
+                name: "program",
+                verdict: .warning,
+                detail: "\(name): \(failure.message)",
+                remedy: failure.remedy ?? "tokenctl refresh \(name)",
+                sessions: [name]
+            )
         }
     }
 }

@@ -30,7 +30,9 @@ enum FailureClassification {
     /// Least wait after an answer that a proxy or portal may have written.
     static let proxyPause: Duration = .seconds(60)
     /// Least wait after an answer that says the endpoint is not there.
-    static let missingEndpointPause: Duration = .seconds(300)
+    ///
+    /// A server that is redeployed answers so for seconds.
+    static let missingEndpointPause: Duration = .seconds(15)
 
     /// Sorts an answer; a single one can end a session only by what the token endpoint itself says in JSON.
     ///

@@ -16,17 +16,18 @@ struct ClientCertificate: Sendable {
     ///
     /// - Parameter tools: the clock, the memory that has the key, and what reads files out of reach.
     /// - Returns: certificate and key, which belong together and are valid now.
-    /// - Throws: `misconfigured` with what to fix, `busy` while sealed memory is locked.
+    /// - Throws: `helper_failed` if the files or the program do not work now, `misconfigured` with what to fix, `busy` while
+    ///   sealed memory is locked.
     func identity(_ tools: ServerTools) async throws(RefreshFailure) -> HandshakeIdentity {
         let chain = try await chain(tools)
-        guard let secret = try await key.read() else { throw misconfigured("has no key") }
+        guard let secret = try await key.read() else { throw failure("has no key", .misconfigured) }
         let text = try tools.memory.text(of: secret)
         let block: PEMBlock
         do throws(SigningKey.Problem) {
             block = try PEMBlock.privateKey(in: text)
         } catch {
             guard error != .noKey(instead: nil) else {
-                throw RefreshFailure(kind: .misconfigured, message: "\(key.origin): holds no key as PEM")
+                throw RefreshFailure(kind: .helperFailed, message: "\(key.origin): holds no key as PEM")
             }
             throw error.failure(of: key)
         }
@@ -40,13 +41,13 @@ struct ClientCertificate: Sendable {
         let text = block.bytes.map { PEMBlock.text(block.label, $0) } ?? ""
         guard let key = try? NIOSSLPrivateKey(bytes: Array(text.utf8), format: .pem) else {
             throw RefreshFailure(
-                kind: .misconfigured,
+                kind: .helperFailed,
                 message: "\(self.key.origin): the key is damaged or of a kind that is not supported"
             )
         }
         let identity = HandshakeIdentity(chain: chain, key: key)
         guard identity.belongsTogether else {
-            throw misconfigured("does not belong to the key in \(self.key.origin)")
+            throw failure("does not belong to the key in \(self.key.origin)")
         }
         return identity
     }
@@ -55,26 +56,31 @@ struct ClientCertificate: Sendable {
         let file = RenewedFile(key: "client_certificate_file", path: path, access: .readers)
         let bytes = try await file.read(tools.commands)
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(bytes), let own = chain.first else {
-            throw misconfigured("holds no PEM certificate")
+            throw failure("holds no PEM certificate")
         }
         let now = tools.timekeeper.wallTime.secondsSince1970
         let (start, end) = (Int64(own.notValidBefore), Int64(own.notValidAfter))
         guard end >= now else {
             let days = (now - end) / 86_400
-            throw misconfigured(
+            throw failure(
                 "the certificate expired \(days == 0 ? "today" : "\(days) days ago")",
-                "renew it"
+                remedy: "renew it"
             )
         }
         guard start <= now else {
-            throw misconfigured("the certificate is not valid yet", "check this machine's clock")
+            throw failure("the certificate is not valid yet", remedy: "check this machine's clock")
         }
         return chain
     }
 
-    private func misconfigured(_ message: String, _ remedy: String? = nil) -> RefreshFailure {
+    /// By default one that another program may end: it renews certificate and key, one after the other.
+    private func failure(
+        _ message: String,
+        _ kind: FailureClass = .helperFailed,
+        remedy: String? = nil
+    ) -> RefreshFailure {
         RefreshFailure(
-            kind: .misconfigured,
+            kind: kind,
             message: "client_certificate_file \(path): \(message)",
             remedy: remedy
         )

@@ -96,7 +96,7 @@ struct GrantAssertions: Sendable {
             let ready = ReadyAssertion(source: .file(path), name: "assertion", workflow: nil)
             return try await ready.fetch(audience: url.description, tools)
         case .command(let words):
-            let command = TokenCommand(words, key: "assertion_command", failing: .sourceUnavailable)
+            let command = TokenCommand(words, key: "assertion_command")
             return try await command.run(tools).token
         case .key(let reader, let identifier):
             let issuer = JSONValue.string(clientID)

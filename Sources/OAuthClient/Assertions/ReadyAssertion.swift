@@ -20,7 +20,8 @@ struct ReadyAssertion: Sendable {
     ///   - audience: what it is to name, where that can be asked for.
     ///   - tools: run the command, or ask for the token.
     /// - Returns: the assertion, at most ``RenewedFile/limit`` bytes of visible ASCII.
-    /// - Throws: `misconfigured` with what to fix, or why it cannot be had now; nothing else was sent.
+    /// - Throws: `misconfigured` with what to fix, `helper_failed` if its file or program does not work now, or why it
+    ///   cannot be fetched; nothing else was sent.
     func fetch(audience: String, _ tools: ServerTools) async throws(RefreshFailure) -> String {
         switch source {
         case .file(let path):
@@ -48,7 +49,7 @@ struct ReadyAssertion: Sendable {
         do throws(CommandFailure) {
             return try await commands.output(of: command, within: ReadyAssertion.commandTimeLimit)
         } catch {
-            throw RefreshFailure(kind: .misconfigured, message: "\(name)_command: \(error.message)")
+            throw RefreshFailure(error, of: "\(name)_command")
         }
     }
 
@@ -61,7 +62,7 @@ struct ReadyAssertion: Sendable {
         let count = word.count - word.reversed().prefix(while: blanks.contains).count
         guard word.prefix(count).isVisibleWord else {
             let message = count == 0 ? "is empty" : "holds something else than one assertion"
-            throw RefreshFailure(kind: .misconfigured, message: "\(origin): \(message)")
+            throw RefreshFailure(kind: .helperFailed, message: "\(origin): \(message)")
         }
         return String(decoding: word.prefix(count), as: UTF8.self)
     }

@@ -27,7 +27,7 @@ package struct RenewedFile: Sendable {
     ///
     /// - Parameter commands: reads what our confinement keeps from us.
     /// - Returns: its bytes, at most ``limit``.
-    /// - Throws: `misconfigured` with what is wrong with it.
+    /// - Throws: `helper_failed` with what is wrong with it: the program that writes it may be late.
     func read(_ commands: any CommandRunning) async throws(RefreshFailure) -> [UInt8] {
         let refusal: SmallFile.Failure
         do throws(SmallFile.Failure) {
@@ -52,7 +52,7 @@ package struct RenewedFile: Sendable {
 
     private func failure(_ failure: SmallFile.Failure) -> RefreshFailure {
         RefreshFailure(
-            kind: .misconfigured,
+            kind: .helperFailed,
             message: "\(key) \(path): \(failure.message)",
             remedy: failure.remedy
         )

@@ -234,10 +234,18 @@ extension SigningKey {
         /// - Returns: a failure that names its file or command.
         func failure(of reader: SecretReader) -> RefreshFailure {
             RefreshFailure(
-                kind: .misconfigured,
+                kind: mayBeUnfinished ? .helperFailed : .misconfigured,
                 message: "\(reader.origin): \(message)",
                 remedy: remedy(reader.commandKey)
             )
+        }
+
+        /// Whether a file looks like this while another program writes it.
+        private var mayBeUnfinished: Bool {
+            switch self {
+            case .noKey, .noBase64, .unusable: true
+            case .encrypted, .severalKeys, .unsupported, .otherUse, .cannotSign, .notTaken: false
+            }
         }
 
         /// The kinds of keys that sign with one of `listed`, such as "an RSA or P-256"; `nil`: none does.

@@ -77,7 +77,8 @@ actor SecretReader {
     }
 
     /// The sealed secret, or `nil` where there is none.
-    /// - Throws: `misconfigured` with what to fix, `busy` while sealed memory is locked.
+    /// - Throws: `misconfigured` with what to fix, `helper_failed` if its file or program does not work now, `busy` while
+    ///   sealed memory is locked.
     func read() async throws(RefreshFailure) -> SecretID? {
         switch source {
         case nil: return nil
@@ -125,7 +126,7 @@ actor SecretReader {
             return try SmallFile.read(path, sharedWith: access)
         } catch {
             throw RefreshFailure(
-                kind: .misconfigured,
+                kind: .helperFailed,
                 message: "\(origin): \(error.message)",
                 remedy: error.remedy
             )
@@ -136,7 +137,7 @@ actor SecretReader {
         do throws(CommandFailure) {
             return try await commands.output(of: command, within: SecretReader.commandTimeLimit)
         } catch {
-            throw RefreshFailure(kind: .misconfigured, message: "\(commandKey): \(error.message)")
+            throw RefreshFailure(error, of: commandKey)
         }
     }
 
@@ -145,7 +146,7 @@ actor SecretReader {
         defer { bytes.wipe() }
         bytes.removeLineEnd()
         guard !bytes.isEmpty else {
-            throw RefreshFailure(kind: .misconfigured, message: "\(origin): is empty")
+            throw RefreshFailure(kind: .helperFailed, message: "\(origin): is empty")
         }
         forget()
         let secret = try memory.sealing(bytes[...], as: .clientSecret)

@@ -44,7 +44,6 @@ struct CommandServer: SourceServer {
         let command = TokenCommand(
             source.command,
             key: "command",
-            failing: .busy,
             loginRemedy: source.loginRemedy
         )
         let printed = try await command.run(tools)
@@ -53,7 +52,8 @@ struct CommandServer: SourceServer {
             let now = tools.timekeeper.wallTime
             lifetime = try printed.lifetime(at: now, assumed: source.assumedLifetime)
         } catch {
-            throw RefreshFailure(kind: .busy, message: "command \(source.command[0]) \(error.message)")
+            let message = "command: \(ServerText.cleaned(source.command[0])) \(error.message)"
+            throw RefreshFailure(kind: .helperFailed, message: message)
         }
         return GrantedTokens(
             accessToken: try tools.memory.sealing(printed.token, as: .accessToken),

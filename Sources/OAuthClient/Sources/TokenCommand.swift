@@ -8,8 +8,6 @@ struct TokenCommand {
     private let words: [String]
     /// The key of the configuration that names it.
     private let key: String
-    /// What it means that the program gives no token, and wants no login.
-    private let failing: FailureClass
     /// What a person does when the program wants a login.
     private let loginRemedy: String?
 
@@ -22,13 +20,10 @@ struct TokenCommand {
     /// - Parameters:
     ///   - words: argv.
     ///   - key: the key of the configuration that names it.
-    ///   - failing: `busy` if the program stands for the server; `sourceUnavailable` if a server is only shown what it
-    ///     prints, and is not to be left alone because of it.
     ///   - loginRemedy: what a person does when the program wants a login.
-    init(_ words: [String], key: String, failing: FailureClass, loginRemedy: String? = nil) {
+    init(_ words: [String], key: String, loginRemedy: String? = nil) {
         self.words = words
         self.key = key
-        self.failing = failing
         self.loginRemedy = loginRemedy
     }
 
@@ -38,7 +33,7 @@ struct TokenCommand {
         do throws(CommandFailure) {
             result = try await tools.commands.run(words, environment: [:], timeLimit: Self.timeLimit)
         } catch {
-            throw RefreshFailure(kind: failing, message: "\(key): \(error.message)")
+            throw RefreshFailure(error, of: key)
         }
         var output = result.standardOutput
         defer { output.wipe() }
@@ -46,18 +41,16 @@ struct TokenCommand {
         guard result.status != Self.loginStatus else {
             throw RefreshFailure(
                 kind: .sourceEnded,
-                message: "the program \(program) wants a person to log in",
+                message: "the program \(program) wants a person to log in"
+                    + (result.complaint.map { ": \($0)" } ?? ""),
                 remedy: loginRemedy ?? "run \(program) by hand"
             )
         }
-        guard result.status == 0 else {
-            let message = "\(key) \(program): exit status \(result.status)"
-            throw RefreshFailure(kind: failing, message: message)
-        }
+        guard result.status == 0 else { throw RefreshFailure(CommandFailure(result, of: words), of: key) }
         do throws(PrintedToken.Problem) {
             return try PrintedToken(output)
         } catch {
-            throw RefreshFailure(kind: failing, message: "\(key) \(program) \(error.message)")
+            throw RefreshFailure(kind: .helperFailed, message: "\(key): \(program) \(error.message)")
         }
     }
 }

@@ -39,7 +39,7 @@ package struct TokenExchange: Equatable, Sendable {
             let file = ReadyAssertion(source: .file(path), name: "subject_token", workflow: nil)
             token = try await file.fetch(audience: "", tools)
         case .command(let words):
-            let command = TokenCommand(words, key: "subject_token_command", failing: .sourceUnavailable)
+            let command = TokenCommand(words, key: "subject_token_command")
             token = try await command.run(tools).token
         }
         return try tools.memory.sealing(token, as: .accessToken)

@@ -41,6 +41,12 @@ package enum FailureClass: String, CaseIterable, Sendable {
     case fleetMisconfigured = "fleet_misconfigured"
     /// No place on disk for the answer, so nothing was sent.
     case storage
+    /// A program or file of the configuration that the request needs did not work; nothing was sent. It may work a moment
+    /// later: a keyring is locked at boot, a file is written a little late.
+    case helperFailed = "helper_failed"
+    /// A program of the configuration says that a password or PIN is wrong; nothing was sent. Another try could lock the
+    /// account or the card, so only a person starts one.
+    case credentialRejected = "credential_rejected"
     /// The session or program that the tokens come from wants a person to log in there; nothing was sent.
     case sourceEnded = "source_ended"
     /// The session or program that the tokens come from has no token at this moment; nothing was sent.
@@ -106,6 +112,11 @@ package struct FailureConsequences: Equatable, Sendable {
     var tokenUse = TokenUse.answered
     /// The shortest wait before the next try.
     var leastPause = Duration.zero
+    /// The waits after the first, second, … failure of this class in a row, the last of them from then on; empty: the
+    /// ordinary backoff.
+    var pauses: [Duration] = []
+    /// After ``Verdict/suspend`` only a person starts another try.
+    var awaitsPerson = false
     /// Requests wait for the next try instead of being answered with this failure.
     var keepsWaiters = false
     /// Only a person can put it right: whoever asks is told that, while it is tried again all the same.
@@ -218,6 +229,22 @@ extension FailureClass {
             )
         case .variantRefused:
             FailureConsequences(verdict: .refuseVariant, prospect: .hourly, loginRemedy: .correctSettings)
+        case .helperFailed:
+            FailureConsequences(
+                tokenUse: .unsent,
+                // A program may show a dialog, or count failures itself: requests do not bring it forward.
+                pauses: RetrySchedule.helperPauses,
+                prospect: .soon,
+                // At a login somebody is there to look at it; a session that runs tries again by itself.
+                loginRemedy: .correctSettings
+            )
+        case .credentialRejected:
+            FailureConsequences(
+                verdict: .suspend,
+                tokenUse: .unsent,
+                awaitsPerson: true,
+                loginRemedy: .correctSettings
+            )
         case .sourceEnded: FailureConsequences(verdict: .endWithSource, tokenUse: .unsent)
         case .sourceUnavailable:
             FailureConsequences(

@@ -49,6 +49,25 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         )
     }
 
+    /// A program of the configuration did not work, or says that a password or PIN is wrong.
+    ///
+    /// - Parameters:
+    ///   - failure: names the program.
+    ///   - key: the key of the configuration that names it.
+    package init(_ failure: CommandFailure, of key: String) {
+        self.init(
+            kind: failure.rejectsCredential ? .credentialRejected : .helperFailed,
+            message: "\(key): \(failure.message)",
+            remedy: failure.rejectsCredential ? "correct the password or PIN" : nil
+        )
+    }
+
+    /// The message for callers; what helps with a program or file goes with it, as nothing else tells them.
+    var toldMessage: String {
+        guard kind == .helperFailed, let remedy else { return message }
+        return "\(message) (\(remedy))"
+    }
+
     /// What a person does about `session`, which it has suspended.
     func correction(of session: SessionName) -> String {
         guard needsLogin else {

@@ -7,6 +7,8 @@ struct Setback: Equatable, Sendable {
     var reason: RefreshReason
     var latest: RefreshFailure
     var nextTry: Instant
+    /// How many failures of the class of ``latest`` have followed each other.
+    var repeated = 1
     /// Lost answers in this row; counts through ``RetrySchedule/replayDelays``.
     var lostAnswers = 0
     /// Refusals without a reason in this row.
@@ -44,6 +46,10 @@ struct Setback: Equatable, Sendable {
         var setback = previous ?? Setback(reason: reason, latest: failure, nextTry: now)
         let planned = previous.flatMap { $0.nextTry > circumstances.startedAt ? $0.nextTry : nil }
         if planned == nil || setback.failures == 0 { setback.failures += 1 }
+        if let previous {
+            let isSame = previous.latest.kind == failure.kind
+            setback.repeated = isSame ? previous.repeated + (planned == nil ? 1 : 0) : 1
+        }
         setback.reason = reason
         setback.latest = failure
         if failure.kind.consequences.tokenUse == .unanswered { setback.lostAnswers += 1 }
@@ -84,6 +90,8 @@ struct Setback: Equatable, Sendable {
     private func delay(_ circumstances: Circumstances) -> Duration {
         let now = circumstances.now
         if let replay = replayDelay(tokenExpiresAt: circumstances.tokenExpiresAt, now: now) { return replay }
+        let pauses = consequences.pauses
+        if !pauses.isEmpty { return pauses[min(repeated, pauses.count) - 1] }
         if consequences.verdict == .retryThenSuspend, let clientRejectedAt,
             let next = nextClientRetry(since: clientRejectedAt, at: now)
         {

@@ -106,6 +106,10 @@ struct Ended: Equatable, Sendable {
             case .everything: break
             case .refreshToken: login.tokens = [:]
             case .nothing:
+    /// Whether a start of the agent found it in the store, so that the wall clock alone says how long it is kept.
+    var isRestored = false
+    /// The next login without a person, after one that failed for a while.
+    var silentRetry: SilentRetry?
                 login.tokens = [:]
                 login.renewal = .impossible
                 login.proofKey = nil
@@ -127,7 +131,17 @@ enum Remains: Sendable {
 /// Why automatic refreshes stopped while the login is kept.
 struct Suspension: Equatable, Sendable {
     var failure: RefreshFailure
-    var retryAt: Instant
+    /// `nil`: only a person starts another try.
+    var retryAt: Instant?
     /// Failures in a row, where nobody has to fix anything before the next try; else 0.
     var failures = 0
 }
+/// A login without a person that is tried again, as a program or the server did not work.
+struct SilentRetry: Equatable, Sendable {
+    var at: Instant
+    /// How many have failed.
+    var failures: Int
+    /// Why the login had ended.
+    var cause: String
+}
+

@@ -33,6 +33,17 @@ package enum RetrySchedule {
     /// After the quick replays the next one waits until the access token has this little left.
     package static let lastReplayBeforeExpiry = Duration.seconds(60)
 
+    /// Waits after a program or file of the configuration did not work: short enough for a keyring that is unlocked after the
+    /// boot, and long enough for a program that shows a dialog.
+    package static let helperPauses: [Duration] = [
+        .seconds(20), .seconds(60), .seconds(300), .seconds(900),
+    ]
+
+    /// The wait after `failures` of them in a row, at least 1.
+    static func helperPause(after failures: Int) -> Duration {
+        helperPauses[min(max(failures, 1), helperPauses.count) - 1]
+    }
+
     /// Suspended sessions are tried again by themselves this often.
     package static let suspendedRetry = Duration.seconds(6 * 3600)
 

@@ -35,10 +35,28 @@ extension Session {
             return recordEnd(ended, at: moment) + announce(ended, at: moment)
                 + erase(held.subtracting(heldSecrets))
         }
+        let attempt = logInSilently(ended, account: login.account)
+        return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets)) + attempt
+    }
+
+    /// Begins a login without a person.
+    private mutating func logInSilently(_ ended: Ended, account: String?) -> [Effect] {
         let number = nextSilentLogin()
         state = .reauthenticating(ended, number)
-        return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets))
-            + [.reauthenticate(number, policy.silentLogins, account: login.account)]
+        return [.reauthenticate(number, policy.silentLogins, account: account)]
+    }
+
+    /// Logs in without a person once more, unless a person is at it.
+    mutating func retrySilentLogin(_ ended: Ended) -> [Effect] {
+        guard case .quarantined(let login, _, _) = ended.afterlife, !policy.silentLogins.isEmpty,
+            progress == nil
+        else {
+            var ended = ended
+            ended.silentRetry = nil
+            state = .loggedOut(ended)
+            return []
+        }
+        return logInSilently(ended, account: login.account)
     }
 
     /// Where tokens end with the login, they are kept only for a last try, which may need them.
@@ -65,12 +83,23 @@ extension Session {
             return accept(grant, number, jitter: jitter, at: moment)
         case .failed(let failure):
             history.failed(failure, for: nil, at: moment)
-            ended.message += "; logging in again failed: \(failure.message)"
+            let former = ended.silentRetry
+            let (cause, failures) = (former?.cause ?? ended.message, (former?.failures ?? 0) + 1)
+            ended.message = "\(cause); logging in again failed: \(failure.message)"
+            ended.silentRetry =
+                failure.kind.consequences.prospect == .soon
+                ? SilentRetry(
+                    at: moment.now + RetrySchedule.helperPause(after: failures),
+                    failures: failures,
+                    cause: cause
+                )
+                : nil
             let held = heldSecrets
             ended.reduce(to: .refreshToken)
             state = .loggedOut(ended)
-            return recordEnd(ended, at: moment) + announce(ended, at: moment)
-                + erase(held.subtracting(heldSecrets))
+            // A person is told once.
+            let told = former == nil ? announce(ended, at: moment) : settleAll(loginRequired, at: moment.now)
+            return recordEnd(ended, at: moment) + told + erase(held.subtracting(heldSecrets))
         case .cancelled:
             state = .loggedOut(ended)
             return announce(ended, at: moment)
@@ -158,6 +187,9 @@ extension Session {
 
     /// The configuration was read again, or the client's secret given: what was suspended is worth another try.
     package mutating func retryAllowed(at moment: Moment) -> [Effect] {
+        if case .retrying(let login, let setback) = state, setback.latest.kind == .helperFailed {
+            return start(.primary, login, setback: setback, reason: .person, at: moment)
+        }
         guard case .suspended(var login, _) = state else { return [] }
         login.refusals = [:]
         // The old reason may be gone with the old configuration.

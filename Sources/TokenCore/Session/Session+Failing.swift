@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
+    /// Why a program or file of the configuration keeps the session from being refreshed, or `nil` if none does.
+    package var helperFailure: RefreshFailure? {
+        if case .retrying(_, let setback) = state, setback.latest.kind == .helperFailed {
+            return setback.latest
+        }
+        if case .suspended(_, let suspension) = state, suspension.failure.kind == .credentialRejected {
+            return suspension.failure
+        }
+        return nil
+    }
+
     /// An attempt brought no tokens: keep everything, and plan what its kind of failure calls for.
     mutating func attemptFailed(
         _ failure: RefreshFailure,
@@ -201,7 +212,7 @@ extension Session {
             setback.consequences.isMistake
             ? misconfigured(by: setback.latest)
             : .temporarilyUnavailable(
-                message: setback.latest.message,
+                message: setback.latest.toldMessage,
                 retryAfter: max(.seconds(1), setback.nextTry - now)
             )
         return waiters.answer { waiter in
@@ -222,7 +233,9 @@ extension Session {
     ) -> [Effect] {
         let pause = failure.kind.consequences.suspendedRetry
         var suspension = Suspension(failure: failure, retryAt: moment.now + pause)
-        if login.renewal == .anew, failure.kind != .clientRejected {
+        if failure.kind.consequences.awaitsPerson {
+            suspension.retryAt = nil
+        } else if login.renewal == .anew, failure.kind != .clientRejected {
             // The other side, a file or a command may come right although nobody looks after this session.
             suspension.failures = (attempt.suspension?.failures ?? attempt.setback?.failures ?? 0) + 1
             let cap = RetrySchedule.cap(tokenExpiresAt: login.tokenExpiresAt, now: moment.now)

@@ -9,7 +9,8 @@ extension Session {
     private var stateWakeTime: Instant? {
         guard !isAdopting else { return nil }
         switch state {
-        case .loggedOut(let ended): return startTime ?? ended.afterlife.wakeTime
+        case .loggedOut(let ended):
+            return startTime ?? [ended.afterlife.wakeTime, ended.silentRetry?.at].compactMap(\.self).min()
         case .probing, .reauthenticating, .refreshing: return nil
         case .ready(let login): return earliest(nextStart(of: login)?.at, login)
         case .retrying(let login, let setback): return earliest(setback.nextTry, login)
@@ -46,7 +47,8 @@ extension Session {
             }
         case .retrying(let login, let setback) where setback.nextTry <= moment.now:
             effects += retry(login, setback, at: moment)
-        case .suspended(let login, let suspension) where suspension.retryAt <= moment.now:
+        case .suspended(let login, let suspension):
+            guard let retryAt = suspension.retryAt, retryAt <= moment.now else { break }
             effects += start(.primary, login, setback: nil, reason: .due, at: moment)
         case .retrying, .suspended, .refreshing, .probing, .reauthenticating: break
         }
@@ -202,6 +204,7 @@ extension Session {
         case .quarantined(let login, let erasedAt, _) where erasedAt <= moment.now:
             var ended = ended
             ended.afterlife = .none
+        if let retry = ended.silentRetry, retry.at <= moment.now { return retrySilentLogin(ended) }
             state = .loggedOut(ended)
             return [.forget] + erase(login.secrets)
         case .quarantined(let login, _, let probeAt):

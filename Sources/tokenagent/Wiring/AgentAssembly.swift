@@ -103,7 +103,7 @@ struct AgentAssembly {
             profiles: [:],
             memory: opened.memory,
             timekeeper: opened.timekeeper,
-            commands: threads.commands,
+            commands: threads.secretCommands,
             registrations: RegistrationControl(
                 store: opened.store,
                 pool: threads.pool,
@@ -170,6 +170,7 @@ struct AgentAssembly {
             store: control,
             memory: opened.memory,
             commands: threads.commands,
+            secretCommands: threads.secretCommands,
             processes: threads.commands,
             configuration: inForce,
             diagnostics: Diagnostics(

@@ -13,6 +13,7 @@ struct AgentThreads {
     let network: any EventLoop
     let pool: NIOThreadPool
     let commands: CommandRunnerClient
+    let secretCommands: SerialCommands
 
     /// Starts the threads and takes over `runner`, our end of the socket to the process that knows `table`.
     init(runner: Int32, table: CommandTable) throws(StartFailure) {
@@ -25,5 +26,6 @@ struct AgentThreads {
             throw StartFailure(.internal, "\(error)")
         }
         commands = CommandRunnerClient(socket: runner, table: table, on: network)
+        secretCommands = SerialCommands(commands)
     }
 }

@@ -114,29 +114,30 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "an assertion that is a directory",
             robot(#"client_assertion_file = "HERE/directory""#),
             "get robot",
-            "tokenctl: robot: client_assertion_file HERE/directory: is a directory, not a file; "
-                + "fix the configuration, then tokenctl refresh robot"
+            status: 5,
+            "tokenctl: robot: client_assertion_file HERE/directory: is a directory, not a file"
         ),
         BadInput(
             "an assertion that is not there",
             robot(#"client_assertion_file = "HERE/missing""#),
             "get robot",
-            "tokenctl: robot: client_assertion_file HERE/missing: No such file or directory; "
-                + "fix the configuration, then tokenctl refresh robot"
+            status: 5,
+            "tokenctl: robot: client_assertion_file HERE/missing: No such file or directory"
         ),
         BadInput(
             "an assertion that others may write",
             robot(#"client_assertion_file = "HERE/open""#),
             "get robot",
-            "tokenctl: robot: client_assertion_file HERE/open: may be written by others; "
-                + "chmod go-w HERE/open, then tokenctl refresh robot"
+            status: 5,
+            "tokenctl: robot: client_assertion_file HERE/open: may be written by others (chmod go-w HERE/open)"
         ),
         BadInput(
             "a key of a type that nobody takes",
             robot(#"client_key_file = "HERE/p384.pem""#),
             "get robot",
-            "tokenctl: robot: client_key_file HERE/p384.pem: the key is damaged or not on the curve P-256; "
-                + "make an RSA, P-256 or Ed25519 key, as PEM or JWK, then tokenctl refresh robot"
+            status: 5,
+            "tokenctl: robot: client_key_file HERE/p384.pem: the key is damaged or not on the curve P-256 "
+                + "(make an RSA, P-256 or Ed25519 key, as PEM or JWK)"
         ),
         BadInput(
             "a key that the server does not take",
@@ -150,8 +151,8 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "a certificate in place of a key",
             robot(#"client_key_file = "HERE/expired.pem""#),
             "get robot",
-            "tokenctl: robot: client_key_file HERE/expired.pem: holds a certificate, not a private key; "
-                + "fix the configuration, then tokenctl refresh robot"
+            status: 5,
+            "tokenctl: robot: client_key_file HERE/expired.pem: holds a certificate, not a private key"
         ),
         BadInput(
             "a key with a passphrase",
@@ -167,23 +168,23 @@ struct BadInput: Sendable, CustomTestStringConvertible {
                 "client_certificate_file = \"HERE/expired.pem\"\nclient_key_file = \"HERE/expired-key.pem\""
             ),
             "get robot",
-            "tokenctl: robot: client_certificate_file HERE/expired.pem: the certificate expired 2 days ago; "
-                + "renew it, then tokenctl refresh robot"
+            status: 5,
+            "tokenctl: robot: client_certificate_file HERE/expired.pem: the certificate expired 2 days ago (renew it)"
         ),
         BadInput(
             "a certificate of another key",
             robot("client_certificate_file = \"HERE/good.pem\"\nclient_key_file = \"HERE/expired-key.pem\""),
             "get robot",
+            status: 5,
             "tokenctl: robot: client_certificate_file HERE/good.pem: "
-                + "does not belong to the key in client_key_file HERE/expired-key.pem; "
-                + "fix the configuration, then tokenctl refresh robot"
+                + "does not belong to the key in client_key_file HERE/expired-key.pem"
         ),
         BadInput(
             "a subject token that others may write",
             exchange("a", of: #"subject_token_file = "HERE/open""#),
             "get a",
-            "tokenctl: a: subject_token_file HERE/open: may be written by others; "
-                + "chmod go-w HERE/open, then tokenctl refresh a"
+            status: 5,
+            "tokenctl: a: subject_token_file HERE/open: may be written by others (chmod go-w HERE/open)"
         ),
     ]
 

@@ -83,7 +83,8 @@ extension EndToEnd {
             let status = JSONValue.object(try await agent.status("tool")).text
             for text in [result.standardError, status, agent.log] { #expect(!text.contains("alice-secret")) }
             try agent.home.write("#!/bin/sh\necho at-3\n", to: "tool", mode: 0o700)
-            #expect(try await Polling.until { try await agent.tokenctl("get", "tool").status == 0 })
+            #expect(try await agent.tokenctl("refresh", "tool").status == 0)
+            #expect(try await agent.tokenctl("get", "tool").line == "at-3")
         }
     }
 }

@@ -145,7 +145,7 @@ extension EndToEnd {
             let served = scene.issuer.requests().count
             _ = try files.write("", to: "member")
             let result = try await scene.agent.tokenctl("refresh", "phone")
-            #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
+            #expect(result.status == 5 && result.complainsInOneLine, "\(result)")
             #expect(result.standardError.contains("members.appSecret.file"), "\(result)")
             #expect(scene.issuer.requests().count == served)
             _ = try files.write("se\"cret-member", to: "member")

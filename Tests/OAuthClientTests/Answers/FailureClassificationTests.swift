@@ -92,7 +92,7 @@ struct FailureClassificationTests {
         .error(429, "invalid_grant", .busy),
         .error(408, "invalid_grant", .busy), .error(407, "invalid_grant", .busy),
         .error(502, "invalid_grant", .ambiguous), .error(422, "invalid_grant", .busy),
-        Row(status: 404, body: #"{"error":"invalid_grant"}"#, kind: .busy, leastPause: .seconds(300)),
+        Row(status: 404, body: #"{"error":"invalid_grant"}"#, kind: .busy, leastPause: .seconds(15)),
         Row(status: 410, body: #"{"error":"access_denied"}"#, kind: .busy, leastPause: .seconds(300)),
         // 2xx without a token
         Row(status: 200, kind: .misbehaved), Row(status: 200, body: "<html>Welcome", kind: .misbehaved),

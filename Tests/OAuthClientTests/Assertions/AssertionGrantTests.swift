@@ -236,7 +236,7 @@ struct AssertionGrantTests {
         ] {
             let bench = try Bench(Self.profile(.file(path)))
             let failure = try #require(try await Self.refresh(bench).failure)
-            #expect(failure.kind == .misconfigured && failure.message == "assertion_file \(path): \(words)")
+            #expect(failure.kind == .helperFailed && failure.message == "assertion_file \(path): \(words)")
             #expect(bench.exchange.sent.isEmpty)
         }
         let bench = try Bench(Self.profile(.command(["svid"])), commands: ScriptedCommands(status: 3))

@@ -60,7 +60,7 @@ struct ReadyAssertionTests {
         for (path, words) in rows {
             let bench = try Bench(profile(.file(path)))
             let failure = try #require(try await bench.refresh().failure)
-            #expect(failure.kind == .misconfigured)
+            #expect(failure.kind == .helperFailed)
             #expect(failure.message == "client_assertion_file \(path): \(words)")
             #expect(bench.exchange.sent.isEmpty)
         }

@@ -30,7 +30,7 @@ struct CommandServerTests {
     }
 
     @Test(arguments: [
-        (Int32(4), FailureClass.sourceEnded), (1, .busy), (3, .busy), (137, .busy),
+        (Int32(4), FailureClass.sourceEnded), (1, .helperFailed), (3, .helperFailed), (137, .helperFailed),
     ])
     func `status 4 asks for a person, any other is tried again`(
         status: Int32,
@@ -46,8 +46,8 @@ struct CommandServerTests {
     @Test func `output that is no token is tried again and told nowhere`() async throws {
         let bench = try Self.bench(ScriptedCommands(prints: "Opening a browser for alice@example.com"))
         let failure = try #require(try await bench.refresh(.anew).failure)
-        #expect(failure.kind == .busy)
-        #expect(failure.message == "command /usr/bin/az printed something else than one token")
+        #expect(failure.kind == .helperFailed)
+        #expect(failure.message == "command: /usr/bin/az printed something else than one token")
     }
 
     @Test func `no other scope can be asked of a program`() async throws {

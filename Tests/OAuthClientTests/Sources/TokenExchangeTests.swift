@@ -223,8 +223,8 @@ struct TokenExchangeTests {
         let commands = ScriptedCommands(prints: output, status: status)
         let bench = try Bench(Self.profile(.command(["print"])), commands: commands)
         let failure = try #require(await bench.server.refresh(Self.request()).failure)
-        #expect(failure.kind == .sourceUnavailable)
-        #expect(failure.message.hasPrefix("subject_token_command print"), "\(failure)")
+        #expect(failure.kind == .helperFailed)
+        #expect(failure.message.hasPrefix("subject_token_command: print"), "\(failure)")
         #expect(bench.exchange.sent.isEmpty)
     }
 
