@@ -72,7 +72,8 @@ def _(scene: Scene) -> None:
         must(3000 < found["expires_in"] <= 3600, f"a leap of {leap} s leaves the token {found['expires_in']} s")
         scene.ctl("status", "s")
     time.sleep(1)
-    must(len(issuer.requests) - asked <= 1, f"the leaps made {len(issuer.requests) - asked} refreshes")
+    made, forward = len(issuer.requests) - asked, sum(b > a for a, b in zip([0, *LEAPS], LEAPS))
+    must(made <= forward + 1, f"{forward} leaps forward made {made} refreshes")
 
 
 @attack(WHO, "leaps while a refresh is under way")

@@ -9,6 +9,8 @@ import TokenCore
 struct Rest {
     private static let shortestSleep = Duration.seconds(2)
 
+    let clocks: ClockSteps
+
     /// Gives back what a rest does not need.
     private let onQuiet: @Sendable () -> Void
     /// How much work there had been at the last look.
@@ -19,8 +21,9 @@ struct Rest {
     /// still during sleep.
     private var timeAsleep: Duration?
 
-    init(_ onQuiet: @escaping @Sendable () -> Void) {
+    init(_ onQuiet: @escaping @Sendable () -> Void, clocks: ClockSteps) {
         self.onQuiet = onQuiet
+        self.clocks = clocks
     }
 
     /// Gives back what is not needed if a rest begins now.

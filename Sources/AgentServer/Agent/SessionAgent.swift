@@ -61,7 +61,7 @@ package actor SessionAgent {
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.ports = ports
-        rest = Rest(ports.onQuiet)
+        rest = Rest(ports.onQuiet, clocks: ClockSteps(at: ports.timekeeper.moment))
         self.eventLoop = eventLoop
         executor = eventLoop.executor
         work = PendingWork(eventLoop: eventLoop)
@@ -175,6 +175,7 @@ package actor SessionAgent {
     /// - Parameter crowdMoves: how often a crowd of connections grew or shrank; work, for what it leaves in memory.
     /// - Returns: whether the agent is at rest.
     package func housekeep(crowdMoves: Int) -> Bool {
+        rest.clocks.compare(in: self)
         if rest.hasSlept(now: now) { networkReturned(spread: Self.wakeSpread) }
         timeReached()
         return rest.look(jobs: storeThread.jobsBegun + crowdMoves, isWorking: !work.isEmpty)
@@ -420,7 +421,9 @@ extension SessionAgent {
         for (name, settings) in wanted {
             let stored = contents.content(of: name)?.accepted(under: settings, erasure)
             let content = stored?.shared(by: name, settings, in: self)
-            sessions[name] = KeptSession(content, of: name, settings, at: moment)
+            let kept = KeptSession(content, of: name, settings, at: moment)
+            sessions[name] = kept
+            rest.clocks.date(kept, from: ports.memory, at: moment)
             if settings.policy.isShared { fleet.join(name, settings, content) }
         }
     }

@@ -70,7 +70,10 @@ package final class AgentRuntime: Sendable {
             }
             try listeners.start(on: socket)
             // Nobody waits for this one.
-            loop.execute { [self] in watchRoutes() }
+            loop.execute { [self] in
+                watchRoutes()
+                watchClock()
+            }
             listeners.onFirstConnection = { [weak housekeeping] in housekeeping?.hurry() }
             housekeeping.begin()
         }
@@ -92,6 +95,14 @@ package final class AgentRuntime: Sendable {
             agent.assumeIsolated { $0.networkReturned() }
         }
         if !isWatching { ports.logger.info("no routing messages: a network that is back is noticed later") }
+    }
+
+    /// Watches for steps of the wall clock; without reports of the kernel, housekeeping and requests notice them.
+    private func watchClock() {
+        let isWatching = ClockWatch.start(on: loop) { [agent] in
+            agent.assumeIsolated { $0.rest.clocks.compare(in: $0) }
+        }
+        if !isWatching { ports.logger.info("the kernel does not report steps of the wall clock") }
     }
 
     /// Waits until somebody asks the agent to stop, over the socket or by ``requestStop()``.

@@ -105,6 +105,7 @@ final class RequestHandler {
                 throw .unknown(name)
             }
             guard agent.isServing || route.traits.worksLocked else { throw .lockedAgent }
+            if route.handingOut != nil { agent.rest.clocks.compare(in: agent) }
             let kept = route.session.flatMap { agent.sessions[$0] }
             if agent.phase == .working,
                 configuration.owesLook(request, isKept: kept != nil, for: connection, at: agent.now)

@@ -36,6 +36,7 @@ final class TokenPreparations {
         in agent: isolated SessionAgent,
         then done: @escaping Completion
     ) {
+        agent.rest.clocks.compare(in: agent)
         if agent.isServing, agent.sessions[session]?.standing(at: agent.now) != nil { return done(nil) }
         let waiter = WaiterID(rawValue: next)
         next += 1

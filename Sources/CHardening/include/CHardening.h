@@ -97,6 +97,12 @@ int hardening_watch_routes(void);
 /// Whether `count` bytes read from such a socket tell of a new address or a new route.
 int hardening_announces_route(const void *bytes, size_t count);
 
+/// Opens a timer that becomes readable when the wall clock is set; returns it, or -1 with errno.
+int hardening_watch_clock(void);
+
+/// Has such a timer, which was readable, report the next step.
+void hardening_rearm_clock_watch(int watch);
+
 /// The version of Landlock this kernel offers, or -1 with errno.
 int hardening_landlock_version(void);
 

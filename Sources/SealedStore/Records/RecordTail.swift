@@ -54,6 +54,8 @@ struct TokenMark: OptionSet {
     static let repeated = TokenMark(rawValue: 2)
     static let doubtful = TokenMark(rawValue: 4)
     static let endless = TokenMark(rawValue: 8)
+    /// Written with ``doubtful``, which is what older releases read.
+    static let possiblyExpired = TokenMark(rawValue: 16)
 
     init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -64,13 +66,14 @@ struct TokenMark: OptionSet {
         switch token.standing {
         case .good: break
         case .doubtful, .onTrial: insert(.doubtful)
+        case .possiblyExpired: formUnion([.doubtful, .possiblyExpired])
         case .refused(let isRepeat): formUnion(isRepeat ? [.refused, .repeated] : .refused)
         }
     }
 
     func apply(to token: inout AccessToken) {
         if contains(.endless) { token.expiresAt = nil }
-        if contains(.doubtful) { token.standing = .doubtful }
+        if contains(.doubtful) { token.standing = contains(.possiblyExpired) ? .possiblyExpired : .doubtful }
         if contains(.refused) { token.standing = .refused(isRepeat: contains(.repeated)) }
     }
 }

@@ -52,7 +52,7 @@ struct SnapshotDecoder {
         for _ in 0..<(try reader.integer(UInt16.self)) {
             secrets.append(try secret(memory, sealing))
         }
-        let snapshot = try snapshot(memory)
+        let snapshot = dated(try snapshot(memory))
         guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
         return (session, snapshot)
     }
@@ -129,6 +129,24 @@ extension SnapshotDecoder {
             interruptions: max(0, uses - 1),
             fleet: tail.fleet
         )
+    }
+
+    /// `snapshot`, with what the clocks say about its age.
+    private func dated(_ snapshot: SessionSnapshot) -> SessionSnapshot {
+        var snapshot = snapshot
+        snapshot.isDatedByWallClock = written.boot != clock.boot && !clock.isOfManyHosts
+        for (variant, token) in snapshot.tokens where isOlderThanClockStep && !token.isRefused {
+            snapshot.tokens[variant]?.standing = .possiblyExpired
+        }
+        return snapshot
+    }
+
+    /// Whether the wall clock has stepped forward since this host wrote the record.
+    private var isOlderThanClockStep: Bool {
+        guard written.boot == clock.boot, let step = clock.offset.step(since: written.offset) else {
+            return false
+        }
+        return step > .zero
     }
 
     private mutating func standing() throws(FormatFault) -> SessionSnapshot.Standing {

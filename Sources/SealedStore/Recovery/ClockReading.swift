@@ -11,6 +11,11 @@ struct ClockReading: Equatable, Sendable {
     /// How far the wall clock of another reading may be ahead of this one, and still be taken for the same moment.
     var tolerance = Duration.zero
 
+    /// Whether its wall clock is etcd's, which all hosts of a fleet share.
+    var isOfManyHosts: Bool { tolerance > .zero }
+
+    var offset: ClockOffset { ClockOffset(Moment(now: now, wallTime: wallTime)) }
+
     /// The same moment as `instant`, on the clock of this reading.
     ///
     /// Within one boot that is the boot-time clock itself. Across boots the wall clock tells how long ago `written`

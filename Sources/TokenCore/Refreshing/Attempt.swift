@@ -76,6 +76,23 @@ struct Ended: Equatable, Sendable {
                 self = .revoking(login, request, retryAt: retryAt, failures: failures, givenUpAt: givenUpAt)
             }
         }
+
+        /// Keeps what a restart found for longer: the wall clock that said for how long was ahead.
+        mutating func postpone(by step: Duration) {
+            switch self {
+            case .none: break
+            case .quarantined(let login, let erasedAt, let probeAt):
+                self = .quarantined(login, erasedAt: erasedAt + step, probeAt: probeAt)
+            case .revoking(let login, let request, let retryAt, let failures, let givenUpAt):
+                self = .revoking(
+                    login,
+                    request,
+                    retryAt: retryAt,
+                    failures: failures,
+                    givenUpAt: givenUpAt + step
+                )
+            }
+        }
     }
 
     var reason: EndReason
@@ -86,6 +103,10 @@ struct Ended: Equatable, Sendable {
     var at: WallTime?
     /// A person logged out at this host alone: the other hosts of its fleet go on (``SessionPolicy/isShared``).
     var isHereAlone = false
+    /// Whether a start of the agent found it in the store, so that the wall clock alone says how long it is kept.
+    var isRestored = false
+    /// The next login without a person, after one that failed for a while.
+    var silentRetry: SilentRetry?
     var afterlife: Afterlife
 
     /// What its record keeps of the end.
@@ -106,16 +127,21 @@ struct Ended: Equatable, Sendable {
             case .everything: break
             case .refreshToken: login.tokens = [:]
             case .nothing:
-    /// Whether a start of the agent found it in the store, so that the wall clock alone says how long it is kept.
-    var isRestored = false
-    /// The next login without a person, after one that failed for a while.
-    var silentRetry: SilentRetry?
                 login.tokens = [:]
                 login.renewal = .impossible
                 login.proofKey = nil
             }
         }
     }
+}
+
+/// A login without a person that is tried again, as a program or the server did not work.
+struct SilentRetry: Equatable, Sendable {
+    var at: Instant
+    /// How many have failed.
+    var failures: Int
+    /// Why the login had ended.
+    var cause: String
 }
 
 /// What is kept of a login that is over.
@@ -136,12 +162,3 @@ struct Suspension: Equatable, Sendable {
     /// Failures in a row, where nobody has to fix anything before the next try; else 0.
     var failures = 0
 }
-/// A login without a person that is tried again, as a program or the server did not work.
-struct SilentRetry: Equatable, Sendable {
-    var at: Instant
-    /// How many have failed.
-    var failures: Int
-    /// Why the login had ended.
-    var cause: String
-}
-

@@ -113,6 +113,9 @@ package enum RetrySchedule {
     /// How long a dead session's refresh token is kept, sealed and unused.
     package static let quarantine = Duration.seconds(30 * 24 * 3600)
 
+    /// After a reboot no login ends, and no quarantined secret is erased, before the wall clock has had this long to be set.
+    package static let wallClockGrace = Duration.seconds(900)
+
     /// How long an unanswered revocation is repeated.
     package static let revocationPersistence = Duration.seconds(24 * 3600)
 

@@ -47,6 +47,8 @@ struct Login: Equatable, Sendable {
     var madeOf: String?
     /// How many starts of the agent in a row found an interrupted refresh; 0 again as soon as one has ended.
     var interruptions = 0
+    /// Whether its record is from before a reboot, so that the wall clock alone says how old it is.
+    var isDatedByWallClock = false
     /// What a person should know about the latest answer for each of its tokens; no entry where there is nothing.
     var remarks: [TokenVariant: [GrantRemark]] = [:]
 
@@ -147,6 +149,7 @@ struct Login: Equatable, Sendable {
         server = snapshot.server
         madeOf = snapshot.madeOf
         interruptions = snapshot.interruptions
+        isDatedByWallClock = snapshot.isDatedByWallClock
     }
 
     /// The login after the answer to `attempt`, and the secrets it no longer needs.
@@ -160,6 +163,14 @@ struct Login: Equatable, Sendable {
         var next = self
         if renewal == .anew, tokens.isEmpty { next.begin(at: granted.requestedAt) }
         next.interruptions = 0
+        if isDatedByWallClock {
+            // The server took the login, and its clock tells how far ours is ahead.
+            next.isDatedByWallClock = false
+            let behind = .zero - (granted.serverClockAhead ?? .zero)
+            if behind > ClockOffset.smallestStep {
+                next.loggedInAt = min(loggedInAt + behind, granted.requestedAt)
+            }
+        }
         let isRotated = granted.refreshToken != nil && !granted.refreshTokenUnchanged
         next.tokens[variant] = successor(of: variant, granted, jitter: jitter)
         if isRotated, roles != .variants { next.doubtTokens(besides: variant) }
@@ -258,6 +269,50 @@ struct Login: Equatable, Sendable {
             madeOf: madeOf,
             interruptions: interruptions
         )
+    }
+}
+
+/// Steps of the wall clock.
+extension Login {
+    /// Marks every token as possibly expired.
+    mutating func doubtAges() {
+        for variant in tokens.keys where tokens[variant]?.isRefused == false {
+            tokens[variant]?.standing = .possiblyExpired
+        }
+    }
+
+    /// Notes the stated end of each token (``TokenLife/statedEnd``).
+    mutating func setStatedEnds(_ ends: [SecretID: WallTime], at moment: Moment) {
+        for (variant, token) in tokens {
+            tokens[variant]?.statedEnd = ends[token.secret].map(moment.instant(at:))
+            guard let idToken = token.idToken else { continue }
+            tokens[variant]?.idToken?.life.statedEnd = ends[idToken.secret].map(moment.instant(at:))
+        }
+    }
+
+    /// Moves the times that came from the record to later ones, but none past the start of the agent.
+    ///
+    /// The tokens are refreshed before they are served again, as the present wall clock time may be the wrong one.
+    mutating func makeYounger(by step: Duration, restoredAt: Instant) {
+        func moved(_ instant: Instant, since start: Instant) -> Instant {
+            instant + min(step, max(.zero, restoredAt - start))
+        }
+        for (variant, token) in tokens where token.obtainedAt < restoredAt {
+            tokens[variant]?.obtainedAt = moved(token.obtainedAt, since: token.obtainedAt)
+            tokens[variant]?.expiresAt = token.expiresAt.map { moved($0, since: token.obtainedAt) }
+            if let life = token.idToken?.life, life.obtainedAt < restoredAt {
+                tokens[variant]?.idToken?.life.obtainedAt = moved(life.obtainedAt, since: life.obtainedAt)
+                tokens[variant]?.idToken?.life.expiresAt = life.expiresAt.map {
+                    moved($0, since: life.obtainedAt)
+                }
+            }
+            if !token.isRefused { tokens[variant]?.standing = .possiblyExpired }
+        }
+        if let end, end.since < restoredAt {
+            self.end?.at = moved(end.at, since: end.since)
+            self.end?.since = moved(end.since, since: end.since)
+        }
+        loggedInAt = moved(loggedInAt, since: loggedInAt)
     }
 }
 

@@ -236,7 +236,7 @@ extension Session {
     ) -> [Effect] {
         if case .committing = progress { return [] }
         let variant = step(toward: wanted, at: moment.now)
-        if let end = login.certainEnd, end <= moment.now {
+        if let end = certainEnd(of: login), end <= moment.now {
             return self.end(
                 .refreshTokenExpired,
                 "the refresh token has expired",

@@ -60,7 +60,8 @@ extension Session {
                 )
             )
         case .ended(let reason, let quarantinedUntil):
-            let until = quarantinedUntil.map(moment.instant(at:)) ?? moment.now + RetrySchedule.quarantine
+            let kept = quarantinedUntil.map(moment.instant(at:)) ?? moment.now + RetrySchedule.quarantine
+            let until = max(kept, moment.now + RetrySchedule.wallClockGrace)
             let ended = Session.restoredEnd(
                 reason,
                 snapshot.ending,
@@ -90,6 +91,7 @@ extension Session {
                 reason: reason,
                 message: message,
                 at: details?.at,
+                isRestored: true,
                 afterlife: .quarantined(login, erasedAt: until, probeAt: probeAt)
             )
         }
@@ -102,6 +104,7 @@ extension Session {
             reason: reason,
             message: message,
             at: details?.at,
+            isRestored: true,
             afterlife: .revoking(login, request, retryAt: now, failures: 0, givenUpAt: until)
         )
     }

@@ -103,7 +103,9 @@ extension Session {
         deadline: Instant,
         at moment: Moment
     ) -> [Effect] {
-        if let rejected, let held = usableToken(variant), held.secret != rejected {
+        if let rejected, let held = usableToken(variant), held.secret != rejected,
+            login == nil || held.standing != .possiblyExpired
+        {
             variantUse.noteUse(of: variant, at: moment.now)
             return [.reply(waiter, .token(held))]
         }
@@ -284,6 +286,9 @@ extension Session {
         case .good: true
         case .doubtful: login == nil
         case .onTrial: login == nil || need.reportsRefusals
+        // A token that this host cannot refresh is served while its own claims allow it (``TokenLife/statedEnd``).
+        case .possiblyExpired:
+            login.map { $0.renewal == .byKeepers || !isRenewed(need.variant, $0) } ?? true
         case .refused: false
         }
     }

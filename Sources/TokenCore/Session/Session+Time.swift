@@ -50,7 +50,7 @@ extension Session {
         case .suspended(let login, let suspension):
             guard let retryAt = suspension.retryAt, retryAt <= moment.now else { break }
             effects += start(.primary, login, setback: nil, reason: .due, at: moment)
-        case .retrying, .suspended, .refreshing, .probing, .reauthenticating: break
+        case .retrying, .refreshing, .probing, .reauthenticating: break
         }
         return effects
     }
@@ -104,6 +104,7 @@ extension Session {
             return login.renewal == .anew || policy.isShared ? login.loggedInAt : nil
         }
         guard !primary.isRefused else { return primary.replaceableAt }
+        guard primary.standing != .possiblyExpired else { return primary.obtainedAt }
         let beforeEnd = login.end.flatMap { end in
             RefreshSchedule.dueTime(before: end, renewing: primary, policy: policy)
         }
@@ -112,7 +113,11 @@ extension Session {
 
     /// When and why this login ends without any server saying so.
     func endTime(of login: Login) -> Ending? {
-        endings(of: login).filter(\.isCertain).min { $0.at < $1.at }
+        endings(of: login).filter(\.isCertain).map { ending in
+            var ending = ending
+            ending.at = confirmedTime(of: ending.at, of: login)
+            return ending
+        }.min { $0.at < $1.at }
     }
 
     /// When the login ends, as far as anybody can tell: what a person is shown.
@@ -199,12 +204,12 @@ extension Session {
     }
 
     private mutating func afterlife(of ended: Ended, at moment: Moment) -> [Effect] {
+        if let retry = ended.silentRetry, retry.at <= moment.now { return retrySilentLogin(ended) }
         switch ended.afterlife {
         case .none: return []
         case .quarantined(let login, let erasedAt, _) where erasedAt <= moment.now:
             var ended = ended
             ended.afterlife = .none
-        if let retry = ended.silentRetry, retry.at <= moment.now { return retrySilentLogin(ended) }
             state = .loggedOut(ended)
             return [.forget] + erase(login.secrets)
         case .quarantined(let login, _, let probeAt):
@@ -223,6 +228,65 @@ extension Session {
             state = .loggedOut(ended)
             return [.revoke(request)]
         }
+    }
+}
+
+/// Steps of the wall clock against the boot-time clock.
+///
+/// Either time has passed that the boot-time clock did not count, or one of the two wall clock times is wrong. Nobody can
+/// tell which, so a step costs a refresh and never a login.
+extension Session {
+    /// Reacts to a step of the wall clock.
+    ///
+    /// After a step forward every token counts as possibly expired. After a step back, whatever the start of the agent
+    /// concluded from the earlier wall clock time is corrected.
+    ///
+    /// - Parameters:
+    ///   - step: how far the wall clock stepped, positive for forward (``ClockOffset/step(since:)``).
+    ///   - statedEnds: the `exp` of each token that is a JWT.
+    ///   - moment: now.
+    package mutating func wallClockStepped(
+        by step: Duration,
+        statedEnds: [SecretID: WallTime],
+        at moment: Moment
+    ) {
+        let restoredAt = restoredAt
+        changeLogins { login in
+            if step > .zero {
+                login.doubtAges()
+            } else if login.isDatedByWallClock, let restoredAt {
+                login.makeYounger(by: .zero - step, restoredAt: restoredAt)
+            }
+            login.setStatedEnds(statedEnds, at: moment)
+        }
+        if step < .zero, case .loggedOut(var ended) = state, ended.isRestored {
+            ended.afterlife.postpone(by: .zero - step)
+            state = .loggedOut(ended)
+        }
+    }
+
+    /// Gives tokens that were restored as possibly expired their stated ends.
+    package mutating func restoredTokensState(_ ends: [SecretID: WallTime], at moment: Moment) {
+        changeLogins { $0.setStatedEnds(ends, at: moment) }
+    }
+
+    /// Whether a token was written before a step of the wall clock.
+    package var hasPossiblyExpiredTokens: Bool {
+        heldTokens.values.contains { $0.standing == .possiblyExpired }
+    }
+
+    /// The earliest moment at which `ending` ends `login`.
+    ///
+    /// After a reboot only the wall clock says how old a login is. It gets ``RetrySchedule/wallClockGrace`` to be set right,
+    /// and the server is asked meanwhile.
+    func confirmedTime(of ending: Instant, of login: Login) -> Instant {
+        guard login.isDatedByWallClock, let restoredAt else { return ending }
+        return max(ending, restoredAt + RetrySchedule.wallClockGrace)
+    }
+
+    /// When the refresh token of `login` is not sent any more.
+    func certainEnd(of login: Login) -> Instant? {
+        login.certainEnd.map { confirmedTime(of: $0, of: login) }
     }
 }
 

@@ -13,13 +13,17 @@ package struct AccessToken: Equatable, Sendable {
         /// Handed out in doubt to callers who report a refusal at once.
         /// Next: `good` if none comes, `refused` if one does, `doubtful` if another token comes first.
         case onTrial(since: Instant)
+        /// The wall clock has stepped forward since it was obtained, so it may be older than the boot-time clock tells. It is
+        /// refreshed before it is served; if that fails for a while, it is served anyway.
+        /// Next: `refused`, or another token.
+        case possiblyExpired
         /// A server refused it: it is never handed out again, and kept only because a refresh may need it.
         /// `isRepeat`: the authorization server gave it out once more.
         case refused(isRepeat: Bool)
 
         var isInDoubt: Bool {
             switch self {
-            case .doubtful, .onTrial: true
+            case .doubtful, .onTrial, .possiblyExpired: true
             case .good, .refused: false
             }
         }
@@ -36,6 +40,8 @@ package struct AccessToken: Equatable, Sendable {
     package var obtainedAt: Instant
     /// `nil`: the server named no life and the token cannot be renewed, so it is served until a server refuses it.
     package var expiresAt: Instant?
+    /// A JWT's own `exp`, as the wall clock stood at its latest step; `nil` if the clock has not stepped.
+    package var statedEnd: Instant?
     /// In `0..<1`, drawn once per token: how much of the jitter window its refresh is brought forward by.
     package var jitter: Double
     package var standing: Standing
@@ -64,7 +70,9 @@ package struct AccessToken: Equatable, Sendable {
         self.refusedBefore = refusedBefore
     }
 
-    package var life: TokenLife { TokenLife(obtainedAt: obtainedAt, expiresAt: expiresAt) }
+    package var life: TokenLife {
+        TokenLife(obtainedAt: obtainedAt, expiresAt: expiresAt, statedEnd: statedEnd)
+    }
 
     /// `nil`: without end, as far as known.
     package var lifetime: Duration? { life.lifetime }

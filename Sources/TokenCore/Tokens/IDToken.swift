@@ -18,10 +18,13 @@ package struct TokenLife: Equatable, Sendable {
     package var obtainedAt: Instant
     /// `nil`: without end, as far as known.
     package var expiresAt: Instant?
+    /// A JWT's own `exp`, as the wall clock stood at its latest step; `nil` if the clock has not stepped.
+    package var statedEnd: Instant?
 
-    package init(obtainedAt: Instant, expiresAt: Instant?) {
+    package init(obtainedAt: Instant, expiresAt: Instant?, statedEnd: Instant? = nil) {
         self.obtainedAt = obtainedAt
         self.expiresAt = expiresAt
+        self.statedEnd = statedEnd
     }
 
     /// `nil`: without end, as far as known.
@@ -29,6 +32,6 @@ package struct TokenLife: Equatable, Sendable {
 
     /// Whether there is at least `life` left.
     package func lasts(_ life: Duration, from now: Instant) -> Bool {
-        expiresAt.map { $0 - now >= life } ?? true
+        [expiresAt, statedEnd].compactMap(\.self).allSatisfy { $0 - now >= life }
     }
 }

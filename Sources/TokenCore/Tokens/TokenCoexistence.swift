@@ -36,9 +36,14 @@ extension Login {
     /// A new token of `variant` has come with a new refresh token: the server may have ended the others.
     mutating func doubtTokens(besides variant: TokenVariant) {
         guard coexistence != .proven else { return }
-        for other in tokens.keys where other != variant && tokens[other]?.isRefused == false {
+        for other in tokens.keys where other != variant && isOfKnownAge(other) {
             tokens[other]?.standing = .doubtful
         }
+    }
+
+    /// Whether other tokens decide if servers take the token of `variant`.
+    private func isOfKnownAge(_ variant: TokenVariant) -> Bool {
+        tokens[variant].map { !$0.isRefused && $0.standing != .possiblyExpired } ?? false
     }
 
     /// Puts a doubtful token on trial for a caller who reports refusals, so that something is learned.
@@ -55,9 +60,7 @@ extension Login {
         }
         guard isShown else { return }
         coexistence = .proven
-        for variant in tokens.keys where tokens[variant]?.isRefused == false {
-            tokens[variant]?.standing = .good
-        }
+        for variant in tokens.keys where isOfKnownAge(variant) { tokens[variant]?.standing = .good }
     }
 
     /// A server refused `secret`: it is never handed out again.
@@ -65,7 +68,7 @@ extension Login {
         for variant in tokens.keys where tokens[variant]?.secret == secret {
             switch tokens[variant]?.standing {
             case .doubtful, .onTrial: coexistence = .disproven
-            case .good, .refused, nil: break
+            case .good, .possiblyExpired, .refused, nil: break
             }
             tokens[variant]?.refuse(at: now)
         }

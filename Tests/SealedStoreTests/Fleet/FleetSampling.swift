@@ -95,7 +95,7 @@ extension FleetHost {
             jitter: Double.random(in: 0..<1, using: &generator)
         )
         token.standing =
-            [.good, .doubtful, .refused(isRepeat: false), .refused(isRepeat: true)]
+            [.good, .doubtful, .possiblyExpired, .refused(isRepeat: false), .refused(isRepeat: true)]
             .randomElement(using: &generator) ?? .good
         return token
     }

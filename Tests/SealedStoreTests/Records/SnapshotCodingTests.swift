@@ -34,6 +34,7 @@ struct SnapshotCodingTests {
     @Test(arguments: [
         (AccessToken.Standing.good, AccessToken.Standing.good), (.doubtful, .doubtful),
         (.onTrial(since: .seconds(9_000)), .doubtful), (.refused(isRepeat: false), .refused(isRepeat: false)),
+        (.possiblyExpired, .possiblyExpired),
         (.refused(isRepeat: true), .refused(isRepeat: true)),
     ])
     func `a token that may not be served is not served after a restart`(

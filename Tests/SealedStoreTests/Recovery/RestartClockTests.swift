@@ -130,4 +130,33 @@ struct RestartClockTests {
             #expect(try token.obtainedAt <= #require(token.expiresAt))
         }
     }
+
+    @Test func `a token from before a step of the wall clock may have expired`() throws {
+        for (step, isPossiblyExpired) in [(0, false), (50, false), (28_800, true), (-28_800, false)]
+            as [(Int64, Bool)]
+        {
+            let fixture = StoreFixture()
+            let (first, _) = try fixture.unlocked()
+            try first.commitDurably("RT-1")
+            first.store.close()
+            fixture.clocks.set(now: .seconds(10_600), wallTime: 1_800_000_600 + step)
+            let (_, loaded) = try fixture.unlocked()
+            let snapshot = try #require(loaded.sessions.first?.snapshot)
+            #expect((snapshot.tokens[.primary]?.standing == .possiblyExpired) == isPossiblyExpired)
+            #expect(!snapshot.isDatedByWallClock)
+        }
+    }
+
+    @Test func `a record from before a reboot is known as one`() throws {
+        let fixture = StoreFixture()
+        let (first, _) = try fixture.unlocked()
+        try first.commitDurably("RT-1")
+        first.store.close()
+        fixture.clocks.set(now: .seconds(50), wallTime: 1_800_000_600)
+        fixture.boot = RandomID(high: 3, low: 4)
+        let (_, loaded) = try fixture.unlocked()
+        let snapshot = try #require(loaded.sessions.first?.snapshot)
+        #expect(snapshot.isDatedByWallClock)
+        #expect(snapshot.tokens[.primary]?.standing == .good)
+    }
 }

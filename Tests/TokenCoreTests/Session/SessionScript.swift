@@ -49,6 +49,12 @@ struct SessionScript {
         moment = Moment(now: moment.now + duration, wallTime: moment.wallTime + duration)
     }
 
+    /// Sets the wall clock; no time passes on the boot-time clock.
+    mutating func stepWallClock(by step: Duration, statedEnds: [SecretID: WallTime] = [:]) {
+        moment = Moment(now: moment.now, wallTime: moment.wallTime + step)
+        session.wallClockStepped(by: step, statedEnds: statedEnds, at: moment)
+    }
+
     mutating func get(
         _ variant: TokenVariant = .primary,
         minimum: Duration? = nil,
