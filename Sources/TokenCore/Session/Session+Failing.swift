@@ -166,7 +166,8 @@ extension Session {
             of: attempt.reason,
             Setback.Circumstances(
                 tokenExpiresAt: login.tokenExpiresAt,
-                servedUntil: own?.isRefused == true ? nil : own?.expiresAt,
+                servedUntil: own?.isRefused == true
+                    ? nil : [own?.expiresAt, own?.statedEnd].compactMap(\.self).min(),
                 loginEnd: login.knownEnd,
                 isAboutLogin: attempt.usesRefreshToken && attempt.variant == .primary,
                 startedAt: attempt.startedAt,
