@@ -3,10 +3,12 @@
 #include "CHardening.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,4 +91,9 @@ int hardening_reset_on_close(int socket, unsigned milliseconds) {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     if (setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) != 0) return -1;
     return setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
+}
+
+int hardening_unacknowledged(int socket) {
+    int count = 0;
+    return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : -1;
 }

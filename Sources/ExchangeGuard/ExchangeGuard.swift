@@ -8,8 +8,9 @@ import Glibc
 /// It has the connection, the agent has not. TLS is the agent's: what passes here is what the network sees, so this process
 /// holds no secret and understands nothing. It does two things that the agent cannot do itself. Nothing of a request is sent
 /// after a moment that the agent has named, however long either of the two was stopped or the machine slept in between:
-/// the kernel kills this process then. What the server had said by the end of the exchange is read, also if this process was
-/// stopped while it came. And what the server says is in a file before the agent has it, so an agent that
+/// the kernel kills this process then. Nor does a part of it arrive after a second moment: the connection is reset then, unless
+/// the other end has acknowledged all of it. What the server had said by the end of the exchange is read, also if this
+/// process was stopped while it came. And what the server says is in a file before the agent has it, so an agent that
 /// is killed finds the answer when it starts again.
 package struct ExchangeGuard {
     private enum Stage {
@@ -21,14 +22,20 @@ package struct ExchangeGuard {
         ///
         /// Next: `sent`.
         case armed
-        /// The request is out, and there is no alarm: what the server has said is read first, however late it is, and then the
-        /// exchange ends.
+        /// The request is out, and there is no alarm, but the other end may lack a part of it: what the server has said is
+        /// read first, however late it is, and then the exchange ends.
+        ///
+        /// Next: `arrived`.
         case sent
+        /// The other end has the whole request.
+        case arrived
     }
 
     /// Our end of the socket pair to the agent; -1 once that end has closed.
     private var agent: Int32
     private var order: GuardOrder
+    /// The other end has the request by then; in nanoseconds of the boot-time clock.
+    private var arriveBefore = Int64.max
     private let server: Int32
     /// The file of the answer, held open because its lock shows that this process is at work; -1: none.
     private let file: Int32
@@ -69,9 +76,7 @@ package struct ExchangeGuard {
 
     /// Serves to the end of the exchange.
     package mutating func serve() {
-        let left = (order.end - hardening_boot_clock()) / 1_000_000
-        guard hardening_end_at(order.end) == 0,
-            hardening_reset_on_close(server, UInt32(clamping: max(1, left))) == 0,
+        guard hardening_end_at(order.end) == 0, resetOnClose(unacknowledgedAt: order.end),
             setNonBlocking(server), setNonBlocking(agent)
         else { return }
         while !isDone, step() {}
@@ -91,9 +96,12 @@ package struct ExchangeGuard {
         ]
         let ready = unsafe poll(&events, nfds_t(events.count), patience)
         guard ready >= 0 || errno == EINTR else { return false }
-        guard stage != .sent || hardening_boot_clock() < order.end else {
-            readAllOfServer()
-            return false
+        if let deadline, hardening_boot_clock() >= deadline {
+            guard stage == .sent, deadline < order.end, hardening_unacknowledged(server) == 0 else {
+                readAllOfServer()
+                return false
+            }
+            stage = .arrived
         }
         // The agent first: a request that it sent before it died goes out, and an end after `done` is no death.
         if events[1].revents != 0 { readAgent() }
@@ -108,11 +116,26 @@ package struct ExchangeGuard {
 // MARK: The end
 
 extension ExchangeGuard {
-    /// Milliseconds until the exchange ends; -1: an alarm ends it.
+    /// When there is something to decide although nobody says anything; `nil`: an alarm ends the exchange.
+    private var deadline: Int64? {
+        switch stage {
+        case .greeting, .armed: nil
+        case .sent: min(arriveBefore, order.end)
+        case .arrived: order.end
+        }
+    }
+
+    /// Milliseconds until then; -1: there is no such moment.
     private var patience: Int32 {
-        guard stage == .sent else { return -1 }
-        let left = (order.end - hardening_boot_clock()) / 1_000_000
+        guard let deadline else { return -1 }
+        let left = (deadline - hardening_boot_clock()) / 1_000_000
         return Int32(clamping: max(0, left) + 1)
+    }
+
+    /// Has the kernel reset the connection at its end, and give it up where something is not acknowledged at `moment`.
+    private func resetOnClose(unacknowledgedAt moment: Int64) -> Bool {
+        let left = (moment - hardening_boot_clock()) / 1_000_000
+        return hardening_reset_on_close(server, UInt32(clamping: max(1, left))) == 0
     }
 
     /// Takes what the server had said before the end: this process may have been stopped while it came.
@@ -175,6 +198,7 @@ extension ExchangeGuard {
         // Without its head the file is of no use, as if there were none.
         if file >= 0 { _ = write(arming.head, at: 0) }
         let moment = min(arming.sendBefore, order.end)
+        arriveBefore = max(arming.arriveBefore, moment)
         guard hardening_end_at(moment) == 0 else { return false }
         stage = .armed
         // An alarm for a moment that has passed rings some microseconds later.
@@ -213,6 +237,8 @@ extension ExchangeGuard {
         guard maySend else { return true }
         if stage == .armed, !toServer.isEmpty, !hasToldSending {
             hasToldSending = true
+            // Counted from now, also if this process was stopped after it was armed.
+            guard resetOnClose(unacknowledgedAt: arriveBefore) else { return false }
             if agent >= 0 { toAgent += GuardFrame.sending.head(0) }
             flushToAgent()
         }

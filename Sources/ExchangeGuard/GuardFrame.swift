@@ -61,26 +61,33 @@ package struct GuardOrder: Equatable, Sendable {
     }
 }
 
-/// The moment from which on the request is not sent any more, and what stands at the beginning of the answer's file.
+/// The moments that the request must not be later than, and what stands at the beginning of the answer's file.
 ///
-/// On the wire: ``sendBefore`` (8, big-endian), ``head`` to the end.
+/// On the wire: ``sendBefore`` and ``arriveBefore`` (8 each, big-endian), ``head`` to the end.
 package struct GuardArming: Equatable, Sendable {
-    /// Nanoseconds of the boot-time clock.
+    /// From here on the request is not sent any more; in nanoseconds of the boot-time clock.
     package var sendBefore: Int64
+    /// The connection is reset here if a part of the request is not acknowledged; in nanoseconds of the same clock.
+    package var arriveBefore: Int64
     /// At most ``AnswerLayout/headRoom`` bytes.
     package var head: [UInt8]
 
-    package init(sendBefore: Int64, head: [UInt8]) {
+    package init(sendBefore: Int64, arriveBefore: Int64, head: [UInt8]) {
         self.sendBefore = sendBefore
+        self.arriveBefore = arriveBefore
         self.head = head
     }
 
-    package var frame: [UInt8] { GuardFrame.arming.head(8 + head.count) + sendBefore.bigEndianBytes + head }
+    package var frame: [UInt8] {
+        GuardFrame.arming.head(16 + head.count) + sendBefore.bigEndianBytes + arriveBefore.bigEndianBytes
+            + head
+    }
 
     package init?(_ bytes: ArraySlice<UInt8>) {
-        guard (8...8 + AnswerLayout.headRoom).contains(bytes.count) else { return nil }
+        guard (16...16 + AnswerLayout.headRoom).contains(bytes.count) else { return nil }
         sendBefore = Int64(bigEndian: bytes.prefix(8))
-        head = Array(bytes.dropFirst(8))
+        arriveBefore = Int64(bigEndian: bytes.dropFirst(8).prefix(8))
+        head = Array(bytes.dropFirst(16))
     }
 }
 

@@ -87,7 +87,7 @@ struct ExchangeGuardTests {
         scene.signal(SIGSTOP)
         #expect(try await scene.hasStopped())
         let moment = GuardScene.now + 200_000_000
-        scene.send(GuardArming(sendBefore: moment, head: []).frame)
+        scene.send(GuardArming(sendBefore: moment, arriveBefore: .max, head: []).frame)
         scene.say("request")
         scene.send(GuardFrame.whole.head(0))
         #expect(try await Polling.until { GuardScene.now > moment })
@@ -105,6 +105,38 @@ struct ExchangeGuardTests {
         #expect(scene.request() == "request")
         #expect(try await scene.ending(within: .milliseconds(600)) == nil)
         #expect(try await scene.ending() == 0)
+    }
+
+    @Test func `the answer to a request that has arrived is read on, however late it is`() async throws {
+        let scene = try GuardScene()
+        greet(scene)
+        scene.arm(.milliseconds(300), arriveBefore: .milliseconds(500))
+        scene.say("request")
+        scene.send(GuardFrame.whole.head(0))
+        #expect(scene.frame()?.kind == .sending)
+        // The server has not read it yet, and its kernel has.
+        #expect(try await scene.ending(within: .milliseconds(800)) == nil)
+        #expect(scene.request() == "request")
+        scene.answer("answer")
+        #expect(scene.frame()?.text == "answer")
+        scene.send(GuardFrame.done.head(0))
+        #expect(try await scene.ending() == 0)
+    }
+
+    @Test func `a request that has not arrived in time never arrives`() async throws {
+        let scene = try GuardScene(isCongested: true)
+        greet(scene)
+        scene.arm(.seconds(10), arriveBefore: .milliseconds(700))
+        for _ in 0..<2 { scene.say(String(repeating: "x", count: 50_000)) }
+        scene.send(GuardFrame.whole.head(0))
+        #expect(scene.frame()?.kind == .sending)
+        #expect(try await scene.ending(within: .seconds(5)) == 0)
+        var (count, received) = (0, "")
+        repeat {
+            received = scene.request() ?? ""
+            count += received.utf8.count
+        } while !received.isEmpty
+        #expect(count < 100_000)
     }
 
     @Test func `an answer that came while the guard was stopped is read, although its time is over`()

@@ -18,7 +18,9 @@ final class GuardScene {
     private let directory: TemporaryDirectory
 
     /// Starts a guard and hands it a connection and a file; the exchange ends `end` from now.
-    init(end: Duration = .seconds(20), keepsAnswer: Bool = true) throws {
+    ///
+    /// `isCongested`: the kernel takes much to send at once, and little of it arrives unless the server reads.
+    init(end: Duration = .seconds(20), keepsAnswer: Bool = true, isCongested: Bool = false) throws {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw SystemFailure("socketpair") }
@@ -32,7 +34,7 @@ final class GuardScene {
         close(ends[1])
         directory = try TemporaryDirectory()
         file = open("\(directory.path)/answer", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        let (client, accepted) = try GuardScene.connect()
+        let (client, accepted) = try GuardScene.connect(isCongested)
         server = accepted
         let link = GuardLink(descriptor: ends[0])
         let order = GuardOrder(end: GuardScene.now + GuardScene.nanoseconds(end))
@@ -61,14 +63,16 @@ final class GuardScene {
     }
 
     /// Both ends of a TCP connection.
-    private static func connect() throws -> (Int32, Int32) {
+    private static func connect(_ isCongested: Bool) throws -> (Int32, Int32) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(listener) }
+        if isCongested { setSize(4096, SO_RCVBUF, listener) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        if isCongested { setSize(1 << 20, SO_SNDBUF, client) }
         let result = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                 bind(listener, address, size) == 0 && listen(listener, 1) == 0
@@ -78,6 +82,11 @@ final class GuardScene {
         }
         guard result else { throw SystemFailure("connect") }
         return (client, accept(listener, nil, nil))
+    }
+
+    private static func setSize(_ size: Int32, _ option: Int32, _ socket: Int32) {
+        var size = size
+        setsockopt(socket, SOL_SOCKET, option, &size, socklen_t(MemoryLayout<Int32>.size))
     }
 }
 
@@ -92,10 +101,15 @@ extension GuardScene {
         send(GuardFrame.outgoing.head(text.utf8.count) + text.utf8)
     }
 
-    /// Arms the guard for `moment`, which is `sendBefore` from now.
-    func arm(_ sendBefore: Duration, head: String = "HEAD") {
-        let moment = GuardScene.now + GuardScene.nanoseconds(sendBefore)
-        send(GuardArming(sendBefore: moment, head: Array(head.utf8)).frame)
+    /// Arms the guard for moments that are so far from now.
+    func arm(_ sendBefore: Duration, arriveBefore: Duration = .seconds(20), head: String = "HEAD") {
+        let now = GuardScene.now
+        let arming = GuardArming(
+            sendBefore: now + GuardScene.nanoseconds(sendBefore),
+            arriveBefore: now + GuardScene.nanoseconds(arriveBefore),
+            head: Array(head.utf8)
+        )
+        send(arming.frame)
     }
 
     /// The next frame of the guard; `nil` at its end.

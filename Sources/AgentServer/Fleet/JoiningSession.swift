@@ -29,8 +29,7 @@ struct JoiningSession {
         // It may be the answer what ends the agent, and another host has its own by the time this one looks.
         if loaded.interruption?.wait != .zero { keeping?.memory.sending = nil }
         if keeping?.memory.lacksTokens(in: snapshot, at: port.role) == true { keeping?.attempt = nil }
-        let isKept = snapshot.rotation == .keeps
-        timing = FleetTiming(reuse: isKept ? .accepted : settings.reuse, patience: port.patience)
+        timing = FleetTiming(reuse: settings.reuse, patience: port.patience)
         switch snapshot.standing {
         case .loggedIn where snapshot.fleet == nil: login = snapshot
         case .loggedIn, .ended: break

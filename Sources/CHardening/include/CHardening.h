@@ -174,3 +174,6 @@ int hardening_end_at(int64_t boot_clock);
 /// Has a TCP connection reset when its last descriptor closes, with what is not acknowledged by then thrown away, and
 /// given up when nothing is acknowledged for `milliseconds`; returns 0, or -1 with errno.
 int hardening_reset_on_close(int socket, unsigned milliseconds);
+
+/// How many bytes that were written to a TCP connection the other end's kernel has not acknowledged; -1 with errno: unknown.
+int hardening_unacknowledged(int socket);

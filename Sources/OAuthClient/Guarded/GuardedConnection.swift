@@ -260,7 +260,13 @@ extension GuardedConnection {
         defer { note?.wipe() }
         let head = note.flatMap { order.file?.head(note: $0) } ?? []
         guard order.stage.proceed() else { throw CancellationError() }
-        framing.arm(GuardArming(sendBefore: order.limits.sendBefore, head: head))
+        framing.arm(
+            GuardArming(
+                sendBefore: order.limits.sendBefore,
+                arriveBefore: order.limits.arriveBefore,
+                head: head
+            )
+        )
         channel.write(HTTPClientRequestPart.head(request), promise: nil)
         if let body = order.body {
             channel.write(HTTPClientRequestPart.body(.byteBuffer(body.bytes)), promise: nil)

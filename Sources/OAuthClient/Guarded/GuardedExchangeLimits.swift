@@ -7,6 +7,8 @@ import TokenCore
 struct GuardedExchangeLimits: Equatable, Sendable {
     /// From here on nothing of the request is sent.
     var sendBefore: Int64
+    /// The other end has acknowledged the whole request by then, or the connection is reset.
+    var arriveBefore: Int64
     /// From here on nobody waits for an answer.
     var end: Int64
 
@@ -19,6 +21,7 @@ struct GuardedExchangeLimits: Equatable, Sendable {
     init(_ fence: ExchangeFence?, left: Duration) {
         let latest = hardening_boot_clock() + max(.zero, left).saturatedNanoseconds
         end = min(fence?.endBefore.nanoseconds ?? latest, latest)
+        arriveBefore = min(fence?.arriveBefore.nanoseconds ?? end, end)
         sendBefore = min(fence?.sendBefore.nanoseconds ?? end, end)
     }
 }

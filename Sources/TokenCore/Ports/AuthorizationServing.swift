@@ -101,17 +101,22 @@ package struct RefreshRequest: Equatable, Sendable {
 package struct ExchangeFence: Equatable, Sendable {
     /// It begins before this moment or not at all: another host of the fleet may send from then on.
     package var sendBefore: Instant
-    /// Its connection is reset at this moment, an answer or not: the server acts on it before or never.
+    /// Its connection is reset at this moment, unless the other end has acknowledged the whole request by then: no part
+    /// of it arrives later.
+    package var arriveBefore: Instant
+    /// Its connection is reset at this moment at the latest, a response or not.
     package var endBefore: Instant
 
     /// Nothing is sent at all: the request is answered with what was recorded of an earlier one, or not.
     package static let recorded = ExchangeFence(
         sendBefore: Instant(nanoseconds: .min),
+        arriveBefore: Instant(nanoseconds: .min),
         endBefore: Instant(nanoseconds: .min)
     )
 
-    package init(sendBefore: Instant, endBefore: Instant) {
+    package init(sendBefore: Instant, arriveBefore: Instant, endBefore: Instant) {
         self.sendBefore = sendBefore
+        self.arriveBefore = arriveBefore
         self.endBefore = endBefore
     }
 }

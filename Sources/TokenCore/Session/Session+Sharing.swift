@@ -132,6 +132,9 @@ extension Session {
         if case .committing(_, _, commit) = progress { true } else { false }
     }
 
+    /// The server has turned out to keep refresh tokens: each refresh is answered with the one that was sent.
+    package var keepsRefreshToken: Bool { login?.rotation == .keeps }
+
     /// The refresh token of the attempt under way had never been sent when the attempt began.
     package var isFirstUse: Bool { currentAttempt?.isFirstUse ?? false }
 

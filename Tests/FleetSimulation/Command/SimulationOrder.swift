@@ -8,6 +8,7 @@ struct SimulationOrder {
         usage: fleet-simulation [--curve] [--hosts N] [--sessions N] [--groups N] [--lifetime SECONDS]
                    [--scenario calm|wave|hosts|etcd|partition|keeper] [--etcds N] [--members N] [--cores N]
                    [--authentication none|password|light] [--tokens kept|rotated] [--seed N]
+                   [--grace SECONDS] [--response MILLISECONDS] [--log MILLISECONDS]
                    [--conduct present|proposed] [--hearing looks|filtered|carried] [--spreading hosts|sessions|turns]
                    [--watching everything|group] [--reading all|each]
 
@@ -54,6 +55,9 @@ struct SimulationOrder {
         case "--cores": set(&plan.cores, Int(value))
         case "--authentication": set(&plan.authentication, FleetPlan.Authentication(rawValue: value))
         case "--tokens": set(&plan.isTokenKept, ["kept": true, "rotated": false][value])
+        case "--grace": set(&plan.grace, Int64(value).map { .some($0) })
+        case "--response": set(&plan.responseTime, Int64(value).map { $0 * 1_000_000 })
+        case "--log": set(&plan.costs.logBatch, Int64(value).map { $0 * 1_000_000 })
         case "--seed": set(&plan.seed, UInt64(value))
         case "--conduct":
             set(&plan.conduct, ["present": FleetPlan.Conduct.present, "proposed": .proposed][value])

@@ -23,12 +23,17 @@ struct FenceTests {
         _ request: OutgoingRequest,
         _ guards: StoppableGuards?,
         sendBefore: Instant,
+        arriveBefore: Instant? = nil,
         endBefore: Instant? = nil
     ) async throws -> Result<HTTPReply, TransportFailure> {
         let transport = HTTPTransport(eventLoop: Wire.eventLoop, door: guards?.door)
         let attempt = GuardedAttempt(
             session: try #require(SessionName("work")),
-            fence: ExchangeFence(sendBefore: sendBefore, endBefore: endBefore ?? sendBefore + .seconds(20)),
+            fence: ExchangeFence(
+                sendBefore: sendBefore,
+                arriveBefore: arriveBefore ?? sendBefore + .seconds(20),
+                endBefore: endBefore ?? (arriveBefore ?? sendBefore) + .seconds(30)
+            ),
             keeper: nil
         )
         let result = await GuardedAttempt.$current.withValue(attempt) { await transport.outcome(of: request) }
@@ -93,6 +98,23 @@ struct FenceTests {
         await server.stop()
     }
 
+    @Test func `an answer is waited for beyond the moment until which the request has to arrive`()
+        async throws
+    {
+        let moment = Self.now + .milliseconds(600)
+        let server = try await TinyServer.start { _ in [.trickle(Wire.ok, every: .milliseconds(40))] }
+        let url = try EndpointURL("http://127.0.0.1:\(server.port)/token")
+        let result = try await Self.send(
+            OutgoingRequest(url: url, form: FormBody([("refresh_token", "canary")]), trust: ServerTrust()),
+            StoppableGuards(),
+            sendBefore: moment,
+            arriveBefore: moment
+        )
+        #expect(try result.get().body == Array("{}".utf8))
+        #expect(Self.now > moment)
+        await server.stop()
+    }
+
     @Test func `an answer that came in time is taken, although all were stopped until after the end`()
         async throws
     {
@@ -136,6 +158,7 @@ struct FenceTests {
             request,
             StoppableGuards(),
             sendBefore: none.sendBefore,
+            arriveBefore: none.arriveBefore,
             endBefore: none.endBefore
         )
         guard case .failure(.ambiguous) = result else {

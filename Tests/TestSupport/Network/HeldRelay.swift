@@ -40,6 +40,11 @@ package final class HeldRelay: Sendable {
         try await server.eventLoop.submit { [gate] in gate.hold() }.get()
     }
 
+    /// Passes everything on later than it comes, in either direction.
+    package func delay(by time: TimeAmount) async throws {
+        try await server.eventLoop.submit { [gate] in gate.delay = time }.get()
+    }
+
     /// Passes on what has come meanwhile, and what comes from now on.
     package func release() async throws {
         try await server.eventLoop.submit { [gate] in gate.release() }.get()
@@ -48,13 +53,18 @@ package final class HeldRelay: Sendable {
 
 /// Unchecked: confined to the relay's event loop.
 private final class Gate: @unchecked Sendable {
+    var delay = TimeAmount.zero
     private var isHeld = false
     private var waiting: [(bytes: ByteBuffer, receiver: any Channel)] = []
 
     func hold() { isHeld = true }
 
     func pass(_ bytes: ByteBuffer, to receiver: any Channel) {
-        guard isHeld else { return receiver.writeAndFlush(bytes, promise: nil) }
+        guard isHeld else {
+            guard delay > .zero else { return receiver.writeAndFlush(bytes, promise: nil) }
+            receiver.eventLoop.scheduleTask(in: delay) { receiver.writeAndFlush(bytes, promise: nil) }
+            return
+        }
         waiting.append((bytes, receiver))
     }
 

@@ -38,6 +38,14 @@ import Testing
         FleetScope(.strict, isOneSecond: true, .init(login: 2, logout: 1)),
         FleetScope(.strict, .init(due: 1, restore: 1)),
         FleetScope(.keeps, .init(due: 1, restore: 1)),
+        // The server acts in time, and its answer comes at any later moment.
+        FleetScope(.strict, .init(due: 1, tardy: 1)),
+        FleetScope(.graceSame, .init(due: 1, slow: 1, tardy: 1)),
+        FleetScope(.graceSiblings, .init(due: 1, crash: 1, tardy: 1)),
+        FleetScope(.graceLast, .init(due: 1, tardy: 2)),
+        FleetScope(.graceLastRefused, .init(due: 1, kill: 1, tardy: 1)),
+        FleetScope(.norevoke, .init(due: 1, tardy: 1, login: 1)),
+        FleetScope(.graceLast, isShown: true, .init(due: 1, tardy: 1)),
         // The watch shows the keys, now and then what was true before.
         FleetScope(.strict, isShown: true, .init(due: 1, unanswered: 1)),
         FleetScope(.graceSame, isShown: true, .init(due: 1, lost: 1, late: 1)),
@@ -74,6 +82,13 @@ import Testing
         FleetScope(.graceSame, .init(due: 1, slow: 1, kill: 1, lost: 1)),
         FleetScope(.graceLastRefused, .init(due: 1, slow: 1, kill: 2)),
         FleetScope(.norevoke, hosts: 3, .init(due: 1, kill: 1, lost: 1)),
+        FleetScope(.strict, .init(due: 1, slow: 1, tardy: 2)),
+        FleetScope(.graceSame, .init(due: 1, slow: 1, lost: 1, tardy: 1)),
+        FleetScope(.graceLast, .init(due: 1, slow: 1, tardy: 2)),
+        FleetScope(.graceSiblings, hosts: 3, .init(due: 1, tardy: 2)),
+        FleetScope(.keeps, .init(due: 1, slow: 1, tardy: 1)),
+        FleetScope(.strict, .init(due: 1, tardy: 1, restore: 1)),
+        FleetScope(.norevoke, .init(due: 1, tardy: 1, login: 1, logout: 1)),
         FleetScope(.strict, .init(due: 1, kill: 1, restore: 1)),
         FleetScope(.strict, .init(due: 1, kill: 1, login: 1, logout: 1)),
     ]
@@ -104,6 +119,9 @@ import Testing
         FleetScope(.graceLastRefused, isPrompt: true, .init(due: 2, lost: 1, gateway: 1)),
         FleetScope(.keeps, isPrompt: true, .init(due: 1, crash: 1, gone: 1, lost: 1)),
         FleetScope(.graceLast, hosts: 3, isPrompt: true, hasTurns: true, .init(due: 1, crash: 1)),
+        FleetScope(.graceSame, isPrompt: true, .init(due: 1, tardy: 3)),
+        FleetScope(.graceLast, isPrompt: true, .init(due: 2, tardy: 2)),
+        FleetScope(.graceSiblings, isPrompt: true, .init(due: 1, lost: 1, tardy: 1)),
     ])
     func `with a grace no death of a host loses a login, if the others are awake`(
         scope: FleetScope

@@ -27,6 +27,7 @@ import Testing
             .recordingForgotten, FleetScope(.norevoke, isPrompt: true, .init(due: 1, kill: 1)),
             "the login is lost"
         ),
+        (.answersCut, FleetScope(.graceLast, .init(due: 1, tardy: 2)), "I3"),
         (.alarmIgnored, FleetScope(.strict, .init(due: 1, slow: 1)), "I1"),
     ])
     func `without one of its rules the protocol does harm`(

@@ -47,4 +47,31 @@ import Testing
         #expect(proposed.requestsPerExpiry == 1)
         #expect(proposed.reads.mean * 10 < present.reads.mean)
     }
+
+    @Test(arguments: [1, 4, 7, 12, 25] as [Int64])
+    func `a server with a grace loses no login by answering late`(seconds: Int64) {
+        var plan = FleetSimulationTests.plan(.present)
+        plan.grace = 10
+        plan.responseTime = seconds * 1_000_000_000
+        let figures = FleetFigures(plan, .calm)
+        #expect(figures.totals.expiries >= 8)
+        #expect(figures.totals.lostLogins == 0)
+        // A host asks again while it can, as the answer may be lost.
+        #expect(figures.totals.requests <= 2 * figures.totals.expiries)
+        #expect((figures.totals.requests == figures.totals.expiries) == (seconds < 5))
+        #expect(figures.without.count == 0)
+    }
+
+    @Test func `a slow etcd keeps no session with a grace from being refreshed`() {
+        var plan = FleetSimulationTests.plan(.present)
+        plan.hosts = 4
+        plan.sessions = 1
+        plan.grace = 10
+        plan.costs.logBatch += 800_000_000
+        let figures = FleetFigures(plan, .calm)
+        #expect(figures.totals.expiries >= 1)
+        #expect(figures.requestsPerExpiry == 1)
+        #expect(figures.totals.lostLogins == 0)
+        #expect(figures.without.count == 0)
+    }
 }

@@ -39,6 +39,7 @@ import Testing
         if seed % 4 == 0 { budget.restore = 1 }
         if seed % 5 == 0 { budget.gone = 1 }
         if seed % 2 == 1 { budget.lag = 1 }
+        if seed % 3 == 2 { budget.tardy = 3 }
         if seed % 3 == 1 { (budget.login, budget.logout) = (2, 1) }
         return budget
     }

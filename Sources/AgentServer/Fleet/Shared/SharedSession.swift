@@ -23,6 +23,8 @@ final class SharedSession {
     private let wishes: ReaderWishes
     let sharing: any FleetSharing
     private let host: UInt64
+    /// What the settings say of the server.
+    private let timing: FleetTiming
 
     init(
         _ name: SessionName,
@@ -36,6 +38,7 @@ final class SharedSession {
         self.sharing = sharing
         wishes = ReaderWishes(sharing: sharing)
         self.host = host
+        self.timing = timing
         member = FleetMember(keeping?.memory ?? FleetMemory(), timing: timing, role: sharing.role)
         record = SharedRecord(name, keeping, binding, sharing: sharing)
     }
@@ -69,6 +72,8 @@ final class SharedSession {
     /// Lets an event change the member, then does what follows from it.
     func apply(in agent: isolated SessionAgent, _ event: (inout FleetMember, Instant) -> [FleetAction]) {
         guard !hasEnded else { return }
+        let isKept = agent.sessions[name]?.session.keepsRefreshToken ?? false
+        member.serverFound(isKept ? timing.whereTokensAreKept : timing)
         let actions = event(&member, agent.now)
         for action in actions { perform(action, in: agent) }
         agent.fleet.changed(self)
@@ -169,13 +174,8 @@ final class SharedSession {
         case .grantLease(let lifetime): grantLease(lifetime, in: agent)
         case .transact(let transaction): transact(transaction, in: agent)
         case .keep(let memory): keep(memory, in: agent)
-        case .grant(let id, _, let deadline):
-            grant(
-                id,
-                ExchangeFence(sendBefore: deadline, endBefore: deadline + member.timing.request),
-                in: agent
-            )
-        case .recover(let id): grant(id, .recorded, in: agent)
+        case .grant(let id, _, _), .recover(let id):
+            if let fence = member.fence { grant(id, fence, in: agent) }
         case .hold: if let number = attempt?.number { agent.refreshes.held(number, for: name, in: agent) }
         case .postpone(_, let time): postpone(time, in: agent)
         case .refuse(_, let failure): refuse(failure, in: agent)

@@ -26,6 +26,11 @@ struct FleetHold: Hashable, Sendable {
     let former: FleetIntent?
     /// The request has to be sent before, or not at all.
     let deadline: Instant
+    /// The whole request has arrived by then, or never does: the lease of the lock ends.
+    let arrivalDeadline: Instant
+    /// The response is read until then: inside a grace, as long as this host can still send again; else as long as nobody
+    /// takes over.
+    let readDeadline: Instant
     /// Where etcd stood when it was decided.
     let place: FleetPlace
     var stage = Stage.reserving
@@ -38,25 +43,38 @@ struct FleetHold: Hashable, Sendable {
     ///   - seen: the look that it was decided on.
     ///   - viewedSince: when that look began.
     ///   - leaseEnds: when the lease of the lock may end.
+    ///   - now: now.
     init(
         for attempt: AttemptID,
         _ record: FleetHeader,
         _ seen: FleetLook,
         viewed viewedSince: Instant,
-        leaseEnds: Instant
+        leaseEnds: Instant,
+        at now: Instant
     ) {
         let (view, timing) = (seen.view, seen.timing)
         self.record = record
         intent = FleetIntent(of: attempt, for: record, after: view.presentIntent, at: view.time)
         former = view.presentIntent
         place = view.place
-        let leased = leaseEnds - timing.request - timing.margin
-        guard case .now(let until?) = seen.takeover else {
-            deadline = leased
-            return
-        }
         // etcd's clock shows whole seconds, so it may be a second later there than it says.
-        deadline = min(leased, viewedSince + (until - view.time) - .seconds(1))
+        func local(_ time: FleetTime) -> Instant {
+            let delay: Duration = time - view.time - .seconds(1)
+            return viewedSince + delay
+        }
+        let leased = leaseEnds - timing.request - timing.margin
+        if case .now(let until?) = seen.takeover {
+            deadline = min(leased, local(until))
+        } else {
+            deadline = leased
+        }
+        let arrival = deadline + timing.request
+        arrivalDeadline = arrival
+        // Another attempt reads etcd, and asks for a lease and a reservation; two of these have been timed now.
+        let another = (now - viewedSince) * 2 + .milliseconds(500)
+        let lastMoment = timing.graceEnd(since: intent.first).map { local($0) - another }
+        let patient = max(viewedSince + timing.patience - timing.margin, arrival)
+        readDeadline = lastMoment.flatMap { $0 < arrival ? nil : $0 } ?? patient
     }
 
     /// The right of an attempt that was granted before this process started: only its answer can be taken, and nothing
@@ -65,13 +83,20 @@ struct FleetHold: Hashable, Sendable {
         record = sending.parent
         intent = sending.intent
         former = nil
-        deadline = Instant(nanoseconds: .min)
+        deadline = ExchangeFence.recorded.sendBefore
+        arrivalDeadline = ExchangeFence.recorded.arriveBefore
+        readDeadline = ExchangeFence.recorded.endBefore
         place = FleetPlace(cluster: sending.cluster, revision: 0)
         stage = .granted
     }
 
     /// What has to be durable before it is used.
     var sending: FleetSending { FleetSending(parent: record, intent: intent, cluster: place.cluster) }
+
+    /// When its request may be in flight.
+    var fence: ExchangeFence {
+        ExchangeFence(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
+    }
 
     /// The reservation came in time, and from the etcd that was looked at.
     func counts(_ answer: FleetPlace, at now: Instant) -> Bool {

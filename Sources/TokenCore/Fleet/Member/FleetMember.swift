@@ -11,7 +11,7 @@
 package struct FleetMember: Equatable, Sendable {
     /// What outlives the process.
     package private(set) var memory: FleetMemory
-    package let timing: FleetTiming
+    package private(set) var timing: FleetTiming
     let role: FleetRole
     private(set) var step = FleetStep.idle
     private(set) var wish: FleetWish?
@@ -24,6 +24,8 @@ package struct FleetMember: Equatable, Sendable {
     private(set) var outsealed: FleetHeader?
     /// The record of which the session knows that a reader wants another.
     private var asked: FleetHeader?
+    /// How many reservations in a row left no time to send.
+    private(set) var delays = 0
 
     /// A host that starts; ``started(at:)`` follows.
     package init(_ memory: FleetMemory, timing: FleetTiming, role: FleetRole = .keeper) {
@@ -161,6 +163,9 @@ package struct FleetMember: Equatable, Sendable {
         return refuseWish("the login has changed") + (step == .idle ? proceed(at: now) : [])
     }
 
+    /// What the server does with refresh tokens may have turned out to be something else.
+    package mutating func serverFound(_ timing: FleetTiming) { self.timing = timing }
+
     // MARK: Looking
 
     private mutating func look(at now: Instant) -> [FleetAction] {
@@ -237,7 +242,7 @@ package struct FleetMember: Equatable, Sendable {
             if let turn = wish?.turn, now < turn { return rest(until: turn, at: now) }
             guard let viewedSince else { return self.look(at: now) }
             step = .leasing(look, viewedSince: viewedSince, since: now)
-            return [.grantLease(timing.lease)]
+            return [.grantLease(timing.lease(afterDelays: delays))]
         case .wait: return wait(look, at: now)
         case .postpone(let time): return postpone(time, look, at: now)
         case .notLive:
@@ -301,7 +306,8 @@ package struct FleetMember: Equatable, Sendable {
         guard case .leasing(let seen, let viewed, let since) = step else { return [] }
         let view = seen.view
         guard let wish, let record = view.record, !place.contradicts(view.place) else { return look(at: now) }
-        let hold = FleetHold(for: wish.attempt, record, seen, viewed: viewed, leaseEnds: since + lifetime)
+        let leaseEnds = since + lifetime
+        let hold = FleetHold(for: wish.attempt, record, seen, viewed: viewed, leaseEnds: leaseEnds, at: now)
         self.hold = hold
         return transact(.reserve(hold, over: view.intent))
     }
@@ -309,6 +315,7 @@ package struct FleetMember: Equatable, Sendable {
     /// The reservation stands in etcd: it counts if it came in time and from the etcd that was looked at.
     private mutating func granted(_ place: FleetPlace, at now: Instant) -> [FleetAction] {
         guard let hold else { return look(at: now) }
+        noteDelay(of: hold, at: now)
         guard let wish, wish.attempt == hold.intent.attempt, news == nil, hold.counts(place, at: now) else {
             return end(.untouched, at: now)
         }
@@ -317,6 +324,16 @@ package struct FleetMember: Equatable, Sendable {
         memory.sending = hold.sending
         step = .exchanging
         return [.grant(hold.intent.attempt, hold.record, until: hold.deadline)]
+    }
+
+    /// The next lease is longer if this one leaves no time to send.
+    private mutating func noteDelay(of hold: FleetHold, at now: Instant) {
+        if now >= hold.deadline { delays += 1 }
+    }
+
+    /// When the request that may be sent now may be in flight; `nil`: none may be sent.
+    package var fence: ExchangeFence? {
+        step == .exchanging || step == .recovering ? hold?.fence : nil
     }
 
     /// Has the session look for the answer to what was sent before this process started.
@@ -347,6 +364,7 @@ package struct FleetMember: Equatable, Sendable {
         guard step == .exchanging || step == .recovering, let hold else { return [] }
         let isRecovered = step == .recovering
         guard answer != .untouched || !isRecovered else { return lookLater(at: now) }
+        if answer == .untouched { noteDelay(of: hold, at: now) } else { delays = max(delays - 1, 0) }
         memory.sending = nil
         switch answer {
         case .tokens(let tokenMark):

@@ -62,14 +62,13 @@ enum FleetTakeover: Equatable, Sendable {
             self = view.time < settled ? .notBefore(settled) : .now(until: nil)
             return
         }
-        switch timing.reuse {
-        case .accepted:
+        guard timing.reuse != .accepted else {
             self = .now(until: nil)
             return
-        case .acceptedFor(let grace) where view.time - intent.first + timing.request + timing.margin < grace:
-            self = .now(until: intent.first + (grace - timing.request - timing.margin))
+        }
+        if let end = timing.graceEnd(since: intent.first), view.time < end {
+            self = .now(until: end)
             return
-        case .acceptedFor, .refused: break
         }
         let patient = max(intent.at, expiry ?? intent.at) + timing.patience
         self = view.time < patient ? .notBefore(patient) : .now(until: nil)

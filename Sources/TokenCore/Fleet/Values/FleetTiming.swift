@@ -14,7 +14,7 @@ package struct FleetTiming: Equatable, Sendable {
 
     /// What is asked of etcd for the lease of a lock.
     package var lease: Duration
-    /// The server acts on a request within this time or never; the connection is closed then.
+    /// A server that has the whole request within this time acts on it; else the connection is reset.
     package var request: Duration
     /// For what clocks and whole seconds blur.
     package var margin: Duration
@@ -27,11 +27,30 @@ package struct FleetTiming: Equatable, Sendable {
         self.request = request
         self.margin = margin
         self.reuse = reuse
-        self.patience = max(patience, lease + margin)
+        self.patience = max(patience, FleetTiming.maximumLease + margin)
     }
 
     /// Over how long hosts spread that would all do the same at one moment.
     var longestTurn: Duration { patience / 4 }
+
+    /// The last moment at which a refresh token may be sent again that was first sent at `first`; `nil`: the server has no
+    /// grace.
+    func graceEnd(since first: FleetTime) -> FleetTime? {
+        guard case .acceptedFor(let grace) = reuse else { return nil }
+        return first + (grace - request - margin)
+    }
+
+    /// The timing for a server that has turned out to keep refresh tokens.
+    package var whereTokensAreKept: FleetTiming { FleetTiming(reuse: .accepted, patience: patience) }
+
+    /// The lease to request after `delays` attempts in a row that etcd answered too late.
+    ///
+    /// A longer lease leaves more time to send. If the host is destroyed then, the lock may outlast the grace.
+    func lease(afterDelays delays: Int) -> Duration {
+        max(lease, min(FleetTiming.maximumLease, lease * (1 << min(max(delays, 0), 8))))
+    }
+
+    private static let maximumLease = Duration.seconds(30)
 
     /// A reboot takes no longer.
     package static let defaultPatience = Duration.seconds(120)

@@ -52,8 +52,10 @@ extension EtcdAccess {
             fail(index, &course)
             return nil
         }
+        if case .grant(let lifetime) = call.kind { leases[call.member] = lifetime }
+        let lifetime = leases[call.member] ?? plan.timing.lease
         guard case .transact(let transaction) = call.kind else {
-            let end = course.now + plan.timing.lease.saturatedNanoseconds
+            let end = course.now + lifetime.saturatedNanoseconds
             course.agenda.put(.leaseEnded(session: Int32(call.member % plan.sessions), serial: 0), at: end)
             answer(index, .granted, &course)
             return nil
@@ -64,7 +66,7 @@ extension EtcdAccess {
         if isDone {
             etcds[etcd].advance()
             let after = keys[session]
-            if after.lock != nil, after.lock != before.lock { lease(session, &course) }
+            if after.lock != nil, after.lock != before.lock { lease(session, lifetime, &course) }
             let change = change(
                 of: session,
                 revision: etcds[etcd].revision,
@@ -79,9 +81,9 @@ extension EtcdAccess {
         return isDone && keys[session].record != before.record ? keys[session].record : nil
     }
 
-    private mutating func lease(_ session: Int, _ course: inout Course) {
+    private mutating func lease(_ session: Int, _ lifetime: Duration, _ course: inout Course) {
         locks[session] += 1
-        let end = course.now + plan.timing.lease.saturatedNanoseconds
+        let end = course.now + lifetime.saturatedNanoseconds
         course.agenda.put(.leaseEnded(session: Int32(session), serial: locks[session]), at: end)
     }
 

@@ -24,6 +24,8 @@ struct EtcdAccess {
     private var freeCalls: [Int32] = []
     var fanOuts: [FanOut] = []
     var freeFanOuts: [Int32] = []
+    /// The length of the lease that a member was granted last.
+    var leases: [Int: Duration] = [:]
     /// Of each session: tells whether the lease of its lock has been given up for another.
     var locks: [Int32]
 

@@ -6,7 +6,8 @@ import TokenCore
 struct EtcdCall {
     enum Kind {
         case look
-        case grant
+        /// A lease of this length.
+        case grant(Duration)
         case transact(FleetTransaction)
         /// A range over all sessions of the host that lie in the cluster.
         case readAll

@@ -56,6 +56,10 @@ package struct FleetPlan: Sendable {
     package var conduct = Conduct.present
     package var authentication = Authentication.password
     package var isTokenKept = false
+    /// For how many seconds the server takes a refresh token again, and ends the login after that; `nil`: it has no grace.
+    package var grace: Int64?
+    /// How long it takes to answer, in nanoseconds; it acts at once.
+    package var responseTime: Int64 = 200_000_000
     package var costs = EtcdCosts()
     package var seed: UInt64 = 1
 
@@ -83,7 +87,9 @@ package struct FleetPlan: Sendable {
         )
     }
 
-    var timing: FleetTiming { FleetTiming(reuse: isTokenKept ? .accepted : .refused) }
+    var timing: FleetTiming {
+        FleetTiming(reuse: isTokenKept ? .accepted : grace.map { .acceptedFor(.seconds($0)) } ?? .refused)
+    }
 
     func etcd(of session: Int) -> Int {
         Int(Chance(seed: 0).number(session, 0, 0) % UInt64(etcds))

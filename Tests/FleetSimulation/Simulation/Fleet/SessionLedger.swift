@@ -12,8 +12,9 @@ struct SessionLedger {
         var committedAt: Int64
         /// How many hosts have it, the one that brought it among them.
         var holders = 0
-        /// How often its refresh token was sent.
+        /// How often its refresh token was sent, and when first.
         var requests = 0
+        var sentAt: Int64 = 0
     }
 
     private(set) var entries: [Entry]
@@ -27,9 +28,13 @@ struct SessionLedger {
     /// - Returns: whether no other attempt has sent the refresh token of this record.
     mutating func send(_ attempt: AttemptID, of index: Int, at now: Int64) -> Bool {
         sent[attempt] = now
+        if entries[index].requests == 0 { entries[index].sentAt = now }
         entries[index].requests += 1
         return entries[index].requests == 1
     }
+
+    /// How long ago the refresh token of a record that was sent was sent first.
+    func age(of index: Int, at now: Int64) -> Int64 { now - entries[index].sentAt }
 
     mutating func commit(_ record: FleetHeader, at now: Int64) {
         entries.append(Entry(record: record, obtainedAt: sent[record.attempt] ?? now, committedAt: now))

@@ -26,21 +26,40 @@ extension SimulatedFleet {
         let slot = members.slot(of: index)
         if let slot { members.active[slot].isHeld = false }
         let life = lives[host(index)]
-        guard course.instant < until else {
-            return course.agenda.put(.exchanged(member: Int32(index), life: life), at: course.now)
+        let fence = slot.flatMap { members.active[$0].member.fence }
+        guard course.instant < until, let slot, let fence else {
+            tell(index) { $0.answered(.untouched, jitter: 0, at: $1) }
+            if let slot { retry(index, slot) }
+            return
         }
         noteRequest(attempt, index)
         if troubles.losesKeeper {
             troubles.losesKeeper = false
             return lose(host(index))
         }
-        let event = SimulatedEvent.exchanged(member: Int32(index), life: life)
-        course.agenda.put(event, at: course.now + SimulatedFleet.exchangeTime)
+        let answered = course.now + plan.responseTime
+        guard answered < fence.endBefore.nanoseconds else {
+            let event = SimulatedEvent.unanswered(member: Int32(index), life: life)
+            return course.agenda.put(event, at: max(course.now, fence.endBefore.nanoseconds))
+        }
+        course.agenda.put(.exchanged(member: Int32(index), life: life), at: answered)
+    }
+
+    /// The session tries again at once, as after any request without an answer.
+    mutating func giveUp(_ index: Int, _ life: UInt32) {
+        guard life == lives[host(index)] else { return }
+        tell(index) { $0.answered(.unanswered, jitter: 0, at: $1) }
+        due(index, at: course.now)
     }
 
     private mutating func noteRequest(_ attempt: AttemptID, _ index: Int) {
         let known = Int(members.known[index])
         let isFirst = ledgers[session(index)].send(attempt, of: known, at: course.now)
+        if let grace = plan.grace,
+            ledgers[session(index)].age(of: known, at: course.now) > grace * Course.second
+        {
+            course.meter.add(.lostLogins)
+        }
         let earliest = dueTime(of: ledgers[session(index)].entries[known], jitter: 1)
         let isEarly = course.instant < earliest
         course.meter.add(.requests)
@@ -132,8 +151,7 @@ extension SimulatedFleet {
         case (.look, _):
             let jitter = nextJitter(of: call.member)
             tell(call.member) { $0.callFailed(jitter: jitter, at: $1) }
-        case (.grant, .granted):
-            let lease = plan.timing.lease
+        case (.grant(let lease), .granted):
             tell(call.member) { $0.leaseGranted(lease, place, at: $1) }
         case (.grant, _):
             let jitter = nextJitter(of: call.member)

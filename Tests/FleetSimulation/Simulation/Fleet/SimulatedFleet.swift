@@ -7,9 +7,8 @@ import TokenCore
 /// The hosts' decisions are those of the real ``FleetMember``, their due times those of ``RefreshSchedule``. Times are
 /// nanoseconds since the beginning.
 struct SimulatedFleet {
-    /// What a host's disk needs for a record, and the token endpoint for an answer.
+    /// What a host's disk needs for a record.
     static let diskTime: Int64 = 2_000_000
-    static let exchangeTime: Int64 = 200_000_000
 
     let plan: FleetPlan
     var course: Course
@@ -89,6 +88,7 @@ struct SimulatedFleet {
         case .heard(let fanOut): hear(Int(fanOut))
         case .kept(let member, let life): keep(Int(member), life)
         case .exchanged(let member, let life): exchange(Int(member), life)
+        case .unanswered(let member, let life): giveUp(Int(member), life)
         case .leaseEnded(let session, let serial): etcd.endLease(Int(session), serial, &course)
         case .reconnect(let link, let life): reconnect(Int(link), life)
         case .trouble(let index): suffer(Int(index))
@@ -117,7 +117,7 @@ struct SimulatedFleet {
     private mutating func perform(_ action: FleetAction, _ index: Int, _ slot: Int) {
         switch action {
         case .look: call(.look, index)
-        case .grantLease: call(.grant, index)
+        case .grantLease(let lifetime): call(.grant(lifetime), index)
         case .transact(let transaction): call(.transact(transaction), index)
         case .keep:
             let life = lives[host(index)]

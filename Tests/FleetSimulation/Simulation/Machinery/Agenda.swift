@@ -82,6 +82,8 @@ enum SimulatedEvent {
     case kept(member: Int32, life: UInt32)
     /// The token endpoint has answered.
     case exchanged(member: Int32, life: UInt32)
+    /// A host has read as long as it may, and the answer has not come.
+    case unanswered(member: Int32, life: UInt32)
     case leaseEnded(session: Int32, serial: Int32)
     case reconnect(link: Int32, life: UInt32)
     case trouble(Int32)

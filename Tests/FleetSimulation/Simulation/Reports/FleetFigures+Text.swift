@@ -5,6 +5,7 @@ extension FleetFigures {
     package var lines: [String] {
         [
             "requests per expiry  \(requestsPerExpiry.fixed(3)) (\(totals.requests) for \(totals.expiries), \(totals.early) early)",
+            "lost logins          \(totals.lostLogins)",
             "reads/s              \(reads.text)",
             "writes/s             \(writes.text)",
             "watch responses/s    \(responses.text)",

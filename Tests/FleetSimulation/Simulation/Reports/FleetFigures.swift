@@ -9,6 +9,7 @@ package struct FleetFigures: Equatable, Sendable {
         package var expiries: Int
         package var requests: Int
         package var early: Int
+        package var lostLogins: Int
         package var timeouts: Int
         package var authentications: Int
         package var connections: Int
@@ -60,6 +61,7 @@ package struct FleetFigures: Equatable, Sendable {
             expiries: meter.total(.expiries),
             requests: meter.total(.requests),
             early: meter.total(.early),
+            lostLogins: meter.total(.lostLogins),
             timeouts: meter.total(.timeouts),
             authentications: meter.total(.authentications),
             connections: meter.total(.connections),

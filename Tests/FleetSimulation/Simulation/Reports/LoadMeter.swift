@@ -32,6 +32,8 @@ struct LoadMeter {
         case requests
         /// Requests before the record was due on any host.
         case early
+        /// Requests with a refresh token that the server does not forgive any more: they end the login.
+        case lostLogins
         case timeouts
         case authentications
         case connections

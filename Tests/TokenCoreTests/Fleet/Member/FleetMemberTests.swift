@@ -104,6 +104,80 @@ import Testing
         #expect(told == [.grant(.number(60), record, until: now + .seconds(1))])
     }
 
+    /// The moments of a request by a host that is `delay` after its look when it may reserve.
+    private func fence(
+        _ reuse: FleetTiming.Reuse,
+        _ former: FleetIntent? = nil,
+        delay: Duration = .zero
+    ) throws -> ExchangeFence {
+        var member = wishing(reuse)
+        let lease = member.timing.lease
+        _ = member.looked(.showing(record, former), at: now)
+        _ = member.leaseGranted(lease, place, at: now + delay)
+        _ = member.transacted(true, place, at: now + delay)
+        return try #require(member.fence)
+    }
+
+    @Test func `an answer is read for as long as another request would come too late`() throws {
+        // Another one has to be sent until 20 s after the first, as etcd's clock may be one ahead, and needs half a second.
+        let first = try fence(.acceptedFor(.seconds(30)))
+        #expect(first.sendBefore == now + .seconds(6))
+        #expect(first.arriveBefore == now + .seconds(14))
+        #expect(first.endBefore == now + .milliseconds(19_500))
+        // The more so the slower etcd is.
+        let slow = try fence(.acceptedFor(.seconds(30)), delay: .seconds(2))
+        #expect(slow.endBefore == now + .milliseconds(15_500))
+        // There is no time for another one: it is read until others lose their patience.
+        let patient = now + .seconds(119)
+        #expect(try fence(.acceptedFor(.seconds(30)), delay: .seconds(3)).endBefore == patient)
+        #expect(try fence(.acceptedFor(.seconds(30)), .attempt(50, age: 10)).endBefore == patient)
+        #expect(try fence(.refused).endBefore == patient)
+        #expect(try fence(.accepted).endBefore == patient)
+        #expect(try fence(.acceptedFor(.seconds(10))).endBefore == now + .seconds(5))
+    }
+
+    @Test func `a server that turns out to keep its refresh tokens is asked again at once`() {
+        var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
+        let view = FleetView.showing(record, .attempt(50))
+        _ = member.refreshWanted(as: .number(60), expiry: nil, at: now)
+        let patient = member.looked(view, at: now)
+        guard case .postpone(.number(60), _) = patient.last else {
+            Issue.record("it is not waited for: \(patient)")
+            return
+        }
+        member.serverFound(member.timing.whereTokensAreKept)
+        _ = member.refreshWanted(as: .number(61), expiry: nil, at: now)
+        #expect(member.looked(view, at: now) == [.grantLease(.seconds(30))])
+        member.serverFound(FleetTiming(reuse: .refused))
+        #expect(member.timing.reuse == .refused)
+    }
+
+    @Test func `an etcd that answers too late is asked for a longer lease`() {
+        var member = wishing(.acceptedFor(.seconds(10)))
+        for (lease, delay) in [(5, 2), (10, 7), (20, 17), (30, 27)] as [(Int64, Int64)] {
+            #expect(member.looked(.showing(record), at: now) == [.grantLease(.seconds(lease))])
+            _ = member.leaseGranted(.seconds(lease), place, at: now)
+            let told = member.transacted(true, place, at: now + .seconds(delay))
+            #expect(told.first == .refuse(.number(60), StorageFailure(message: "etcd answered too late")))
+            _ = member.transacted(true, place, at: now)
+            _ = member.looked(.showing(record), at: now)
+            #expect(member.refreshWanted(as: .number(60), expiry: nil, at: now) == [.look])
+        }
+        #expect(member.looked(.showing(record), at: now) == [.grantLease(.seconds(30))])
+        _ = member.leaseGranted(.seconds(30), place, at: now)
+        _ = member.transacted(true, place, at: now + .seconds(5))
+        #expect(member.fence?.sendBefore == now + .milliseconds(26_500))
+    }
+
+    @Test func `a request whose alarm came first needs a longer lease too`() {
+        var member = granted()
+        _ = member.answered(.untouched, jitter: 0, at: now + .seconds(9))
+        #expect(member.delays == 1)
+        var early = granted()
+        _ = early.answered(.untouched, jitter: 0, at: now + .seconds(8))
+        #expect(early.delays == 0)
+    }
+
     @Test func `what ends without tokens is ended in etcd as far as it is known`() {
         let untouched = FleetTransaction(if: [.intent(.attempt(60))], then: [.deleteIntent, .deleteLock])
         let unanswered = FleetTransaction(if: [.lock(.number(60))], then: [.deleteLock])

@@ -106,7 +106,7 @@ extension FleetKey.Encoder {
 
     mutating func add(_ budget: FleetWorld.Budget) {
         let left = [
-            budget.due, budget.slow, budget.crash, budget.kill, budget.gone, budget.lost, budget.unanswered,
+            budget.due, budget.slow, budget.crash, budget.kill, budget.gone, budget.lost, budget.tardy, budget.unanswered,
             budget.login, budget.logout, budget.gateway, budget.busy, budget.lag, budget.ended,
             budget.rekey, budget.restore, budget.late,
         ]
@@ -195,6 +195,13 @@ extension FleetKey.Encoder {
         add(age: request.sentAt, upTo: world.habit.timing.request.wholeSeconds)
         add(request.isExcused)
         add(request.keeper ?? -1)
+        switch request.answer {
+        case nil: add(0)
+        case .tokens(let mark): add(token: Int(mark) - 1)
+        case .refused, .untouched, .unanswered: add(98)
+        }
+        // Nobody can tell before an answer is on its way.
+        if request.answer != nil { add(until: request.readDeadline) }
     }
 
     mutating func add(_ host: FleetWorld.Host) {
@@ -250,6 +257,7 @@ extension FleetKey.Encoder {
             add(hold.intent)
             add(hold.former)
             add(until: hold.deadline.seconds)
+            if world.budget.tardy > 0 { add(until: hold.readDeadline.seconds) }
             add(hold.place)
             switch hold.stage {
             case .reserving: add(1)
@@ -260,6 +268,7 @@ extension FleetKey.Encoder {
             case .doubted: add(6)
             }
         }
+        add(member.delays)
         add(member.refusals?.attempts.count ?? 0)
         if let refusals = member.refusals {
             add(token: Int(refusals.tokenMark) - 1)

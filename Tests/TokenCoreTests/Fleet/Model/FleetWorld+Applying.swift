@@ -34,7 +34,7 @@ extension FleetWorld {
             guard case .keep(let memory) = take(index) else { return }
             finishKeeping(memory, index)
         case .send(let index): send(index)
-        case .serve, .lose, .gateway, .busy, .lag, .orphan: exchange(move)
+        case .serve, .lose, .slow, .deliver, .cut, .gateway, .busy, .lag, .orphan: exchange(move)
         case .ended:
             budget.ended -= 1
             server.ended.insert(server.families)

@@ -21,6 +21,7 @@ extension FleetWorld {
         for host in hosts where !host.isGone {
             add(host.disk)
             if case .keep(let memory) = host.pending { add(memory) }
+            if case .tokens(let mark)? = host.request?.answer { tokens.append(Int(mark) - 1) }
             if case .tokens(let mark) = host.recording, host.disk.sending?.parent.lineage == current {
                 tokens.append(Int(mark) - 1)
             }
@@ -57,15 +58,24 @@ extension FleetWorld {
         switch move {
         case .lose, .crash, .destroy, .gateway, .restore, .ended: return nil
         case .orphan(let index, _): return old.orphans[index].isExcused ? nil : ended(since: old)
-        case .serve(let index):
+        case .cut: return old.mayBeSentAgain ? nil : "I3 an answer that is on its way is not read"
+        case .serve(let index), .slow(let index):
             guard old.hosts[index].request?.isExcused == false else { return nil }
             return ended(since: old) ?? "I3 an answer is lost"
-        case .due, .useless, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want, .transact,
+        case .due, .useless, .deliver, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want, .transact,
             .keep, .send,
             .busy, .lag, .rekey, .kill, .recover,
             .restart, .login, .logout, .delayed:
             return "I3 the protocol drops the last good refresh token"
         }
+    }
+
+    /// The refresh token that was sent can be sent again inside the grace, or the others have lost their patience.
+    private var mayBeSentAgain: Bool {
+        guard let record = etcd.record, let intent = etcd.intent, intent.concerns(record) else { return false }
+        let timing = habit.timing
+        guard now < (intent.at + (timing.patience - timing.margin)).seconds else { return true }
+        return timing.graceEnd(since: intent.first).map { now < $0.seconds } ?? false
     }
 
     private func ended(since old: FleetWorld) -> String? {

@@ -31,6 +31,12 @@ enum FleetMove: Hashable {
     case send(Int)
     case serve(Int)
     case lose(Int, acted: Bool)
+    /// The server acts, and its answer is on its way for long.
+    case slow(Int)
+    /// That answer comes.
+    case deliver(Int)
+    /// The connection is reset before it comes.
+    case cut(Int)
     case gateway(Int)
     case busy(Int)
     case lag(Int)
@@ -50,15 +56,14 @@ enum FleetMove: Hashable {
     /// Something goes wrong, or a person does something: no way out may depend on it.
     func isFault(in world: FleetWorld) -> Bool {
         switch self {
-        case .due, .snapshot, .restore, .lose, .gateway, .busy, .lag, .ended, .rekey, .crash,
+        case .due, .snapshot, .restore, .lose, .slow, .gateway, .busy, .lag, .ended, .rekey, .crash,
             .kill, .destroy, .login,
             .logout:
             true
         case .transact(_, let fate): fate != .answered
         case .timePasses: world.pausesSomebody
-        case .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .orphan,
-            .delayed,
-            .restart, .recover:
+        case .useless, .leaseEnds, .look, .wake, .hear, .show, .want, .keep, .send, .serve, .deliver,
+            .cut, .orphan, .delayed, .restart, .recover:
             false
         }
     }
@@ -143,8 +148,12 @@ extension FleetWorld {
 
     /// What the host itself is about to do.
     private func nextSteps(of index: Int) -> [FleetMove] {
-        if hosts[index].request != nil {
+        if let request = hosts[index].request {
+            guard request.answer == nil else {
+                return [.deliver(index)] + (request.readDeadline <= now ? [.cut(index)] : [])
+            }
             var moves = [FleetMove.serve(index)]
+            if budget.tardy > 0 { moves.append(.slow(index)) }
             if budget.lost > 0 { moves += [.lose(index, acted: false), .lose(index, acted: true)] }
             if budget.gateway > 0 { moves.append(.gateway(index)) }
             if budget.busy > 0 { moves.append(.busy(index)) }
@@ -186,6 +195,7 @@ extension FleetWorld {
             return [host.postponed, member.hold.map { $0.deadline.seconds } ?? 0, turn ?? 0]
         }
         if let lock = etcd.lock { instants.append(lock.endsAt) }
+        instants += hosts.compactMap { $0.request?.answer == nil ? nil : $0.request?.readDeadline }
         if let record = etcd.record, let intent = etcd.intent, intent.concerns(record) {
             instants.append(intent.at.seconds + timing.patience.wholeSeconds)
             if intent.isRefused { instants.append(intent.at.seconds + 30) }
@@ -205,7 +215,9 @@ extension FleetWorld {
         guard !isPrompt || !isAnybodyNeeded else { return nil }
         guard let next = instants.filter({ $0 > now }).min() else { return nil }
         let limit = timing.request.wholeSeconds
-        let isAwaited = (orphans + hosts.compactMap(\.request)).contains { $0.sentAt + limit <= next }
+        let isAwaited = (orphans + hosts.compactMap(\.request)).contains { request in
+            request.answer == nil ? request.sentAt + limit <= next : request.readDeadline <= now
+        }
         return isAwaited ? nil : next
     }
 }
@@ -217,7 +229,10 @@ extension FleetWorld {
         let key = FleetKey(self)
         return hosts.indices.contains { index in
             hostMoves(index).contains { move in
-                !move.isFault(in: self) && FleetKey(after(move)) != key
+                guard !move.isFault(in: self) else { return false }
+                // An answer that is on its way is nobody's to hasten.
+                if case .deliver = move { return false }
+                return FleetKey(after(move)) != key
             }
         }
     }

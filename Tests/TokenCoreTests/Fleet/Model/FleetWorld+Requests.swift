@@ -32,13 +32,16 @@ extension FleetWorld {
         let isInGrace =
             habit.hasGrace && !intent.before.isEmpty
             && intent.at.seconds - intent.first.seconds + spare < Habit.grace
-        hosts[index].request = Request(
+        guard let fence = hosts[index].member?.fence else { return }
+        var request = Request(
             token: token,
             attempt: attempt,
             sentAt: now,
             isExcused: server.tokens[token].isDoubtful
                 || !intent.before.isEmpty && !isInGrace && !hosts[index].isOverLate
         )
+        request.readDeadline = (fault == .answersCut ? fence.arriveBefore : fence.endBefore).seconds
+        hosts[index].request = request
     }
 
     mutating func exchange(_ move: FleetMove) {
@@ -51,6 +54,16 @@ extension FleetWorld {
             budget.lost -= 1
             if acted, let request = hosts[index].request { _ = server.answer(request.token, at: now) }
             end(index, .unanswered)
+        case .slow(let index):
+            budget.tardy -= 1
+            guard let request = hosts[index].request else { return }
+            let token = server.answer(request.token, at: now)
+            let answer = token.map { FleetAnswer.tokens(tokenMark: $0.mark) } ?? refusal
+            hosts[index].request?.answer = answer
+        case .deliver(let index):
+            guard let answer = hosts[index].request?.answer else { return }
+            end(index, answer)
+        case .cut(let index): end(index, .unanswered)
         case .gateway(let index):
             budget.gateway -= 1
             guard let request = hosts[index].request else { return }
@@ -129,7 +142,11 @@ extension FleetWorld {
         }
         if var request = hosts[index].request {
             request.keeper = recording ? index : nil
-            orphans.append(request)
+            if let answer = request.answer {
+                if recording { hosts[index].recording = answer }
+            } else {
+                orphans.append(request)
+            }
         }
         hosts[index].request = nil
         hosts[index].pending = nil

@@ -20,6 +20,8 @@ struct FleetWorld {
         var gone = 0
         /// A request or an answer of the token endpoint is lost.
         var lost = 0
+        /// The server acts in time, and its answer comes at any later moment.
+        var tardy = 0
         /// An answer of etcd is lost.
         var unanswered = 0
         var login = 0
@@ -48,6 +50,10 @@ struct FleetWorld {
         var isExcused: Bool
         /// The host on whose disk its guard records the answer; `nil`: nobody does.
         var keeper: Int?
+        /// What the server has answered, if that is still on its way.
+        var answer: FleetAnswer?
+        /// When the connection is reset although an answer is on its way.
+        var readDeadline: Int64 = .max
     }
 
     /// A transaction that nobody waits for any more.

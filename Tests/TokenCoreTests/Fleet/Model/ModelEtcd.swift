@@ -108,6 +108,8 @@ enum Fault: CaseIterable {
     case alarmIgnored
     /// What was recorded for a killed agent is not looked for.
     case recordingForgotten
+    /// An answer is read only for as long as the server has to act.
+    case answersCut
     /// A logout is taken back by whoever has not seen it.
     case logoutForgotten
 }
