@@ -3,7 +3,7 @@
 import Logging
 import TokenCore
 
-/// Tokens that came too late to be used: their server is told of them until it has heard, for a day at most.
+/// Tokens that came too late to be used, or whose login was replaced: their server is told of them until it has heard, for a day at most.
 ///
 /// They are on no disk, so a restart forgets them. Confined to the agent's event loop.
 final class LateRevocations {
@@ -25,8 +25,18 @@ final class LateRevocations {
         self.alarm = alarm
     }
 
-    /// Has the server end the tokens of `request`, and erases them then.
+    /// Has the server end the tokens of a record that no session has, and erases all that it has.
+    func end(_ snapshot: SessionSnapshot, of name: SessionName, in agent: isolated SessionAgent) {
+        let request = RevocationRequest(ending: snapshot)
+        agent.erasure.erase(snapshot.secrets.subtracting(request.secrets))
+        begin(request, for: name, in: agent)
+    }
+
+    /// Has the server end the tokens of `request`, and erases them then; not if the session has one of them.
     func begin(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
+        guard !LateRevocations.isInUse(request, by: name, in: agent) else {
+            return agent.erasure.erase(request.secrets)
+        }
         alarm.onRing { [weak agent] in
             agent?.assumeIsolated { $0.requests.logouts.late.timeReached(in: $0) }
         }
@@ -35,6 +45,22 @@ final class LateRevocations {
         let end = agent.now + (isRepeated ? RetrySchedule.revocationPersistence : .zero)
         late[latest] = Late(request: request, session: name, givenUpAt: end)
         revoke(latest, in: agent)
+    }
+
+    /// Whether the session has a token of `request`: some servers give the next login the refresh token of the one before.
+    private static func isInUse(
+        _ request: RevocationRequest,
+        by name: SessionName,
+        in agent: isolated SessionAgent
+    ) -> Bool {
+        let present = agent.sessions[name]?.session.snapshot(at: agent.moment)?.secrets ?? []
+        let memory = agent.ports.memory
+        return request.secrets.contains { secret in
+            present.contains { other in
+                unsafe (try? memory.open(secret) { text in unsafe try memory.holds(text, in: other) })
+                    ?? false
+            }
+        }
     }
 
     /// Tells the servers whose next try is due.

@@ -210,13 +210,13 @@ final class Logouts {
 
     private func answer(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
         agent.journal.logoutEnded(result, of: name)
-        tell(result, of: name)
+        tell(result, of: name, in: agent)
     }
 
     /// Tells whoever waits that the other hosts and the server hear of the logout later, because of `trouble`.
-    func answerDelayed(_ trouble: FleetTrouble, of name: SessionName) {
+    func answerDelayed(_ trouble: FleetTrouble, of name: SessionName, in agent: isolated SessionAgent) {
         let message = "etcd does not have the logout, and the other hosts go on: \(trouble.advice)"
-        tell(.notYetRevoked(message: message), of: name)
+        tell(.notYetRevoked(message: message), of: name, in: agent)
     }
 
     /// Tells whoever waits that somebody has logged in meanwhile: only the login before has ended.
@@ -235,20 +235,25 @@ final class Logouts {
         refuse(connections.removeValue(forKey: name) ?? [], failure)
     }
 
-    private func tell(_ result: LogoutResult, of name: SessionName) {
+    private func tell(_ result: LogoutResult, of name: SessionName, in agent: isolated SessionAgent) {
         guard let waiting = connections.removeValue(forKey: name) else { return }
+        let policy = agent.sessions[name]?.settings.policy
+        let isPartial = result == .revoked && policy?.isShared == true && policy?.revokes == nil
         let answer = LogoutMessage {
             $0.session = name.description
             $0.state = SessionStatus.State.loggedOut.rawValue
             $0.revoked = result == .revoked
             $0.told = result.told
-            $0.message = result.message
+            $0.message = isPartial ? Logouts.replacedLoginsLeft : result.message
         }
         for connection in waiting {
             connection.awaited = nil
             connection.answer(.message(answer))
         }
     }
+
+    private static let replacedLoginsLeft =
+        "logins that were replaced before may still be valid at the server: revokes in tokenagent.conf(5)"
 
     /// The peer of `connection` left; the logout goes on.
     func withdraw(_ connection: Connection, from name: SessionName) {

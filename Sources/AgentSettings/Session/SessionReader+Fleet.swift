@@ -40,6 +40,15 @@ extension SessionReader {
         return true
     }
 
+    /// `revokes`: what ends with a token that is revoked.
+    mutating func revokes(_ kind: ServerKind, _ flow: LoginFlow) -> RevocationScope? {
+        guard kind.hasLogins, !flow.needsNobody else {
+            table.refuse(["revokes"], "is only for sessions that somebody logs in to")
+            return nil
+        }
+        return table.word("revokes", RevocationScope.self)
+    }
+
     /// `reuse_grace`: how long another host may send a refresh token again whose answer is missing.
     mutating func reuseGrace(isShared: Bool) -> Duration? {
         guard isShared else {

@@ -151,6 +151,7 @@ struct SessionReader {
         policy.startsByItself = flow.needsNobody
         policy.isShared = isShared(kind, flow)
         policy.reuseGrace = reuseGrace(isShared: policy.isShared)
+        policy.revokes = revokes(kind, flow)
         if kind == .awsRole {
             policy = policy.forRoles
             policy.roles = .own

@@ -33,6 +33,8 @@ package struct SessionPolicy: Equatable, Sendable {
     package var reuseGrace: Duration?
     /// This host opens access tokens only: the keepers of the fleet refresh the session.
     package var isReader: Bool
+    /// What ends with a token that is revoked; `nil`: nobody knows.
+    package var revokes: RevocationScope?
 
     /// How a person logs in to `session` at another host; `nil`: at this one.
     package func loginElsewhere(to session: SessionName) -> String? {
@@ -56,7 +58,8 @@ package struct SessionPolicy: Equatable, Sendable {
         roles: RoleTokens = .none,
         isShared: Bool = false,
         reuseGrace: Duration? = nil,
-        isReader: Bool = false
+        isReader: Bool = false,
+        revokes: RevocationScope? = nil
     ) {
         self.refreshBefore = refreshBefore
         self.minimumValidity = minimumValidity
@@ -72,6 +75,7 @@ package struct SessionPolicy: Equatable, Sendable {
         self.isShared = isShared
         self.reuseGrace = reuseGrace
         self.isReader = isReader
+        self.revokes = revokes
     }
 
     /// The policy for a token that is the credentials of a role.
@@ -93,6 +97,14 @@ package struct SessionPolicy: Equatable, Sendable {
     func noticeTime(before end: Instant, since start: Instant) -> Instant {
         end - (warnBefore ?? min(.seconds(3 * 86_400), max(.zero, end - start) / 10))
     }
+}
+
+/// What ends at a server with a token that is revoked, spelled as the configuration's `revokes`.
+package enum RevocationScope: String, CaseIterable, Sendable {
+    /// The login that it is of.
+    case token
+    /// Every login of the same user and client.
+    case grant
 }
 
 /// A way to log in again without a person, spelled as in the configuration's `reauth` list.

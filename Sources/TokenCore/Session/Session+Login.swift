@@ -46,17 +46,24 @@ extension Session {
 
     /// The new login's record is as safe as it could be made: it replaces whatever was there.
     ///
-    /// The old refresh token is erased, not revoked: some servers tie all logins of one browser session together
-    /// and would end the new one with the old.
-    mutating func adopt(_ adopted: Login, finishing number: LoginNumber, at moment: Moment) -> [Effect] {
-        let obsolete = heldSecrets.subtracting(adopted.secrets)
+    /// The old login ends at the server too, if that is known to end nothing else, and the new one is durable. That of a
+    /// fleet is ended by the host that replaces it in etcd.
+    mutating func adopt(
+        _ adopted: Login,
+        finishing number: LoginNumber,
+        isDurable: Bool,
+        at moment: Moment
+    ) -> [Effect] {
+        let held = heldSecrets
+        let replaced = isDurable && !policy.isShared ? revocable : nil
         progress = nil
         state = .ready(adopted)
         let serverClockAhead = history.serverClockAhead
         history = RefreshHistory()
         history.heard(serverClockAhead: serverClockAhead)
         var effects = settleSatisfied(fresh: .primary, at: moment.now)
-        effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
+        effects += replaced.map(endReplaced) ?? []
+        effects += erase(held.subtracting(heldSecrets).subtracting(replaced?.secrets ?? []))
         if let token = adopted.primary { effects.append(.finishLogin(number, .done(token))) }
         effects.append(.notify(SessionEvent(.loggedIn, expiresAt: adopted.primary?.expiresAt)))
         return effects + advance(wanting: nextWanted(at: moment.now), at: moment)
@@ -84,8 +91,8 @@ extension Session {
     func discard(_ outcome: LoginOutcome) -> [Effect] {
         guard case .granted(let grant) = outcome else { return [] }
         // Revoking needs no proof (RFC 9449 §5), so the key can go at once.
-        return (grant.proofKey.map { [.erase($0)] } ?? []) + [
-            .discard(
+        return (grant.proofKey.map { [.erase($0)] } ?? [])
+            + endLate(
                 RevocationRequest(
                     refreshToken: grant.tokens.refreshToken,
                     accessToken: grant.tokens.accessToken,
@@ -93,7 +100,6 @@ extension Session {
                     server: grant.server
                 )
             )
-        ]
     }
 
     /// Every secret the session names, wherever it stands.

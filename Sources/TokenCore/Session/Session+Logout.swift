@@ -30,7 +30,7 @@ extension Session {
     }
 
     /// Whether the tokens of `login` may be shown to whoever the settings have end them.
-    private func mayBeEnded(_ login: Login) -> Bool {
+    func mayBeEnded(_ login: Login) -> Bool {
         let present = LoginSettings(policy.madeOf ?? "")
         return LoginSettings(login.madeOf ?? "").allow(present, from: login.tokenEndpoint)
     }

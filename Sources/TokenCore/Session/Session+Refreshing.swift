@@ -111,7 +111,7 @@ extension Session {
     ) -> [Effect] {
         storage.wrote(outcome, at: moment.now)
         if case .committing(let login, let adopted, number) = progress {
-            return adopt(adopted, finishing: login, at: moment)
+            return adopt(adopted, finishing: login, isDurable: outcome == .durable, at: moment)
         }
         guard let attempt = currentAttempt,
             case .committing(number, let renewed, let obsolete) = attempt.phase
@@ -309,23 +309,29 @@ extension Session {
         return now - last >= .seconds(10)
     }
 
-    /// Tokens nobody waits for any more are revoked, never dropped in silence.
+    /// Tokens that nobody waits for any more are revoked after a logout, and after another login where that does not end
+    /// with them.
     ///
     /// Not in a fleet: there whoever made the exchange has them, and nobody revokes them before it is settled what they
     /// are worth, because that may end the login for all.
     private func discardLate(_ outcome: RefreshOutcome) -> [Effect] {
         guard !policy.isShared, let late = revocation(of: outcome) else { return [] }
-        guard case .granted(let granted) = outcome else { return [.discard(late)] }
+        guard case .granted(let granted) = outcome else { return endLate(late) }
         // Nothing ends the credentials of a role before their time.
         if policy.roles != .none, granted.tokenType == RoleTokens.tokenType {
             return [.erase(granted.accessToken)]
         }
-        guard let key = granted.origin?.proofKey, key != login?.proofKey else { return [.discard(late)] }
-        return [.erase(key), .discard(late)]
+        guard let key = granted.origin?.proofKey, key != login?.proofKey else { return endLate(late) }
+        return [.erase(key)] + endLate(late)
+    }
+
+    /// Ends the tokens of an answer that the fleet has no use for either.
+    package func endUnused(_ outcome: RefreshOutcome) -> [Effect] {
+        revocation(of: outcome).map(endLate) ?? []
     }
 
     /// What ends the tokens that an answer to this session has brought; `nil`: it brought none.
-    package func revocation(of outcome: RefreshOutcome) -> RevocationRequest? {
+    func revocation(of outcome: RefreshOutcome) -> RevocationRequest? {
         var late = RevocationRequest(
             refreshToken: nil,
             accessToken: nil,

@@ -39,11 +39,11 @@ extension Session {
 
     /// Somebody else's login came first: the one that is being stored here is given up.
     ///
-    /// Its tokens are erased, not revoked: some servers tie all logins of one person together.
+    /// Its tokens end at the server too, if that is known to end nothing else.
     package mutating func loginSuperseded(_ number: CommitNumber) -> [Effect] {
         guard case .committing(let login, let granted, number) = progress else { return [] }
         progress = nil
-        return [.finishLogin(login, .superseded)] + erase(granted.secrets.subtracting(heldSecrets))
+        return [.finishLogin(login, .superseded)] + endReplaced(granted)
     }
 
     private mutating func adopt(_ adopted: Login, isUnproven: Bool, at moment: Moment) -> [Effect] {

@@ -74,7 +74,7 @@ struct LogoutCommand: ParsableCommand {
     /// Logs out of one session and answers what went wrong, which the JSON says too if that is wanted.
     private func logOut(of session: String) -> AgentError? {
         let (answer, failure) = outcome(for: session)
-        guard agent.wantsJSON else { return failure ?? sayUnsupported(session, answer) }
+        guard agent.wantsJSON else { return failure ?? sayRest(session, answer) }
         var printed = RefusalMessage(answer)
         printed.error = failure.map(FailureReport.message)
         do {
@@ -85,10 +85,14 @@ struct LogoutCommand: ParsableCommand {
         return failure
     }
 
-    private func sayUnsupported(_ session: String, _ answer: LogoutMessage) -> AgentError? {
-        guard answer.told == .unsupported, let why = answer.message else { return nil }
+    /// Says which tokens may still work although nothing went wrong.
+    private func sayRest(_ session: String, _ answer: LogoutMessage) -> AgentError? {
+        guard let told = answer.told, [.unsupported, .revoked].contains(told), let why = answer.message else {
+            return nil
+        }
+        let what = told == .revoked ? "logged out" : "logged out here only"
         do {
-            try StandardOutput.line("\(session): logged out here only: \(TerminalText.escaped(why))")
+            try StandardOutput.line("\(session): \(what): \(TerminalText.escaped(why))")
             return nil
         } catch {
             return error

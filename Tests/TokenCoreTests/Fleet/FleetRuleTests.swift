@@ -177,4 +177,17 @@ import Testing
         let view = FleetView.showing(.record(6, .dead(.replyLost), proven: 4), lates: lates)
         #expect(view.nextAdoption(FleetTiming(reuse: .refused)) == lates[2])
     }
+
+    @Test func `a transaction says which login it replaces`() {
+        let (old, new) = (FleetHeader.record(5), FleetHeader.record(0, login: 2, id: 2))
+        func replaced(_ old: FleetHeader?, by new: FleetHeader) -> FleetHeader? {
+            FleetErrand.write(new, over: old, nil).transaction.replacedLogin
+        }
+        #expect(replaced(old, by: new) == old)
+        #expect(replaced(nil, by: new) == nil)
+        #expect(replaced(old.loggedOut(), by: new) == nil)
+        // A refresh, a repair and a logout replace none.
+        #expect(replaced(old, by: .record(6)) == nil)
+        #expect(replaced(old, by: old.loggedOut()) == nil)
+    }
 }

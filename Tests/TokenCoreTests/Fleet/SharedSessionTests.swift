@@ -7,9 +7,10 @@ import Testing
 @Suite struct SharedSessionTests {
     /// A session of a fleet whose token is due, with its reservation.
     private static func due(
-        silentLogins: [SilentLogin] = []
+        silentLogins: [SilentLogin] = [],
+        revokes: RevocationScope? = nil
     ) throws -> (script: SessionScript, attempt: AttemptNumber) {
-        let policy = SessionPolicy(silentLogins: silentLogins, isShared: true)
+        let policy = SessionPolicy(silentLogins: silentLogins, isShared: true, revokes: revokes)
         var script = SessionScript.ready(lifetime: .seconds(3_600), policy: policy)
         let effects = script.sleepUntilWake()
         guard case .reserve(let attempt, _) = try #require(effects.first) else {
@@ -32,7 +33,7 @@ import Testing
     @Test func `the moments of a grant are passed on to who sends the request`() throws {
         var (script, attempt) = try Self.due()
         let until = script.moment.now + .seconds(6)
-        let fence = ExchangeFence(sendBefore: until, endBefore: until + .seconds(20))
+        let fence = ExchangeFence(sendBefore: until, arriveBefore: until + .seconds(20), endBefore: until + .seconds(30))
         let effects = script.session.reservationFinished(
             attempt,
             .granted(within: fence),
@@ -238,8 +239,11 @@ import Testing
         #expect(late.isEmpty)
     }
 
-    @Test func `the loser of two logins is told, and its tokens are erased and not revoked`() throws {
-        var (script, _) = try Self.due()
+    @Test(arguments: [RevocationScope.token, .grant, nil])
+    func `the loser of two logins is told, and its tokens are revoked where that ends nothing else`(
+        revokes: RevocationScope?
+    ) throws {
+        var (script, _) = try Self.due(revokes: revokes)
         let number = LoginNumber(rawValue: 2)
         _ = script.session.loginStarted(number, at: script.moment)
         let grant = LoginOutcome.granted(script.loginGrant())
@@ -251,8 +255,11 @@ import Testing
         _ = script.session.recordAdopted(script.record(), jitter: 0, at: script.moment)
         let told = script.session.loginSuperseded(commit)
         #expect(told.contains(.finishLogin(number, .superseded)))
-        #expect(told.contains(.erase(SecretID(rawValue: 701))))
-        #expect(!told.contains { if case .discard = $0 { true } else { false } })
+        let revoked = told.compactMap { effect in
+            if case .discard(let request) = effect { request.refreshToken } else { nil }
+        }
+        #expect(revoked == (revokes == .token ? [SecretID(rawValue: 701)] : []))
+        #expect(told.contains(.erase(SecretID(rawValue: 701))) == (revokes != .token))
         #expect(script.session.isReady)
         #expect(script.session.loginSuperseded(commit).isEmpty)
     }

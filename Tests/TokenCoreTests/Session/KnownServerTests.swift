@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func `tokens that come too late are revoked there`() {
-        var script = SessionScript()
+        var script = SessionScript(policy: SessionPolicy(revokes: .token))
         _ = script.session.loginStarted(login, at: script.moment)
         _ = script.session.loginStarted(LoginNumber(rawValue: 3), at: script.moment)
         let late = LoginOutcome.granted(grant(script))

@@ -86,8 +86,11 @@ import Testing
         }
     }
 
-    @Test func `the later of two logins wins, and the earlier one's tokens are revoked`() {
-        var script = SessionScript()
+    @Test(arguments: [RevocationScope.token, .grant, nil])
+    func `the later of two logins wins, and the earlier one's tokens are revoked where that ends nothing else`(
+        revokes: RevocationScope?
+    ) {
+        var script = SessionScript(policy: SessionPolicy(revokes: revokes))
         let third = LoginNumber(rawValue: 3)
         _ = script.session.loginStarted(second, at: script.moment)
         #expect(script.session.loginStarted(third, at: script.moment) == [.finishLogin(second, .superseded)])
@@ -97,12 +100,83 @@ import Testing
             jitter: 0,
             at: script.moment
         )
+        guard revokes == .token else {
+            #expect(late == [.erase(SecretID(rawValue: 700)), .erase(SecretID(rawValue: 701))])
+            return
+        }
         #expect(late.count == 1)
         guard case .discard(let request)? = late.first else {
             Issue.record("tokens of the earlier login were not revoked")
             return
         }
         #expect(request.refreshToken == SecretID(rawValue: 701))
+    }
+
+    /// The tokens that are to be revoked, and those that are only erased.
+    private func ends(_ effects: [Effect]) -> (revoked: [RevocationRequest], erased: Set<SecretID>) {
+        var (revoked, erased): ([RevocationRequest], Set<SecretID>) = ([], [])
+        for effect in effects {
+            if case .discard(let request) = effect { revoked.append(request) }
+            if case .erase(let secret) = effect { erased.insert(secret) }
+        }
+        return (revoked, erased)
+    }
+
+    private func logInAgain(_ script: inout SessionScript, _ outcome: CommitOutcome = .durable) -> [Effect] {
+        _ = script.session.loginStarted(second, at: script.moment)
+        let granted = LoginOutcome.granted(script.loginGrant())
+        let effects = script.session.loginFinished(second, granted, jitter: 0, at: script.moment)
+        guard case .commit(let number, _)? = effects.first else { return effects }
+        return script.session.commitFinished(number, outcome, at: script.moment)
+    }
+
+    @Test func `a login that another one has replaced is revoked, once that one is durable`() throws {
+        let policy = SessionPolicy(revokes: .token)
+        var script = SessionScript.ready(policy: policy, idToken: SessionScript.idToken)
+        let (revoked, erased) = ends(logInAgain(&script))
+        let request = try #require(revoked.first)
+        #expect(revoked.count == 1)
+        #expect(request.refreshToken == SessionScript.refreshToken)
+        #expect(request.accessToken == SessionScript.accessToken)
+        #expect(request.tokenEndpoint == "https://id.example/token")
+        // It would end the user's session in the browser, which the new login may be of.
+        #expect(request.idToken == nil)
+        #expect(erased == [SessionScript.idToken])
+        var pending = SessionScript.ready(policy: policy)
+        let undurable = ends(logInAgain(&pending, .memoryOnly(StorageFailure(message: "full"))))
+        #expect(undurable.revoked.isEmpty)
+        #expect(undurable.erased == [SessionScript.accessToken, SessionScript.refreshToken])
+    }
+
+    @Test(arguments: [RevocationScope.grant, nil])
+    func `a login that is replaced is only erased where the new one might end with it`(
+        revokes: RevocationScope?
+    ) {
+        var script = SessionScript.ready(policy: SessionPolicy(revokes: revokes))
+        let (revoked, erased) = ends(logInAgain(&script))
+        #expect(revoked.isEmpty)
+        #expect(erased == [SessionScript.accessToken, SessionScript.refreshToken])
+    }
+
+    @Test func `in a fleet the host that replaces the login in etcd has it revoked, and the session does not`() {
+        var script = SessionScript.ready(policy: SessionPolicy(isShared: true, revokes: .token))
+        let (revoked, erased) = ends(logInAgain(&script))
+        #expect(revoked.isEmpty)
+        #expect(erased == [SessionScript.accessToken, SessionScript.refreshToken])
+    }
+
+    @Test(arguments: [RevocationScope.token, nil])
+    func `an answer that belongs to the login before is revoked where that ends nothing else`(
+        revokes: RevocationScope?
+    ) throws {
+        var script = SessionScript.ready(policy: SessionPolicy(revokes: revokes))
+        let reserved = script.reserve(script.sleepUntilWake())
+        let request = try #require(reserved)
+        _ = logInAgain(&script)
+        let tokens = script.granted(refreshToken: SecretID(rawValue: 501))
+        let late = ends(script.session.refreshFinished(request.attempt, tokens, jitter: 0, at: script.moment))
+        #expect(late.revoked.map(\.refreshToken) == (revokes == .token ? [SecretID(rawValue: 501)] : []))
+        #expect(late.erased.contains(SecretID(rawValue: 501)) == (revokes == nil))
     }
 
     @Test func `a login that is being made durable is finished, and the next one gives way to it`() {

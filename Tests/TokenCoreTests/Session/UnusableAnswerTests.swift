@@ -94,7 +94,7 @@ struct UnusableAnswerTests {
     }
 
     @Test func `one that comes too late is revoked`() {
-        var script = SessionScript.ready()
+        var script = SessionScript.ready(policy: SessionPolicy(revokes: .token))
         let effects = script.session.refreshFinished(
             AttemptNumber(rawValue: 99),
             unusable(script),

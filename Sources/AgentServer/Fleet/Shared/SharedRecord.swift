@@ -159,6 +159,12 @@ final class SharedRecord {
         return Found(snapshot: snapshot, isLent: true)
     }
 
+    /// A copy of the tokens of `attempt`, as the latest look shows them, which the caller erases; `nil`: it shows none.
+    func copy(of attempt: AttemptID) -> SessionSnapshot? {
+        guard let sight else { return nil }
+        return try? sharing.open(attempt, in: sight, as: binding)
+    }
+
     /// Writes a transaction down with the tokens that it wants.
     func seal(
         _ transaction: FleetTransaction,

@@ -18,6 +18,8 @@ final class SharedSession {
     private(set) var trouble: FleetTrouble?
     private var lease: FleetLease?
     private var sealReview = SealReview()
+    /// The login that a login of this host replaces in etcd, if it is to end at its server then.
+    private var replaced: SessionSnapshot?
     /// This host takes no part in the session any more: what its calls still bring changes nothing.
     private(set) var hasEnded = false
     private let wishes: ReaderWishes
@@ -142,8 +144,8 @@ final class SharedSession {
     func tokensLost(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) {
         guard let attempt, attempt.hasTokens, record.answer == nil, !isKeeping else { return }
         self.attempt = nil
-        if let request = agent.sessions[name]?.session.revocation(of: outcome) {
-            agent.follow([.discard(request)], of: name, at: agent.moment)
+        if let session = agent.sessions[name]?.session {
+            agent.follow(session.endUnused(outcome), of: name, at: agent.moment)
         }
         apply(in: agent) { member, now in
             member.answered(.unanswered, jitter: agent.ports.chance(), at: now)
@@ -161,6 +163,7 @@ final class SharedSession {
     func letGo(in agent: isolated SessionAgent) {
         end()
         agent.erasure.erase(heldBack.letGo())
+        letGoOfReplaced(in: agent)
     }
 
     /// Nothing that is still under way changes the session, its record or what the agent shows of it.
@@ -241,7 +244,7 @@ final class SharedSession {
         finish(record.settleNews(news), .durable, in: agent)
         agent.fleet.changed(self)
         guard !heldBack.isEmpty, let trouble else { return }
-        agent.requests.logouts.answerDelayed(trouble, of: name)
+        agent.requests.logouts.answerDelayed(trouble, of: name, in: agent)
     }
 
     /// Takes over tokens that this host could not open before, and has a record written again that others cannot open.
@@ -288,6 +291,7 @@ final class SharedSession {
             }
             return
         }
+        noteReplaced(by: transaction, in: agent)
         let sharing = sharing
         agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
             try await sharing.transact(sealed)
@@ -412,10 +416,34 @@ final class SharedSession {
         agent.refreshes.refused(ended.number, .unreachable(trouble), for: name, in: agent)
     }
 
-    /// Has the server end tokens that are of no use to the fleet.
+    // MARK: Revocations
+
+    /// Whether a revocation ends nothing but the login whose token it is.
+    private func revokesSingly(in agent: isolated SessionAgent) -> Bool {
+        agent.sessions[name]?.settings.policy.revokes == .token
+    }
+
+    /// Has the server end tokens that are of no use to the fleet, unless the login that has replaced theirs may end with them.
     private func revoke(_ attempt: AttemptID, in agent: isolated SessionAgent) {
         guard let found = try? record.find(attempt, in: agent), found.isLent else { return }
-        agent.requests.logouts.late.begin(RevocationRequest(ending: found.snapshot), for: name, in: agent)
+        guard member.memory.record?.isLive != true || revokesSingly(in: agent) else {
+            return agent.erasure.erase(found.snapshot.secrets)
+        }
+        agent.requests.logouts.late.end(found.snapshot, of: name, in: agent)
+    }
+
+    /// Keeps the tokens of the login that `transaction` replaces: they are in etcd until it is carried out.
+    private func noteReplaced(by transaction: FleetTransaction, in agent: isolated SessionAgent) {
+        guard member.memory.isNews, let old = transaction.replacedLogin, revokesSingly(in: agent) else {
+            return
+        }
+        letGoOfReplaced(in: agent)
+        replaced = record.copy(of: old.attempt)
+    }
+
+    private func letGoOfReplaced(in agent: isolated SessionAgent) {
+        if let replaced { agent.erasure.erase(replaced.secrets) }
+        replaced = nil
     }
 
     private func finishNews(
@@ -423,6 +451,11 @@ final class SharedSession {
         _ result: FleetNewsResult,
         in agent: isolated SessionAgent
     ) {
+        if let snapshot = replaced, case .done = result {
+            agent.requests.logouts.late.end(snapshot, of: name, in: agent)
+            replaced = nil
+        }
+        letGoOfReplaced(in: agent)
         finish(record.settleNews(news), result.outcome, in: agent)
         // What is held back follows from something later too.
         guard !hasNews else { return }

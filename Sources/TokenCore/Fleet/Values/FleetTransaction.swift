@@ -41,6 +41,16 @@ package struct FleetTransaction: Hashable, Sendable {
         self.changes = changes
     }
 
+    /// The record of the login that it replaces with another one; `nil`: none.
+    package var replacedLogin: FleetHeader? {
+        for case .putRecord(let new) in changes where new.isLive {
+            for case .record(let old?) in conditions where old.status != .out && old.lineage != new.lineage {
+                return old
+            }
+        }
+        return nil
+    }
+
     /// Whose tokens it writes.
     package var attempts: Set<AttemptID> {
         var attempts: Set<AttemptID> = []
