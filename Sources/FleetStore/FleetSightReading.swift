@@ -62,6 +62,7 @@ struct FleetSightReading {
             let (header, epoch) = try records.header(of: values, of: session, since: epoch)
             sight.view.record = header
             sight.epoch = max(sight.epoch, epoch)
+            records.follow(epoch)
             guard records.role == .keeper, header.status != .out else { return }
             sight.servesReaders = records.accessFault(of: values, header, session) == nil
         } catch {

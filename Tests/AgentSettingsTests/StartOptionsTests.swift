@@ -33,6 +33,8 @@ struct StartOptionsTests {
         let made = try options("--make-fleet-key", "build", "fleet.key").form
         #expect(made == .makeFleetKey(name: "build", file: "/work/fleet.key"))
         #expect(try options("--renew-fleet-key", "/k").form == .renewFleetKey(file: "/k"))
+        #expect(try options("--stage-fleet-key", "/k").form == .stageFleetKey(file: "/k"))
+        #expect(try options("--activate-fleet-key", "/k").form == .activateFleetKey(file: "/k"))
     }
 
     @Test func `options end at the command, whose own options are left alone`() throws {

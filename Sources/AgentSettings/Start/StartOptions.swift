@@ -25,6 +25,10 @@ package struct StartOptions: Equatable, Sendable {
         case makeFleetKey(name: String, file: String)
         /// Put a new key into these files.
         case renewFleetKey(file: String)
+        /// Put a new key into these files that is not used yet.
+        case stageFleetKey(file: String)
+        /// Use the key in these files that was not used yet.
+        case activateFleetKey(file: String)
         case version
         case help
     }
@@ -123,6 +127,8 @@ extension StartOptions {
             guard let file = rest.popFirst(), !file.isEmpty else { throw UsageError("\(word) needs a file") }
             try be(.makeFleetKey(name: name, file: StartOptions.absolute(file, in: directory)))
         case "--renew-fleet-key": try be(.renewFleetKey(file: path()))
+        case "--stage-fleet-key": try be(.stageFleetKey(file: path()))
+        case "--activate-fleet-key": try be(.activateFleetKey(file: path()))
         case "--listener": listener = try value()
         case "--log-level": logLevel = try StartOptions.level(value())
         case "--readiness-fd": readiness = try StartOptions.number(name, value())

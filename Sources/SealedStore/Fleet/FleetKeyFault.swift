@@ -17,6 +17,8 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
     case otherReadersFile(String)
     /// The fleet's name is none.
     case badLabel
+    /// No key is there that waits to be used.
+    case nothingStaged
     case outOfMemory
 
     /// What is wrong, as the end of a sentence that begins with the file, command or credential.
@@ -33,6 +35,7 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
         case .otherReadersFile(let reason):
             "cannot be given a new key: the file beside it that ends in \(FleetKeyFile.readersSuffix) \(reason)"
         case .badLabel: "cannot be made: a fleet's name has 1 to 64 visible ASCII characters"
+        case .nothingStaged: "has no staged key"
         case .outOfMemory: "cannot be kept: there is no more locked memory"
         }
     }
@@ -54,6 +57,7 @@ package enum FleetKeyFault: Error, Equatable, Sendable {
         case .file: "make it a plain file of the agent's user, with mode 600"
         case .notAKey, .damaged, .badLabel:
             "give this host the file that tokenctl fleet init or rekey has written"
+        case .nothingStaged: "run tokenctl fleet rekey --stage first"
         case .futureVersion: "install the version here that has written it"
         case .keepersKey: "give this host the readers' file, or set fleet.role = \"keeper\""
         case .readersKey: "give this host the keepers' file, or set fleet.role = \"reader\""

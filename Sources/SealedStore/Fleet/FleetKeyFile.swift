@@ -41,12 +41,23 @@ package enum FleetKeyFile {
         return keys
     }
 
-    /// Puts a new epoch into both files.
+    /// What becomes of the key that a fleet has.
+    package enum Renewal: Equatable, Sendable {
+        /// A new one takes its place.
+        case replace
+        /// A new one is there as well, for when all hosts have it.
+        case stage
+        /// The one that was staged takes its place.
+        case activate
+    }
+
+    /// Puts a new epoch into both files, or the staged one in front.
     ///
     /// The keepers' file is replaced first: after a crash between the two, doing it again is enough. Nothing but the readers'
     /// file of the same fleet is replaced beside it.
     /// - Parameters:
     ///   - path: absolute path of the keepers' file.
+    ///   - renewal: which epoch values are sealed under from then on.
     ///   - keeping: how many older epochs stay, at most 3.
     ///   - files: how files are opened and written.
     /// - Returns: the keepers' keys.
@@ -54,6 +65,7 @@ package enum FleetKeyFile {
     @discardableResult
     package static func renew(
         _ path: String,
+        _ renewal: Renewal = .replace,
         keeping: Int = 1,
         files: any FileOperations = SystemFileOperations()
     ) throws(FleetKeyFault) -> FleetKeys {
@@ -62,7 +74,12 @@ package enum FleetKeyFile {
         defer { withExtendedLifetime(turn) {} }
         let former = try read(path, as: .keeper, files: files)
         try checkReadersFile(of: former, at: path + readersSuffix, files)
-        let keys = try former.renewed(keeping: keeping)
+        let keys =
+            switch renewal {
+            case .replace: try former.renewed(keeping: keeping)
+            case .stage: try former.staged(keeping: keeping)
+            case .activate: try former.activated()
+            }
         let keepers = try FleetKeyText.text(of: keys, for: .keeper)
         let readers = try FleetKeyText.text(of: keys, for: .reader)
         try changing { () throws(FileFault) in

@@ -13,7 +13,7 @@ import TokenCore
 /// checksum = BLAKE2b-256(key: name key, all before it, with the text before the Base64)
 /// ```
 ///
-/// The newest epoch comes first. Integers are little endian. The checksum finds what was cut, mistyped or made of two
+/// The newest epoch comes first; or second, if nothing is to be sealed under it yet. Integers are little endian. The checksum finds what was cut, mistyped or made of two
 /// files; it keeps nobody out, as whoever can change the file has the keys.
 enum FleetKeyText {
     private static let version = 1
@@ -181,9 +181,11 @@ enum FleetKeyText {
         }
     }
 
-    /// Epochs from 1 on, each older than the one before it.
+    /// Epochs from 1 on, each older than the one before it; the second may be newer than all others.
     private static func isFalling(_ epochs: [UInt32]) -> Bool {
-        zip(epochs, epochs.dropFirst()).allSatisfy { $0 > $1 } && (epochs.last ?? 0) > 0
+        var epochs = epochs
+        if epochs.count > 1, epochs[1] > epochs[0] { epochs.swapAt(0, 1) }
+        return zip(epochs, epochs.dropFirst()).allSatisfy { $0 > $1 } && (epochs.last ?? 0) > 0
     }
 
     private static func checksum(

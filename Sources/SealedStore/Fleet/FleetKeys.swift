@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CSodium
+import Synchronization
 import TokenCore
 
 /// The keys of a fleet, in guarded memory.
@@ -14,7 +15,8 @@ import TokenCore
 ///
 /// A keeper has N and every K. A reader has N, every R and the public key of the keepers' signatures, from which nothing of K can
 /// be had: it opens access tokens, and cannot put others in their place. Values are sealed under the newest epoch only, and the
-/// older ones open what was sealed before it.
+/// older ones open what was sealed before it. An epoch that is staged opens values too, and is the one to seal under as soon as
+/// another host has done so.
 package final class FleetKeys: Sendable {
     /// What a key of an epoch is for; the raw value is its place in the epoch's block and its subkey number.
     enum Purpose: Int, CaseIterable {
@@ -72,8 +74,10 @@ package final class FleetKeys: Sendable {
     /// What people call the fleet.
     package let label: String
     package let role: FleetRole
-    /// Counts the fleet's keys from 1; the newest first.
+    /// Counts the fleet's keys from 1; the newest first, but one that is staged comes second.
     package let epochs: [UInt32]
+    /// The epoch that everything is sealed under now.
+    private let current: Atomic<UInt32>
     /// The name key, then a block for each epoch.
     private let keys: GuardedBytes
 
@@ -90,6 +94,7 @@ package final class FleetKeys: Sendable {
         self.label = label
         self.role = role
         self.epochs = epochs
+        current = Atomic(epochs.first ?? 0)
         let secrets: GuardedBytes
         do throws(SealedMemoryError) {
             secrets = try GuardedBytes(count: AEAD.keyCount + epochs.count * role.secretCount)
@@ -149,7 +154,16 @@ package final class FleetKeys: Sendable {
     }
 
     /// The epoch that everything is sealed under now.
-    package var epoch: UInt32 { epochs.first ?? 0 }
+    package var epoch: UInt32 { current.load(ordering: .relaxed) }
+
+    /// The epoch that other hosts may have already, and nothing is sealed under yet.
+    package var stagedEpoch: UInt32? { epochs.first { $0 > epoch } }
+
+    /// Another host has sealed something under `epoch`: if that is staged here, it is not any more.
+    package func follow(_ epoch: UInt32) {
+        guard has(epoch: epoch) else { return }
+        current.max(epoch, ordering: .relaxed)
+    }
 
     /// Whether values of `epoch` open here.
     func has(epoch: UInt32) -> Bool { epochs.contains(epoch) }
@@ -192,8 +206,8 @@ package final class FleetKeys: Sendable {
             : unsafe with(Place.readersSecret, 2, of: epoch, body)
     }
 
-    /// Signs `message` under the newest epoch; `nil` on a reader.
-    func signature(of message: [UInt8]) -> [UInt8]? {
+    /// Signs `message` under `epoch`; `nil` on a reader.
+    func signature(of message: [UInt8], epoch: UInt32) -> [UInt8]? {
         guard role == .keeper else { return nil }
         return unsafe with(Place.signingKey, 2, of: epoch) {
             unsafe KeyDerivation.signature(of: message, key: $0)
@@ -254,22 +268,53 @@ extension FleetKeys {
     /// - Returns: keepers' keys.
     /// - Throws: ``FleetKeyFault/readersKey``, ``FleetKeyFault/outOfMemory``.
     package func renewed(keeping: Int = 1) throws(FleetKeyFault) -> FleetKeys {
-        guard role == .keeper else { throw .readersKey }
-        let (next, overflow) = epoch.addingReportingOverflow(1)
+        let kept = min(max(keeping, 0), FleetKeys.maximumEpochs - 1)
+        return try rebuilt([try nextEpoch()] + epochs.sorted(by: >).prefix(kept))
+    }
+
+    /// The keys of a keeper with a new random epoch that nothing is sealed under yet.
+    ///
+    /// - Parameter keeping: how many other epochs stay, at least the present one.
+    /// - Returns: keepers' keys; these if an epoch is staged already.
+    /// - Throws: ``FleetKeyFault/readersKey``, ``FleetKeyFault/outOfMemory``.
+    package func staged(keeping: Int = 1) throws(FleetKeyFault) -> FleetKeys {
+        guard stagedEpoch == nil else { return self }
+        let kept = min(max(keeping, 1), FleetKeys.maximumEpochs - 1)
+        return try rebuilt([epoch, try nextEpoch()] + epochs.dropFirst().prefix(kept - 1))
+    }
+
+    /// The keys of a keeper whose staged epoch is the one to seal under.
+    ///
+    /// - Throws: ``FleetKeyFault/nothingStaged``, ``FleetKeyFault/readersKey``, ``FleetKeyFault/outOfMemory``.
+    package func activated() throws(FleetKeyFault) -> FleetKeys {
+        guard stagedEpoch != nil else { throw .nothingStaged }
+        return try rebuilt(epochs.sorted(by: >))
+    }
+
+    private func nextEpoch() throws(FleetKeyFault) -> UInt32 {
+        let (next, overflow) = (epochs.max() ?? 0).addingReportingOverflow(1)
         guard !overflow else { throw .damaged }
-        let kept = epochs.prefix(min(max(keeping, 0), FleetKeys.maximumEpochs - 1))
+        return next
+    }
+
+    /// Keepers' keys of the same fleet with these epochs; those that are not here are random.
+    private func rebuilt(_ epochs: [UInt32]) throws(FleetKeyFault) -> FleetKeys {
+        guard role == .keeper else { throw .readersKey }
         return try unsafe FleetKeys(
             fleet: fleet,
             label: label,
             role: .keeper,
-            epochs: [next] + kept
+            epochs: epochs
         ) { secrets in
             unsafe withNameKey { unsafe FleetKeys.place(0, in: secrets).copyMemory(from: $0) }
-            let fresh = unsafe FleetKeys.place(1, in: secrets)
-            if let base = fresh.baseAddress { unsafe randombytes_buf(base, fresh.count) }
-            for (index, old) in kept.enumerated() {
-                _ = unsafe withSecret(of: old, for: .keeper) { secret in
-                    unsafe FleetKeys.place(2 + index, in: secrets).copyMemory(from: secret)
+            for (index, epoch) in epochs.enumerated() {
+                let place = unsafe FleetKeys.place(1 + index, in: secrets)
+                let isCopied = unsafe withSecret(of: epoch, for: .keeper) { secret in
+                    unsafe place.copyMemory(from: secret)
+                    return true
+                }
+                if isCopied == nil, let base = place.baseAddress {
+                    unsafe randombytes_buf(base, place.count)
                 }
             }
         }

@@ -30,8 +30,11 @@ package struct FleetRecords: Sendable {
     /// What the keys open.
     package var role: FleetRole { keys.role }
 
-    /// The newest epoch, under which values are sealed.
+    /// The epoch that values are sealed under.
     package var epoch: UInt32 { keys.epoch }
+
+    /// Another host has sealed something under `epoch` (``FleetKeys/follow(_:)``).
+    package func follow(_ epoch: UInt32) { keys.follow(epoch) }
 
     package init(keys: FleetKeys, memory: SealedMemory) {
         self.keys = keys
@@ -74,13 +77,23 @@ package struct FleetRecords: Sendable {
         at clock: FleetClock
     ) throws(StorageFailure) -> FleetRecordValues {
         let content = header.status == .out ? nil : content
+        // Both under the same, also if another host changes it meanwhile.
+        let epoch = keys.epoch
         return try fitting(content, of: session) { content throws(StorageFailure) in
-            let access = try seal(content?.part(.readers), .record(header), .access, of: session, at: clock)
+            let access = try seal(
+                content?.part(.readers),
+                .record(header),
+                .access,
+                of: session,
+                epoch,
+                at: clock
+            )
             let record = try seal(
                 content?.part(.keepers),
                 .record(header),
                 .record,
                 of: session,
+                epoch,
                 at: clock
             )
             return (FleetRecordValues(record: record, access: access), access.count + record.count)
@@ -117,7 +130,7 @@ package struct FleetRecords: Sendable {
         at clock: FleetClock
     ) throws(StorageFailure) -> [UInt8] {
         try fitting(content, of: session) { content throws(StorageFailure) in
-            let value = try seal(content?.part(.all), clear, kind, of: session, at: clock)
+            let value = try seal(content?.part(.all), clear, kind, of: session, keys.epoch, at: clock)
             return (value, value.count)
         }
     }
@@ -138,7 +151,7 @@ package struct FleetRecords: Sendable {
         bytes.append(host)
         var content = WipedBytes()
         unsafe bytes.withUnsafeBytes { unsafe content.append($0) }
-        return try sealing.seal(content, .host, under: names.key(ofHost: host.id))
+        return try sealing.seal(content, .host, under: names.key(ofHost: host.id), epoch: keys.epoch)
     }
 
     /// The value of a lock.
@@ -159,6 +172,7 @@ package struct FleetRecords: Sendable {
         _ clear: FleetClear,
         _ kind: FleetKeyName.Kind,
         of session: SessionName,
+        _ epoch: UInt32,
         at clock: FleetClock
     ) throws(StorageFailure) -> [UInt8] {
         let key = key(kind, session)
@@ -167,9 +181,9 @@ package struct FleetRecords: Sendable {
             content,
             secrets: memory,
             at: clock,
-            under: FleetSecretSealing(keys: keys, epoch: keys.epoch, name: key.name)
+            under: FleetSecretSealing(keys: keys, epoch: epoch, name: key.name)
         )
-        return try sealing.seal(plaintext, clear, under: key)
+        return try sealing.seal(plaintext, clear, under: key, epoch: epoch)
     }
 
     /// What `seal` makes of `content`, or of its login alone if that is too long.

@@ -29,25 +29,29 @@ struct FleetSealing {
     func seal(
         _ content: consuming WipedBytes,
         _ clear: FleetClear,
-        under key: FleetKeyName
+        under key: FleetKeyName,
+        epoch: UInt32
     ) throws(StorageFailure) -> [UInt8] {
         var content = content
         content.pad(toMultipleOf: PaddedSealing.block)
-        let head = FleetValue.head(clear, under: key, epoch: keys.epoch)
+        let head = FleetValue.head(clear, under: key, epoch: epoch)
         let associated = associatedData(head, under: key)
         let sealed = unsafe content.read { content in
-            unsafe withKey(of: key, keys.epoch) { unsafe AEAD.seal(content, associated: associated, key: $0) }
+            unsafe withKey(of: key, epoch) { unsafe AEAD.seal(content, associated: associated, key: $0) }
         }
         guard let sealed else { throw FleetSealing.closed }
         guard key.kind == .access else { return head + sealed }
-        guard let signature = keys.signature(of: associated + sealed) else { throw FleetSealing.closed }
+        guard let signature = keys.signature(of: associated + sealed, epoch: epoch) else {
+            throw FleetSealing.closed
+        }
         return head + sealed + signature
     }
 
     /// Puts a MAC after `clear`, to be put under `key`.
     func sign(_ clear: FleetClear, under key: FleetKeyName) throws(StorageFailure) -> [UInt8] {
-        let head = FleetValue.head(clear, under: key, epoch: keys.epoch)
-        guard let code = code(of: head, under: key, keys.epoch) else { throw FleetSealing.closed }
+        let epoch = keys.epoch
+        let head = FleetValue.head(clear, under: key, epoch: epoch)
+        guard let code = code(of: head, under: key, epoch) else { throw FleetSealing.closed }
         return head + code
     }
 

@@ -34,7 +34,9 @@ enum Program {
         case .removeTokenFiles: try LeftTokenFiles.remove(Places(options, environment))
         case .listListeners: try ListenerList(options, environment).print()
         case .makeFleetKey(let name, let file): try FleetKeyWork(path: file).make(name)
-        case .renewFleetKey(let file): try FleetKeyWork(path: file).renew()
+        case .renewFleetKey(let file): try FleetKeyWork(path: file).renew(.replace)
+        case .stageFleetKey(let file): try FleetKeyWork(path: file).renew(.stage)
+        case .activateFleetKey(let file): try FleetKeyWork(path: file).renew(.activate)
         case .stop:
             try RunningAgent.stop(Places(options, environment))
             Console.write(syntax(options, environment).forgettingCommands)

@@ -32,10 +32,10 @@ struct FleetKeyWork {
         try work { () throws(FleetKeyFault) in try FleetKeyFile.create(path, label: name) }
     }
 
-    /// Puts a new key before those of a fleet, of which as many stay as a file holds.
-    func renew() throws(StartFailure) {
+    /// Gives a fleet another key, or stages one; of its keys as many stay as a file holds.
+    func renew(_ renewal: FleetKeyFile.Renewal) throws(StartFailure) {
         try work { () throws(FleetKeyFault) in
-            try FleetKeyFile.renew(path, keeping: FleetKeys.maximumEpochs - 1)
+            try FleetKeyFile.renew(path, renewal, keeping: FleetKeys.maximumEpochs - 1)
         }
     }
 
@@ -46,6 +46,7 @@ struct FleetKeyWork {
             let message = FleetKeyMessage {
                 $0.fleet = keys.label
                 $0.epoch = Int64(keys.epoch)
+                $0.staged = keys.stagedEpoch.map { Int64($0) }
                 $0.keepersFile = path
                 $0.readersFile = readersPath
                 $0.prefix = String(decoding: FleetNames(keys).prefix, as: UTF8.self)

@@ -59,6 +59,35 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a key that was staged is used by one host after the other, and none is without it`()
+            async throws
+        {
+            try await FleetScene.whileRunning(keepers: 2, readers: 1) { scene in
+                let (first, second, reader) = (scene.keepers[0], scene.keepers[1], scene.readers[0])
+                let key = scene.work.path("key")
+                try await scene.logIn(at: first)
+                let staged = try await first.tokenctl("fleet", "rekey", "--stage", "--key-file", key)
+                try #require(staged.status == 0, "\(staged)")
+                for host in scene.hosts {
+                    try await host.end()
+                    try await host.start()
+                    #expect(try await first.tokenctl("refresh", "work").status == 0, "\(first.log)")
+                    #expect(try await scene.commonToken() != nil)
+                }
+                let activated = try await first.tokenctl("fleet", "rekey", "--activate", "--key-file", key)
+                try #require(activated.status == 0, "\(activated)")
+                try await first.end()
+                try await first.start()
+                let former = try #require(try await scene.commonToken())
+                #expect(try await first.tokenctl("refresh", "work").status == 0, "\(first.log)")
+                let next = try #require(try await scene.commonToken(besides: former), "\(second.log)")
+                // Nobody else was restarted.
+                #expect(try await second.tokenctl("refresh", "work").status == 0, "\(second.log)")
+                #expect(try await scene.commonToken(besides: next) != nil, "\(reader.log)")
+                #expect(try await scene.record(at: first)?["message"] == nil)
+            }
+        }
+
         @Test func `a host without the new key says so at once, and serves what it has`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (renewed, left) = (scene.keepers[0], scene.keepers[1])

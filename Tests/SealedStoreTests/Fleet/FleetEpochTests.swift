@@ -86,4 +86,43 @@ struct FleetEpochTests {
         #expect(throws: FleetFault.forged) { try second.keeper().open(old) }
         #expect(throws: FleetFault.forged) { try second.reader().open(old) }
     }
+
+    // MARK: Staging
+
+    @Test func `a staged key opens what is sealed under it, and nothing is sealed under it before`() throws {
+        let staged = try FleetFixture(try first.keepers.staged())
+        #expect(staged.keepers.epoch == 1 && staged.keepers.stagedEpoch == 2)
+        let active = try FleetFixture(try staged.keepers.activated())
+        #expect(active.keepers.epoch == 2 && active.keepers.stagedEpoch == nil)
+        // All hosts have the file by then, and open what the first one writes that uses the new key.
+        let new = try values(active)
+        for host in [try staged.keeper(), try staged.reader()] { #expect(try host.open(new).epoch == 2) }
+        #expect(try first.keeper().open(try values(staged)).epoch == 1)
+        #expect(throws: FleetFault.unknownKey(epoch: 2)) { try first.keeper().open(new) }
+    }
+
+    @Test func `who has a staged key uses it as soon as another host does`() throws {
+        let keys = try first.keepers.staged()
+        keys.follow(3)
+        #expect(keys.epoch == 1)
+        keys.follow(2)
+        #expect(keys.epoch == 2 && keys.stagedEpoch == nil)
+        keys.follow(1)
+        #expect(keys.epoch == 2)
+        let following = try FleetFixture(keys)
+        let (record, intent) = (
+            try values(following), try following.keeper().records.value(FleetIntent.example, of: .work)
+        )
+        #expect(try following.keeper().open(record, since: 2).epoch == 2)
+        #expect(try following.keeper().records.intent(intent, of: .work, since: 2) == .example)
+    }
+
+    @Test func `a key is staged once, and only a staged one is activated`() throws {
+        let keys = try first.keepers.staged(keeping: 3)
+        #expect(keys.epochs == [1, 2])
+        #expect(try keys.staged().epochs == [1, 2])
+        // A host that is to be shut out may have the staged key.
+        #expect(try keys.renewed(keeping: 3).epochs == [3, 2, 1])
+        #expect(throws: FleetKeyFault.nothingStaged) { try first.keepers.activated() }
+    }
 }

@@ -194,6 +194,19 @@ struct FleetKeyFileTests {
         #expect(last.withNameKey { Array($0) } == first.withNameKey { Array($0) })
     }
 
+    @Test func `a staged key is in both files, behind the one that is used`() throws {
+        try FleetKeyFile.create(path, label: "production")
+        for (renewal, epochs) in [
+            (FleetKeyFile.Renewal.stage, [1, 2] as [UInt32]), (.stage, [1, 2]), (.activate, [2, 1]),
+            (.stage, [2, 3, 1]), (.replace, [4, 3, 2, 1]),
+        ] {
+            #expect(try FleetKeyFile.renew(path, renewal, keeping: 3).epochs == epochs)
+            #expect(try FleetKeyFile.read(path, as: .keeper).epochs == epochs)
+            #expect(try FleetKeyFile.read(readersPath, as: .reader).epochs == epochs)
+        }
+        #expect(throws: FleetKeyFault.nothingStaged) { try FleetKeyFile.renew(path, .activate) }
+    }
+
     @Test func `a disk that refuses a call leaves both files or none`() throws {
         let files = FaultyFiles()
         files.arm(.none)

@@ -80,7 +80,12 @@ struct FleetRecordTests {
         content.snapshot.renewal = .impossible
         #expect(throws: StorageFailure.self) { try reader.values(content) }
         #expect(throws: StorageFailure.self) {
-            try reader.records.sealing.seal(WipedBytes(), .record(.example), under: reader.key(.access))
+            try reader.records.sealing.seal(
+                WipedBytes(),
+                .record(.example),
+                under: reader.key(.access),
+                epoch: 1
+            )
         }
         #expect(throws: StorageFailure.self) {
             try reader.records.value(.example, content, of: .work, at: .fleet)

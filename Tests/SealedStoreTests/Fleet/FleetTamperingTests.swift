@@ -200,8 +200,8 @@ struct FleetTamperingTests {
     }
 
     @Test func `nobody takes access tokens that a reader has made`() throws {
-        #expect(fleet.readers.signature(of: []) == nil)
-        let foreign = try #require(try FleetKeys.random(label: "x").signature(of: []))
+        #expect(fleet.readers.signature(of: [], epoch: 1) == nil)
+        let foreign = try #require(try FleetKeys.random(label: "x").signature(of: [], epoch: 1))
         for signature in [[], [UInt8](repeating: 0, count: 64), foreign, values.access?.suffix(64) ?? []] {
             let access = try forgedAccess(signature: Array(signature))
             let (keeper, reader) = (try fleet.keeper(), try fleet.reader())
@@ -244,7 +244,7 @@ struct FleetTamperingTests {
             under: FleetSecretSealing(keys: fleet.keepers, epoch: 1, name: key.name)
         )
         let sealing = FleetSealing(fleet.keepers)
-        let access = try sealing.seal(plaintext, .record(.example), under: key)
+        let access = try sealing.seal(plaintext, .record(.example), under: key, epoch: 1)
         let reader = try fleet.reader()
         #expect(throws: FleetFault.malformed("it holds a secret that it must not hold")) {
             try reader.open(FleetRecordValues(record: nil, access: access))
@@ -265,7 +265,7 @@ struct FleetTamperingTests {
                 at: .fleet,
                 under: inner
             )
-            let value = try sealing.seal(plaintext, .record(.example.with(status)), under: key)
+            let value = try sealing.seal(plaintext, .record(.example.with(status)), under: key, epoch: 1)
             #expect(throws: FleetFault.malformed("it does not fit its header")) {
                 try keeper.open(FleetRecordValues(record: value, access: nil))
             }

@@ -8,6 +8,8 @@ package struct FleetKeyMembers: WireMembers {
     package let fleet = WireMember<String>("fleet")
     /// Which of the fleet's keys everything is sealed under from now on, counted from 1.
     package let epoch = WireMember<Int64>("epoch")
+    /// The key that is not used yet.
+    package let staged = WireMember<Int64>("staged", isOptional: true)
     package let keepersFile = WireMember<String>("keepers_file")
     package let readersFile = WireMember<String>("readers_file")
     /// What the names of the fleet's keys in etcd begin with.
