@@ -133,6 +133,11 @@ import TokenCore
             "fleet.endpoints: \"etcd1:2379\" is no member of etcd; write \"https://etcd1.example.com:2379\""
         ),
         (
+            "endpoints = [\"https://fd00::1:2379\"]",
+            "fleet.endpoints: \"https://fd00::1:2379\" has an IPv6 address without brackets; write "
+                + "\"https://[fd00::1]:2379\""
+        ),
+        (
             "endpoints = [\"https://etcd1/v3\"]",
             "fleet.endpoints: \"https://etcd1/v3\" is no member of etcd; write \"https://etcd1.example.com:2379\""
         ),

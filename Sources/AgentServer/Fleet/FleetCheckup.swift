@@ -15,7 +15,8 @@ struct FleetCheckup {
         guard let sharing = agent.fleet.sharing else {
             return [Self.problem(agent.fleet.trouble ?? .unasked)]
         }
-        let survey = await sharing.survey(agent.fleet.names(nil))
+        let unshared = agent.sessions.values.filter(\.mayBeShared).map(\.session.name)
+        let survey = await sharing.survey(agent.fleet.names(nil).union(unshared))
         let members = survey.members.map(check)
         if let trouble = survey.trouble {
             let isSaid = survey.members.contains {
@@ -23,9 +24,14 @@ struct FleetCheckup {
             }
             return members + (isSaid ? [] : [Self.problem(trouble)])
         }
-        var checks = members + [clock(survey), await rights(port, sharing, in: agent)]
+        let rival = agent.fleet.announcements.rival(among: survey.hosts).map(Self.rival)
+        var checks = members + [clock(survey), await rights(port, in: agent)] + (rival.map { [$0] } ?? [])
         if let trouble = survey.watchTrouble ?? agent.fleet.trouble { checks.append(Self.problem(trouble)) }
-        for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) {
+        checks += unshared.sorted().compactMap { name in
+            survey.sessions[name]?.record?.isLive == true ? Self.unshared(name) : nil
+        }
+        for (name, session) in survey.sessions.sorted(by: { $0.key < $1.key }) where !unshared.contains(name)
+        {
             guard let trouble = session.trouble ?? agent.fleet[name]?.trouble,
                 !isOrdinary(trouble, for: port)
             else { continue }
@@ -47,6 +53,29 @@ struct FleetCheckup {
             verdict: .problem,
             detail: trouble.sentence,
             remedy: trouble.remedy
+        )
+    }
+
+    /// The session would be a second login beside the fleet's.
+    private static func unshared(_ name: SessionName) -> DiagnosticCheck {
+        DiagnosticCheck(
+            name: "fleet",
+            verdict: .warning,
+            detail:
+                "the fleet has a login of \(name), which this host does not use: [session.\(name)] lacks fleet = true",
+            remedy: "set fleet = true in [session.\(name)], or give the session another name",
+            sessions: [name]
+        )
+    }
+
+    private static func rival(_ card: HostCard) -> DiagnosticCheck {
+        DiagnosticCheck(
+            name: "fleet",
+            verdict: .problem,
+            detail:
+                "another agent, on \(card.label), has the identity of this host: its state directory is a copy, and the two "
+                + "take each other's requests for their own",
+            remedy: "stop the agent on the copied host, move its state directory away and start it again"
         )
     }
 
@@ -96,28 +125,27 @@ struct FleetCheckup {
     /// Whether this host may write, which every host does with its own entry in the list.
     private func rights(
         _ port: FleetPort,
-        _ sharing: any FleetSharing,
         in agent: isolated SessionAgent
     ) async -> DiagnosticCheck {
         guard agent.fleet.takesPart else {
             let detail = "\(port.name), as \(port.role.rawValue), which shares no session now"
             return DiagnosticCheck(name: "fleet", verdict: .ok, detail: detail)
         }
-        do throws(FleetTrouble) {
-            try await port.announce(to: sharing)
-            return DiagnosticCheck(
-                name: "fleet",
-                verdict: .ok,
-                detail: "\(port.name), as \(port.role.rawValue)"
-            )
-        } catch {
-            guard isOrdinary(error, for: port) else { return Self.problem(error) }
-            return DiagnosticCheck(
-                name: "fleet",
-                verdict: .ok,
-                detail: "\(port.name), as reader; it may only read in etcd: it is not in the list of hosts, "
-                    + "and cannot ask the keepers for a refresh"
-            )
+        guard let trouble = await agent.fleet.announcements.tryNow(in: agent) else {
+            let detail = "\(port.name), as \(port.role.rawValue)"
+            return DiagnosticCheck(name: "fleet", verdict: .ok, detail: detail)
         }
+        guard isOrdinary(trouble, for: port) else { return Self.problem(trouble) }
+        return DiagnosticCheck(
+            name: "fleet",
+            verdict: .ok,
+            detail: "\(port.name), as reader; it may only read in etcd: it is not in the list of hosts, "
+                + "and cannot ask the keepers for a refresh"
+        )
     }
+}
+
+extension KeptSession {
+    /// A person logs in to it, at this host alone.
+    fileprivate var mayBeShared: Bool { !settings.policy.isShared && !settings.policy.startsByItself }
 }

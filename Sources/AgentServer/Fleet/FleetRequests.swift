@@ -211,7 +211,10 @@ struct FleetRequests {
         var trouble = agent.fleet.trouble
         if let sharing = agent.fleet.sharing {
             survey = await sharing.survey(shown)
-            trouble = survey.trouble ?? survey.watchTrouble
+            let denial = agent.fleet.announcements.trouble.flatMap { denial in
+                denial.kind == .denied && port.role == .keeper ? denial : nil
+            }
+            trouble = survey.trouble ?? survey.watchTrouble ?? denial
         }
         // Who has left has done what was asked, whatever etcd says.
         if case .leave = order { trouble = nil }

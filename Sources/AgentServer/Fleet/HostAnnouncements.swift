@@ -13,6 +13,10 @@ final class HostAnnouncements {
     private let port: FleetPort?
     private let eventLoop: any EventLoop
     private var isUnderWay = false
+    /// When this host said so last, in etcd's time; `nil`: not yet, or it is not known.
+    private(set) var announcedAt: FleetTime?
+    /// Why it could not last time; `nil`: it could.
+    private(set) var trouble: FleetTrouble?
     private var next: Scheduled<Void>?
 
     init(_ port: FleetPort?, eventLoop: any EventLoop) {
@@ -24,6 +28,7 @@ final class HostAnnouncements {
     func announce(in agent: isolated SessionAgent) {
         guard let port, let sharing = agent.fleet.sharing, agent.fleet.takesPart, !isUnderWay else { return }
         isUnderWay = true
+        announcedAt = nil
         agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
             try await port.announce(to: sharing)
         } then: { [self] result in
@@ -31,8 +36,21 @@ final class HostAnnouncements {
         }
     }
 
-    private func announced(_ result: Result<Void, FleetTrouble>, in agent: isolated SessionAgent) {
+    /// What is known of how this host has announced itself.
+    private func note(_ result: Result<FleetTime, FleetTrouble>, in agent: isolated SessionAgent) {
+        announcedAt = try? result.get()
+        let trouble = result.failure
+        defer { self.trouble = trouble }
+        // A keeper that may not write refreshes nothing, and finds out when it has to.
+        guard let trouble, trouble.kind == .denied, port?.role == .keeper, self.trouble != trouble else {
+            return
+        }
+        agent.ports.logger.warning("fleet: no right to write", metadata: ["error": "\(trouble.sentence)"])
+    }
+
+    private func announced(_ result: Result<FleetTime, FleetTrouble>, in agent: isolated SessionAgent) {
         isUnderWay = false
+        note(result, in: agent)
         guard agent.fleet.takesPart else { return withdrawAgain(in: agent) }
         let pause = if case .success = result { HostAnnouncements.interval } else { FleetDesk.pause }
         plan(in: pause) { agent.fleet.announcements.announce(in: agent) }
@@ -66,9 +84,34 @@ final class HostAnnouncements {
         next = eventLoop.assumeIsolated().scheduleTask(in: pause, action)
     }
 
+    /// Announces this host for somebody who wants to know whether it may.
+    func tryNow(in agent: isolated SessionAgent) async -> FleetTrouble? {
+        guard let port, let sharing = agent.fleet.sharing else { return nil }
+        let result: Result<FleetTime, FleetTrouble>
+        do throws(FleetTrouble) {
+            result = .success(try await port.announce(to: sharing))
+        } catch {
+            result = .failure(error)
+        }
+        note(result, in: agent)
+        return result.failure
+    }
+
+    /// Another agent that takes itself for this host: it has announced itself since this one did.
+    func rival(among hosts: [HostCard]) -> HostCard? {
+        guard let port, let announcedAt else { return nil }
+        return hosts.first { $0.id == port.host && $0.seen > announcedAt }
+    }
+
     /// The agent locks or stops.
     func end() {
         next?.cancel()
         next = nil
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let failure) = self { failure } else { nil }
     }
 }

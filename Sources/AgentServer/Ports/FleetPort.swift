@@ -33,11 +33,15 @@ package struct FleetPort: Sendable {
     }
 
     /// Tells the others what this host is.
-    func announce(to sharing: any FleetSharing) async throws(FleetTrouble) {
+    ///
+    /// - Returns: when, in etcd's time.
+    @discardableResult
+    func announce(to sharing: any FleetSharing) async throws(FleetTrouble) -> FleetTime {
         let time = try await sharing.learnTime()
         try await sharing.announce(
             HostCard(id: host, role: role, label: label, version: AgentRelease.version, seen: time)
         )
+        return time
     }
 }
 

@@ -106,6 +106,7 @@ struct StatusRequests {
                 await diagnostics.checks() + fleet + agent.configuration.files.checks
                 + agent.configuration.unopened.map(\.check)
                 + agent.sessions.values.compactMap(\.session.helperCheck).sorted { $0.detail < $1.detail }
+                + agent.sessions.values.compactMap(\.storageCheck).sorted { $0.detail < $1.detail }
             let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
@@ -127,6 +128,20 @@ extension Session {
                 sessions: [name]
             )
         }
+    }
+}
+
+extension KeptSession {
+    /// That no refresh of the session can be stored, and so none is made; `nil`: its last one could be.
+    fileprivate var storageCheck: DiagnosticCheck? {
+        guard let failure = session.hindrance, failure.kind == .storage else { return nil }
+        return DiagnosticCheck(
+            name: "store",
+            verdict: .problem,
+            detail: "\(session.name) is not refreshed: \(failure.message)",
+            remedy: "correct the disk or the permissions, then: tokenctl refresh \(session.name)",
+            sessions: [session.name]
+        )
     }
 }
 

@@ -105,6 +105,9 @@ struct FleetReader {
         if let address = ServerAddress(url: text), address.isClear {
             return "\"\(text)\" must begin with https://: plain http is for 127.0.0.1 and [::1] alone"
         }
+        if text.utf8.filter({ $0 == UInt8(ascii: ":") }).count > 2, !text.utf8.contains(UInt8(ascii: "[")) {
+            return "\"\(text)\" has an IPv6 address without brackets; write \"https://[fd00::1]:2379\""
+        }
         return "\"\(text)\" is no member of etcd; write \"https://etcd1.example.com:2379\""
     }
 

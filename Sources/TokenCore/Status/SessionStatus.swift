@@ -101,7 +101,7 @@ extension Session {
     }
 
     /// Why the next refresh waits.
-    private var hindrance: RefreshFailure? {
+    package var hindrance: RefreshFailure? {
         if case .retrying(_, let setback) = state { return setback.latest }
         return if case .suspended(_, let suspension) = state { suspension.failure } else { nil }
     }

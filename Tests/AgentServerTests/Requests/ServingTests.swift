@@ -228,6 +228,9 @@ struct ServingTests {
         )
         #expect(agent.serving.refreshCount == 0)
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
+        let doctor = try await peer.exchange("GET", "/v1/doctor").body
+        #expect(doctor.contains("work is not refreshed: no space left on device"), "\(doctor)")
+        #expect(doctor.contains("tokenctl refresh work"), "\(doctor)")
         await agent.stop()
     }
 

@@ -45,6 +45,56 @@ extension EndToEnd {
             }
         }
 
+        @Test func `the doctor names a session that the fleet has and this host does not share`() async throws
+        {
+            try await FleetScene.whileRunning { scene in
+                try await scene.logIn(at: scene.keepers[0])
+                _ = try #require(try await scene.commonToken())
+                let host = scene.keepers[1]
+                let before = try await host.tokenctl("doctor").standardOutput
+                #expect(!before.contains("lacks fleet = true"), "\(before)")
+                let text = try #require(File.text(host.configurationPath))
+                try host.configure(text.replacing("fleet = true\n", with: ""))
+                #expect(try await host.tokenctl("reload").status == 0)
+                let found = try await host.tokenctl("doctor").standardOutput
+                #expect(found.contains("[session.work] lacks fleet = true"), "\(found)")
+                #expect(found.contains("set fleet = true in [session.work]"), "\(found)")
+            }
+        }
+
+        @Test func `the doctor finds out that a state directory was copied`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (host, copy) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: host)
+                _ = try #require(try await scene.commonToken())
+                for agent in scene.keepers { try await agent.end() }
+                let copied = try await copy.shell(
+                    "rm -r \"\(copy.statePath)\" && cp -a \"\(host.statePath)\" \"\(copy.statePath)\""
+                )
+                try #require(copied.status == 0, "\(copied)")
+                for agent in scene.keepers { try await agent.start() }
+                // Each asks for itself, and the times are whole seconds.
+                let isFound = try await Polling.until(within: .seconds(60)) {
+                    for agent in scene.keepers {
+                        let found = try await agent.tokenctl("doctor").standardOutput
+                        if found.contains("its state directory is a copy") { return true }
+                    }
+                    return false
+                }
+                #expect(isFound, "\(host.log) \(copy.log)")
+                try await copy.end()
+                try #require(
+                    try await copy.shell("mv \"\(copy.statePath)\" \"\(copy.statePath).old\"").status == 0
+                )
+                try await copy.start()
+                #expect(try await scene.commonToken() != nil, "\(copy.log)")
+                // What the other one wrote last is found once more.
+                _ = try await host.tokenctl("doctor")
+                let found = try await host.tokenctl("doctor").standardOutput
+                #expect(!found.contains("its state directory is a copy"), "\(found)")
+            }
+        }
+
         private func refreshTime(in scene: FleetScene, at host: AgentUnderTest) async throws -> Int? {
             guard case .number(let time)? = try await scene.record(at: host)?["refreshed_at"] else {
                 return nil
