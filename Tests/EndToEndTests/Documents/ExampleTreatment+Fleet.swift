@@ -19,7 +19,10 @@ extension ExampleTreatment {
             shows: ["etcd1"]
         ),
         ExampleTreatment("umask 077\nexport ETCDCTL_API", .isReadBy(parsing, reason: threeMembers)),
-        ExampleTreatment("for n in 1 2 3; do\n    ssh", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment("for n in 1 2 3; do\n    tar", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment("for n in 1 2 3; do\n    ssh root", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment("export ETCDCTL_API=3 ETCDCTL_CACERT", .isReadBy(parsing, reason: threeMembers)),
+        ExampleTreatment("for n in 1 2 3; do\n    ssh host", .isReadBy(parsing, reason: threeMembers)),
         ExampleTreatment("[fleet]\nname                 = \"build\"", .configuration),
         ExampleTreatment("$ tokenctl config check", .runs, shows: ["OK ("]),
         ExampleTreatment("$ tokenctl shutdown", .runs),
@@ -36,6 +39,25 @@ extension ExampleTreatment {
                 reason: "there has to be a fleet"
             ),
             shows: ["The fleet build has key 2 now:"]
+        ),
+        ExampleTreatment(
+            "$ tokenctl fleet rekey --stage",
+            .isReadBy(
+                "tokenctl fleet init --name build --key-file fleet.key >made && ${EXAMPLE#$ }",
+                reason: "there has to be a fleet"
+            ),
+            shows: ["The fleet build has key 1, and key 2 is staged:"]
+        ),
+        ExampleTreatment(
+            "$ tokenctl fleet rekey --activate",
+            .isReadBy(
+                #"""
+                tokenctl fleet init --name build --key-file fleet.key >made &&
+                    tokenctl fleet rekey --stage --key-file fleet.key >staged && ${EXAMPLE#$ }
+                """#,
+                reason: "there has to be a fleet with a staged key"
+            ),
+            shows: ["The fleet build has key 2 now:", "The other hosts follow by themselves."]
         ),
         ExampleTreatment("$ tokenctl refresh work", .runs),
     ]

@@ -33,8 +33,25 @@ struct FleetPage {
             while [ $# -gt 1 ]; do cp -p "$1" "${last%%:*}/$(basename "${last##*tokenagent/}")" || exit; shift; done
             """#
         try agent.home.write(copy, to: "stand-ins/scp", mode: 0o700)
-        let make = "#!/bin/sh\nexec test -d \"$1\" -a \"$2 $6\" = \"mkdir .config/tokenagent\"\n"
-        try agent.home.write(make, to: "stand-ins/ssh", mode: 0o700)
+        // Makes directories, and does as root what the page has root do.
+        let remote = #"""
+            #!/bin/sh
+            case $1 in root@*) shift; exec sh -c "$*" ;; esac
+            exec test -d "$1" -a "$2 $6" = "mkdir .config/tokenagent"
+            """#
+        try agent.home.write(remote, to: "stand-ins/ssh", mode: 0o700)
+        // Nobody here is root, and systemd starts no member: what it is told is written down.
+        try agent.home.write("#!/bin/sh\n", to: "stand-ins/chown", mode: 0o700)
+        try agent.home.write(
+            "#!/bin/sh\nfor last in \"$@\"; do :; done\nexec mkdir -p \"$last\"\n",
+            to: "stand-ins/install",
+            mode: 0o700
+        )
+        try agent.home.write(
+            "#!/bin/sh\necho \"$*\" >>\"\(agent.home.path("systemctl.log"))\"\n",
+            to: "stand-ins/systemctl",
+            mode: 0o700
+        )
     }
 
     /// The example that begins with `start`, as the host with this number has it.
@@ -49,7 +66,7 @@ struct FleetPage {
         // Whatever address of this machine is asked, the one that asks is 127.0.0.1.
         return own.joined(separator: "\n").replacing("IP:10.0.0.$n", with: "IP:10.0.0.$n,IP:127.0.0.1")
             .replacing("10.0.0", with: network)
-            .replacing("/etc/etcd/", with: agent.home.path("etc/"))
+            .replacing("/etc/etcd", with: agent.home.path("etc"))
             .replacing("/var/lib/etcd/build", with: agent.home.path("data\(host)"))
             .replacing("/tokenagent/0123456789abcdef0123456789abcdef/", with: prefix)
     }

@@ -19,8 +19,14 @@ extension EndToEnd {
             let made = try await page.run(page.example("$ umask 077\n$ tokenctl fleet init"))
             let prefix = try #require(made.firstMatch(of: #/that begin with (/tokenagent/[0-9a-f]{32}/)\n/#))
             try page.agent.home.write(String(prefix.1), to: "prefix")
-            try await page.run(page.example("umask 077\nkey=") + "\ncp -p ca.pem etcd?.pem etcd?.key etc/")
+            try await page.run(page.example("umask 077\nkey="))
+            try await page.run(page.example("for n in 1 2 3; do\n    tar"))
+            try await page.run(page.example("for n in 1 2 3; do\n    ssh root"))
+            let started = File.text(page.agent.home.path("systemctl.log")) ?? ""
+            let words = "stop etcd\nenable etcd\nstart --no-block etcd\n"
+            #expect(started == words + words + words)
             let members = try await page.members()
+            try await page.run(page.example("export ETCDCTL_API=3 ETCDCTL_CACERT"))
             try await page.run(page.example("umask 077\nexport ETCDCTL_API"))
             return members
         }
@@ -78,7 +84,7 @@ extension EndToEnd {
 
         /// Each host has its own password, and the key of its role.
         private func hostsAreGiven() async throws {
-            try await page.run(page.example("for n in 1 2 3; do\n    ssh"))
+            try await page.run(page.example("for n in 1 2 3; do\n    ssh host"))
             let common = ["ca.pem", "etcd.password", "host.key", "host.pem"]
             for (host, key) in [(1, "fleet.key"), (2, "fleet.key"), (3, "fleet.key.reader")] {
                 let listed = try await page.run("ls host\(host)").split(separator: "\n").map(String.init)
