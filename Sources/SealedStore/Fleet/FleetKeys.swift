@@ -162,7 +162,7 @@ package final class FleetKeys: Sendable {
     /// Another host has sealed something under `epoch`: if that is staged here, it is not any more.
     package func follow(_ epoch: UInt32) {
         guard has(epoch: epoch) else { return }
-        current.max(epoch, ordering: .relaxed)
+        _ = current.max(epoch, ordering: .relaxed)
     }
 
     /// Whether values of `epoch` open here.

@@ -87,6 +87,7 @@ struct ProxyBench {
             session: try #require(SessionName("work")),
             fence: ExchangeFence(
                 sendBefore: sendBefore ?? now + .seconds(20),
+                arriveBefore: now + .seconds(40),
                 endBefore: now + .seconds(40)
             ),
             keeper: nil
