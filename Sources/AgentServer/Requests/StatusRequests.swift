@@ -102,11 +102,12 @@ struct StatusRequests {
     func serveDoctor(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
             let fleet = await FleetCheckup().checks(in: agent)
+            let unstored = agent.sessions.values.compactMap(\.storageCheck).sorted { $0.detail < $1.detail }
             let all =
                 await diagnostics.checks() + fleet + agent.configuration.files.checks
                 + agent.configuration.unopened.map(\.check)
                 + agent.sessions.values.compactMap(\.session.helperCheck).sorted { $0.detail < $1.detail }
-                + agent.sessions.values.compactMap(\.storageCheck).sorted { $0.detail < $1.detail }
+                + unstored
             let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
