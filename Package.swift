@@ -141,7 +141,8 @@ let package = Package(
         .target(
             name: "OAuthClient",
             dependencies: [
-                "CHardening", "ExchangeGuard", "ForwardProxy", "Text", "ModularArithmetic", "TokenCore", "SealedStore",
+                "CHardening", "ExchangeGuard", "ForwardProxy", "Text", "ModularArithmetic", "TokenCore",
+                "SealedStore",
                 "ServerCertificates", "Threads",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -199,7 +200,8 @@ let package = Package(
         .target(
             name: "AgentSettings",
             dependencies: [
-                "TOML", "Text", "Threads", "AgentProtocol", "EtcdClient", "ForwardProxy", "TokenCore", "OAuthClient",
+                "TOML", "Text", "Threads", "AgentProtocol", "EtcdClient", "ForwardProxy", "TokenCore",
+                "OAuthClient",
                 "ServerCertificates",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
@@ -367,7 +369,8 @@ let package = Package(
         .testTarget(
             name: "OAuthClientTests",
             dependencies: [
-                "CHardening", "CommandExecution", "ExchangeGuard", "ForwardProxy", "OAuthClient", "ModularArithmetic",
+                "CHardening", "CommandExecution", "ExchangeGuard", "ForwardProxy", "OAuthClient",
+                "ModularArithmetic",
                 "SealedStore", "ServerCertificates", "Text", "Threads", "TokenCore", "DemoIssuer",
                 "TestSupport", "tokenagent-runner",
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -401,9 +404,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AgentSettingsTests",
-            dependencies: [
-                "AgentSettings", "EtcdClient", "ForwardProxy", "OAuthClient", "Text", "TokenCore", "TestSupport",
-            ],
+            dependencies: ["AgentSettings", "EtcdClient", "OAuthClient", "Text", "TokenCore", "TestSupport"],
             swiftSettings: testing
         ),
         .testTarget(

@@ -29,6 +29,15 @@ enum AccountDatabase {
         return unsafe entry.gr_gid
     }
 
+    /// Reads `users`, other users of this machine by name or number.
+    static func users(_ table: inout TableReader) -> [UInt32] {
+        (table.strings("users") ?? []).compactMap { text in
+            if let number = user(text) { return number }
+            table.report("users", "there is no user \"\(text)\"")
+            return nil
+        }
+    }
+
     /// A number in decimal digits; the largest means "none" to the kernel.
     private static func number(_ text: String) -> UInt32? {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt32(text), number != .max
@@ -36,16 +45,5 @@ enum AccountDatabase {
             return nil
         }
         return number
-    }
-}
-
-extension TableReader {
-    /// `users`: other users of this machine, by name or number.
-    mutating func users() -> [UInt32] {
-        (strings("users") ?? []).compactMap { text in
-            if let number = AccountDatabase.user(text) { return number }
-            report("users", "there is no user \"\(text)\"")
-            return nil
-        }
     }
 }

@@ -50,7 +50,7 @@ struct ListenerReader {
     /// Nil where the key is not written, so that nothing of it is in the message.
     private mutating func users(at listen: String?) -> [String]? {
         guard table.has("users") else { return nil }
-        let users = table.users()
+        let users = AccountDatabase.users(&table)
         if listen?.hasPrefix("/") == true {
             table.report("users", "has no effect: other users cannot reach a path; listen at a port")
         }

@@ -90,7 +90,12 @@ package struct SettingsReader {
             settings.logLevel = agent.word("log_level", LogLevel.self) ?? settings.logLevel
             settings.allowsRoot = agent.boolean("allow_root") ?? false
             settings.keepsAudit = agent.boolean("audit") ?? true
-            settings.proxy = agent.proxy(home: places.home, coversInternal: false, else: .environment)
+            settings.proxy = ProxyKeys.read(
+                &agent,
+                home: places.home,
+                coversInternal: false,
+                else: .environment
+            )
             agent.refuseUnknownKeys()
         }
         if var hooks = root.table("hooks") {

@@ -21,7 +21,7 @@ struct SocketReader {
         let audiences = table.wordsToAskFor("audiences", "audience")
         let mode = mode()
         let group = group()
-        let users = table.users()
+        let users = AccountDatabase.users(&table)
         let answer = table.word("answer", SocketAnswer.self) ?? .http
         table.refuseUnknownKeys()
         guard let path, let mode else { return nil }

@@ -134,7 +134,12 @@ struct SessionReader {
         ServerTrust(
             caFile: table.path("ca_file", home: home),
             pins: table.strings("pins") ?? [],
-            proxy: table.proxy(home: home, coversInternal: true, else: surroundings.proxy)
+            proxy: ProxyKeys.read(
+                &table,
+                home: home,
+                coversInternal: true,
+                else: surroundings.proxy
+            )
         )
     }
 

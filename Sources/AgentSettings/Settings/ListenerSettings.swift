@@ -29,6 +29,7 @@ package struct ListenerSettings: Equatable, Sendable {
     /// The message with the content of files in it, for a process that opens none.
     ///
     /// - Parameter variables: the proxies of the environment.
+    /// - Returns: the message.
     /// - Throws: ``ConfigurationProblem``, whose key stands in this table, if a file cannot be read.
     package func filled(_ variables: ProxyVariables) throws(ConfigurationProblem) -> ListenerMessage {
         var message = message

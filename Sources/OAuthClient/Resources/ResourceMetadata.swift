@@ -5,7 +5,7 @@ import TokenCore
 
 /// What a protected resource publishes about itself, checked (RFC 9728 §2).
 struct ResourceMetadata: Equatable, Sendable {
-    /// What it calls itself; goes with every request for a token (RFC 8707 §2). `nil` if it publishes no metadata.
+    /// What it calls itself, or `nil` if it publishes no metadata; goes with every request for a token (RFC 8707 §2).
     var resource: String?
     /// The issuers of the authorization servers whose tokens it takes, in its order; at least one.
     var servers: [String]

@@ -42,12 +42,13 @@ package final class ProxyRoutes: Sendable {
         self.commands = commands
     }
 
-    /// The way to the host of `url`; `nil` if the connection is direct.
+    /// The way to the host of `url`.
     ///
     /// - Parameters:
     ///   - url: where a request goes.
     ///   - choice: what the session says.
-    ///   - authorities: certificates that are trusted beside the system's.
+    ///   - credentials: whose certificates vouch for a proxy too.
+    /// - Returns: the way, or `nil` if the connection is direct.
     /// - Throws: `misconfigured` if the proxy cannot be used as it is configured.
     func tunnel(
         to url: EndpointURL,

@@ -42,6 +42,8 @@ package final class ConnectProxy: Sendable {
     ///   - credentials: `USER:PASSWORD` that it wants to see.
     ///   - places: where connections to `HOST:PORT` lead, if not there.
     ///   - prepare: adds TLS to a new connection.
+    /// - Returns: the proxy, which listens.
+    /// - Throws: why it cannot listen.
     package static func start(
         credentials: String? = nil,
         places: [String: Int] = [:],

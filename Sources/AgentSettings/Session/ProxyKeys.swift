@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+import ForwardProxy
+import OAuthClient
+import Text
+
+/// The keys that say how servers are reached: `proxy`, and where its credentials are.
+enum ProxyKeys {
+    /// Reads the keys of a session or, for all sessions, of `[agent]`.
+    ///
+    /// - Parameters:
+    ///   - table: the session's, or `[agent]`.
+    ///   - home: what `~/` means.
+    ///   - coversInternal: whether servers of this machine and of private networks are behind the proxy too.
+    ///   - fallback: what holds where the key is not written.
+    /// - Returns: how servers are reached.
+    static func read(
+        _ table: inout TableReader,
+        home: String?,
+        coversInternal: Bool,
+        else fallback: ProxyChoice
+    ) -> ProxyChoice {
+        let text = table.string(ConfiguredProxy.key)
+        let file = table.path(ConfiguredProxy.fileKey, home: home)
+        let command = table.command(ConfiguredProxy.commandKey)
+        let sources = [ConfiguredProxy.fileKey, ConfiguredProxy.commandKey]
+        table.permitsOne(of: sources)
+        let hasProxy = text != nil && text?.bytewise != "direct"
+        for key in sources where table.has(key) && !hasProxy {
+            table.report(key, "has no effect: proxy names no proxy")
+        }
+        guard let text else { return fallback }
+        guard hasProxy else { return .direct }
+        do throws(ForwardProxyProblem) {
+            let credentials: ConfiguredProxy.Credentials =
+                if let command {
+                    .command(command)
+                } else if let file {
+                    .file(file)
+                } else {
+                    .none
+                }
+            return .proxy(
+                ConfiguredProxy(
+                    try ForwardProxy(text),
+                    credentials: credentials,
+                    coversInternal: coversInternal
+                )
+            )
+        } catch {
+            table.report(ConfiguredProxy.key, error.description)
+            return fallback
+        }
+    }
+}
