@@ -22,6 +22,20 @@
 
 const uint32_t hardening_machine = MACHINE;
 
+// Calls that are newer than the headers of some C libraries: from 424 on all machines have the same numbers.
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
+#ifndef SYS_setxattrat
+#define SYS_setxattrat 463
+#endif
+#ifndef SYS_removexattrat
+#define SYS_removexattrat 466
+#endif
+#ifndef SYS_file_setattr
+#define SYS_file_setattr 469
+#endif
+
 #define CALL(name) {#name, SYS_##name}
 
 // First the calls that every machine has, then those that only some have: the C library's headers tell which.
@@ -31,7 +45,10 @@ static const struct {
 } calls[] = {
     CALL(acct), CALL(add_key), CALL(adjtimex), CALL(bpf), CALL(chroot), CALL(clock_adjtime), CALL(clock_settime),
     CALL(clone), CALL(clone3), CALL(delete_module), CALL(execve), CALL(execveat), CALL(fanotify_init),
-    CALL(finit_module), CALL(fsconfig), CALL(fsmount), CALL(fsopen), CALL(fspick), CALL(init_module), CALL(ioctl),
+    CALL(fchmodat), CALL(fchmodat2), CALL(fchown), CALL(fchownat), CALL(file_setattr), CALL(finit_module),
+    CALL(fremovexattr), CALL(fsetxattr), CALL(lremovexattr), CALL(lsetxattr), CALL(removexattr), CALL(removexattrat),
+    CALL(setxattr), CALL(setxattrat), CALL(utimensat),
+    CALL(fsconfig), CALL(fsmount), CALL(fsopen), CALL(fspick), CALL(init_module), CALL(ioctl),
     CALL(io_uring_enter), CALL(io_uring_register), CALL(io_uring_setup), CALL(kcmp), CALL(kexec_load), CALL(keyctl),
     CALL(mount), CALL(mount_setattr), CALL(move_mount), CALL(name_to_handle_at), CALL(open_by_handle_at),
     CALL(open_tree), CALL(perf_event_open), CALL(personality), CALL(pidfd_getfd), CALL(pivot_root), CALL(prctl),
@@ -39,6 +56,24 @@ static const struct {
     CALL(quotactl_fd), CALL(reboot), CALL(request_key), CALL(setdomainname), CALL(sethostname), CALL(setns),
     CALL(settimeofday), CALL(socket), CALL(socketpair), CALL(swapoff), CALL(swapon), CALL(syslog), CALL(umount2),
     CALL(unshare), CALL(userfaultfd), CALL(vhangup),
+#ifdef SYS_chmod
+    CALL(chmod),
+#endif
+#ifdef SYS_chown
+    CALL(chown),
+#endif
+#ifdef SYS_futimesat
+    CALL(futimesat),
+#endif
+#ifdef SYS_lchown
+    CALL(lchown),
+#endif
+#ifdef SYS_utime
+    CALL(utime),
+#endif
+#ifdef SYS_utimes
+    CALL(utimes),
+#endif
 #ifdef SYS_fork
     CALL(fork),
 #endif

@@ -11,7 +11,7 @@ import Glibc
 package enum SystemCallFilter {
     /// Refused with EPERM, whatever the arguments.
     package static let refused: [String] =
-        processes + namespaces + kernel + mounts + keys + otherDoors
+        processes + namespaces + kernel + mounts + keys + attributes + otherDoors
 
     /// Running programs, and looking into other processes.
     private static let processes = [
@@ -33,6 +33,17 @@ package enum SystemCallFilter {
         "mount_setattr",
     ]
     private static let keys = ["keyctl", "add_key", "request_key"]
+    /// Modes, owners, times and further attributes of files, which no file rule is about.
+    ///
+    /// What stays: a mode that a file is made with, the mode of an open file, and the group of a path (``groupChanges``).
+    private static let attributes = [
+        "chmod", "fchmodat", "fchmodat2", "fchown", "setxattr", "lsetxattr", "fsetxattr", "setxattrat",
+        "removexattr", "lremovexattr", "fremovexattr", "removexattrat", "file_setattr", "utime", "utimes",
+        "futimesat", "utimensat",
+    ]
+    /// Calls that change the owner of a path, and which of their arguments the owner is: the socket of a `[[socket]]` gets a
+    /// group, and keeps its owner.
+    private static let groupChanges = [("chown", 1), ("lchown", 1), ("fchownat", 2)]
     /// Ways around file rules and around this filter.
     private static let otherDoors = [
         "name_to_handle_at", "open_by_handle_at", "fanotify_init", "io_uring_setup", "io_uring_enter",
@@ -72,6 +83,7 @@ package enum SystemCallFilter {
             program.add(.refuse(error), to: UInt32(number), where: tests)
         }
         for name in refused { refuse(name) }
+        for (call, owner) in groupChanges { refuse(call, where: [.isNone(owner, of: [.max])]) }
         refuse("clone", where: [.hasAny(0, bits: namespaceFlags)])
         refuse("clone", where: [.hasNone(0, bits: threadFlag)])
         // Its flags lie in memory, where a filter cannot see them. After ENOSYS the C library uses clone.

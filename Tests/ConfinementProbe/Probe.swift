@@ -59,6 +59,11 @@ enum Probe {
         case "remove": return unlink(subject) == 0 ? 0 : errno
         case "rename": return rename(subject, subject + ".renamed") == 0 ? 0 : errno
         case "makeDirectory": return mkdir(subject, 0o700) == 0 ? 0 : errno
+        case "mode": return chmod(subject, 0o600) == 0 ? 0 : errno
+        case "owner": return chown(subject, getuid(), gid_t.max) == 0 ? 0 : errno
+        case "group": return lchown(subject, uid_t.max, getgid()) == 0 ? 0 : errno
+        case "times": return utimes(subject, nil) == 0 ? 0 : errno
+        case "attribute": return setxattr(subject, "user.x", "y", 1, 0) == 0 ? 0 : errno
         case "link": return symlink("/", subject) == 0 ? 0 : errno
         case "signal": return kill(getppid(), 0) == 0 ? 0 : errno
         case "thread": return thread()

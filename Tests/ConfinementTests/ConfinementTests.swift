@@ -47,7 +47,9 @@ import Testing
     private static let elsewhere: Set<String> = {
         var calls: Set = ["umount"]
         #if !arch(x86_64)
-        calls.formUnion(["fork", "ioperm", "iopl", "modify_ldt", "vfork"])
+        calls.formUnion([
+            "chmod", "fork", "futimesat", "ioperm", "iopl", "modify_ldt", "utime", "utimes", "vfork",
+        ])
         #endif
         return calls
     }()
@@ -150,6 +152,29 @@ import Testing
         #expect(confined["signal"] == EPERM)
         let free = try await outcomes(attempts + ["signal"], confined: false, in: home)
         for attempt in attempts + ["signal"] { #expect(free[attempt] == 0, "\(attempt)") }
+    }
+
+    /// No file rule is about them.
+    @Test func `modes, owners, times and attributes of files stay as they are`() async throws {
+        let home = try home()
+        let files = [".ssh/id", ".ssh", "document", "readable/file", "own/file"].map { home.path($0) }
+        let attempts = ["mode", "owner", "times", "attribute"].flatMap { attempt in
+            files.map { "\(attempt)=\($0)" }
+        }
+        let confined = try await outcomes(attempts, in: home)
+        for attempt in attempts { #expect(confined[attempt] == EPERM, "\(attempt)") }
+        let free = try await outcomes(attempts, confined: false, in: home)
+        // Not every file system has attributes of users.
+        for attempt in attempts where !attempt.hasPrefix("attribute=") || free[attempt] != EOPNOTSUPP {
+            #expect(free[attempt] == 0, "\(attempt)")
+        }
+    }
+
+    /// A `[[socket]]` may be for a group.
+    @Test func `the group of a file can be changed while its owner stays`() async throws {
+        let home = try home()
+        let attempt = "group=\(home.path("own/file"))"
+        #expect(try await outcomes([attempt], in: home)[attempt] == 0)
     }
 
     @Test func `what the agent needs goes on working`() async throws {

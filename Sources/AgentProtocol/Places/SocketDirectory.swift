@@ -15,14 +15,18 @@ package enum SocketDirectory {
     /// Makes sure that `path` is a directory of ours with mode 0700; with `isOpenToOthers`, one that nobody
     /// else can write to.
     ///
-    /// Missing directories are made with mode 0700 whatever the umask. The directory itself may not be a symbolic
+    /// Missing directories are made with `mode` whatever the umask. The directory itself may not be a symbolic
     /// link; those above it are resolved, and each must belong to us or to root and be writable for nobody else
     /// (or be sticky, as `/tmp` is). Nothing is made below a directory that is refused.
     ///
     /// - Throws: ``Fault``.
-    package static func prepare(_ path: String, isOpenToOthers: Bool = false) throws(Fault) {
+    package static func prepare(
+        _ path: String,
+        isOpenToOthers: Bool = false,
+        mode: mode_t = 0o700
+    ) throws(Fault) {
         try checkParents(of: path)
-        try create(path)
+        try create(path, mode)
         // Below a sticky directory somebody else may have made what was missing.
         try check(path, isOpenToOthers: isOpenToOthers)
     }
@@ -48,19 +52,31 @@ package enum SocketDirectory {
         }
     }
 
-    private static func create(_ path: String) throws(Fault) {
-        if try make(path) { return }
+    /// The directory nearest to the root that nobody but its owner can pass on the way to `path`; nil if there is none.
+    package static func closedDirectory(above path: String) -> String? {
+        var closed: String?
+        var current = parent(of: path)
+        while true {
+            if let status = try? status(of: current), status.st_mode & 0o011 == 0 { closed = current }
+            guard current != "/", current != "." else { return closed }
+            current = parent(of: current)
+        }
+    }
+
+    private static func create(_ path: String, _ mode: mode_t) throws(Fault) {
+        if try make(path, mode) { return }
         let parent = parent(of: path)
         guard parent != path else { throw failure("make", path) }
-        try create(parent)
-        guard try make(path) else { throw failure("make", path) }
+        try create(parent, mode)
+        guard try make(path, mode) else { throw failure("make", path) }
     }
 
     /// Makes one directory unless it is there; `false` when its parent is missing.
-    private static func make(_ path: String) throws(Fault) -> Bool {
-        guard unsafe mkdir(path, 0o700) != 0 else {
-            // A umask may have taken even the owner's bits.
-            guard unsafe chmod(path, 0o700) == 0 else { throw failure("make", path) }
+    private static func make(_ path: String, _ mode: mode_t) throws(Fault) -> Bool {
+        guard unsafe mkdir(path, mode) != 0 else {
+            // A umask may have taken bits away; a confined agent changes no modes, and has nothing to change.
+            guard try status(of: path).st_mode & 0o777 != mode else { return true }
+            guard unsafe chmod(path, mode) == 0 else { throw failure("make", path) }
             return true
         }
         switch errno {

@@ -30,12 +30,20 @@ package struct ListeningSocket: Sendable {
     package static func directory(of path: String) -> String { SocketDirectory.parent(of: path) }
 
     /// Makes or checks the directory of the socket `path`: ours, and ours alone unless `isOpenToOthers`.
+    ///
+    /// One that is made lets those pass whom the socket lets in by `mode`.
     package static func prepareDirectory(
         of path: String,
-        isOpenToOthers: Bool = false
+        isOpenToOthers: Bool = false,
+        for mode: mode_t? = nil
     ) throws(ListenFailure) {
+        let isForOthers = (mode ?? ownMode) & 0o077 != 0
         do throws(SocketDirectory.Fault) {
-            try SocketDirectory.prepare(directory(of: path), isOpenToOthers: isOpenToOthers)
+            try SocketDirectory.prepare(
+                directory(of: path),
+                isOpenToOthers: isOpenToOthers,
+                mode: isForOthers ? 0o711 : 0o700
+            )
         } catch {
             throw ListenFailure(error)
         }
@@ -45,9 +53,10 @@ package struct ListeningSocket: Sendable {
     /// - Throws: ``ListenFailure``, also if a live socket or something else is at `path`.
     package static func prepareRestricted(
         _ path: String,
-        isOpenToOthers: Bool = true
+        isOpenToOthers: Bool = true,
+        for mode: mode_t? = nil
     ) throws(ListenFailure) {
-        try prepareDirectory(of: path, isOpenToOthers: isOpenToOthers)
+        try prepareDirectory(of: path, isOpenToOthers: isOpenToOthers, for: mode)
         let lock = try lockFile(lockPath(of: path))
         defer { close(lock) }
         _ = try isStale(path)
@@ -77,7 +86,7 @@ package struct ListeningSocket: Sendable {
         group: gid_t? = nil
     ) throws(ListenFailure) -> ListeningSocket {
         guard path.utf8.count <= longestPath else { throw .pathTooLong(path: path) }
-        try prepareDirectory(of: path, isOpenToOthers: mode != nil)
+        try prepareDirectory(of: path, isOpenToOthers: mode != nil, for: mode)
         let lock = try lockFile(lockPath(of: path))
         defer { close(lock) }
         try removeStale(path)
@@ -149,31 +158,33 @@ package struct ListeningSocket: Sendable {
         _ mode: mode_t,
         _ group: gid_t?
     ) throws(ListenFailure) {
-        // The file takes the socket's own mode, less the umask, so there is no moment with a wider one (unix(7));
-        // the umask itself belongs to the whole process and is left alone.
-        guard fchmod(descriptor, 0o600) == 0 else { throw .latest("protect", path) }
-        let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
-        guard bound == 0 else { throw .latest("bind", path) }
+        // The file takes the socket's own mode (unix(7)), so there is no moment with a wider one, and no
+        // call that changes the mode of a path: the filter of system calls refuses those.
+        guard fchmod(descriptor, mode) == 0 else { throw .latest("protect", path) }
+        try bind(descriptor, to: path)
         do {
-            try letIn(path, descriptor, mode, group)
+            try letIn(path, descriptor, group)
         } catch {
             unsafe unlink(path)
             throw error
         }
     }
 
-    /// Lets peers in at a socket that is bound to `path`.
-    private static func letIn(
-        _ path: String,
-        _ descriptor: CInt,
-        _ mode: mode_t,
-        _ group: gid_t?
-    ) throws(ListenFailure) {
-        // The group first, so that the bits are for the right one.
+    /// Binds the socket without the umask, which belongs to the whole process.
+    ///
+    /// Everything that the agent makes meanwhile names a mode of its own, which is for its user alone.
+    private static func bind(_ descriptor: CInt, to path: String) throws(ListenFailure) {
+        let mask = umask(0)
+        defer { _ = umask(mask) }
+        let bound = unsafe withAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
+        guard bound == 0 else { throw .latest("bind", path) }
+    }
+
+    /// Lets peers in at a socket that is bound to `path`; until then nobody can connect, whatever its mode.
+    private static func letIn(_ path: String, _ descriptor: CInt, _ group: gid_t?) throws(ListenFailure) {
         if let group, unsafe lchown(path, .max, group) != 0 {
             throw .latest("give its group to", path)
         }
-        guard unsafe chmod(path, mode) == 0 else { throw .latest("protect", path) }
         guard listen(descriptor, backlog) == 0 else { throw .latest("listen at", path) }
     }
 

@@ -48,8 +48,8 @@ final class SocketFile: @unchecked Sendable {
             }
         }
         var status = stat()
-        // The process's mask has made it 0600 already.
-        guard unsafe chmod(path, 0o600) == 0, unsafe lstat(path, &status) == 0, listen(descriptor, 256) == 0
+        // The process's mask has made it 0600, and calls that change the mode of a path are refused.
+        guard unsafe lstat(path, &status) == 0, status.st_mode & 0o177 == 0, listen(descriptor, 256) == 0
         else {
             throw AgentError(.internal, "cannot listen at \(path): \(systemMessage(errno))")
         }
