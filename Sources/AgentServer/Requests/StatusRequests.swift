@@ -103,11 +103,12 @@ struct StatusRequests {
         Task {
             let fleet = await FleetCheckup().checks(in: agent)
             let unstored = agent.sessions.values.compactMap(\.storageCheck).sorted { $0.detail < $1.detail }
+            let helpers = agent.sessions.values.compactMap(\.session.helperCheck).sorted { $0.detail < $1.detail }
+            let sockets =
+                agent.configuration.unopened.map(\.check)
+                + agent.configuration.current.sockets.compactMap(\.reachCheck)
             let all =
-                await diagnostics.checks() + fleet + agent.configuration.files.checks
-                + agent.configuration.unopened.map(\.check)
-                + agent.sessions.values.compactMap(\.session.helperCheck).sorted { $0.detail < $1.detail }
-                + unstored
+                await diagnostics.checks() + fleet + agent.configuration.files.checks + sockets + helpers + unstored
             let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }
@@ -168,6 +169,19 @@ extension UnopenedSocket {
             verdict: .problem,
             detail: "\(path) cannot be opened: \(reason)",
             remedy: "correct the path of the [[socket]], or the directory; a new directory needs a restart"
+        )
+    }
+}
+
+extension RestrictedSocket {
+    /// That those cannot reach the socket whom its mode lets in; `nil`: they can, or it lets nobody in.
+    fileprivate var reachCheck: DiagnosticCheck? {
+        guard mode & 0o077 != 0, let closed = SocketDirectory.closedDirectory(above: path) else { return nil }
+        return DiagnosticCheck(
+            name: "socket",
+            verdict: .problem,
+            detail: "\(path): nobody else can pass the directory \(closed)",
+            remedy: "chmod go+x \(closed)"
         )
     }
 }

@@ -224,7 +224,7 @@ extension AgentAssembly {
     private static func prepare(_ settings: Settings, _ runner: Int32) -> CommandTable {
         for socket in settings.sockets {
             // A failure is reported when the socket is opened.
-            try? ListeningSocket.prepareRestricted(socket.path)
+            try? ListeningSocket.prepareRestricted(socket.path, for: socket.mode)
             TokenDirectories.removeLeftovers(besideSocket: socket.path)
         }
         let table = CommandTable(settings)

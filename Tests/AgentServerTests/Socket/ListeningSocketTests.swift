@@ -30,6 +30,16 @@ struct ListeningSocketTests {
         }
     }
 
+    @Test(arguments: [(0o600, 0o700), (0o660, 0o711), (0o606, 0o711), (0o666, 0o711)] as [(mode_t, mode_t)])
+    func `a directory that is made lets those pass whom the socket lets in`(mode: mode_t, made: mode_t) throws
+    {
+        let path = directory.path("a/b/x.sock")
+        let bound = try ListeningSocket.bind(to: path, mode: mode)
+        defer { close(bound.descriptor) }
+        #expect(File.mode(path) == mode)
+        for name in ["a", "a/b"] { #expect(File.mode(directory.path(name)) == made) }
+    }
+
     @Test func `the umask is as before afterwards`() throws {
         let before = umask(0o022)
         umask(before)
