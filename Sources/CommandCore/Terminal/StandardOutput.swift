@@ -26,6 +26,11 @@ package enum StandardOutput {
         try write(TerminalText.ascii(value) + [0x0A])
     }
 
+    /// From here on a reader that goes ends this program, as it ends others: what streams has nothing left to say.
+    package static func endWithReader() {
+        _ = signal(SIGPIPE, SIG_DFL)
+    }
+
     package static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 }
 

@@ -26,6 +26,7 @@ struct AuditCommand: ParsableCommand {
         if let session { query.append(("session", session.name)) }
         if follow { query.append(("follow", "1")) }
         var lines = try agent.endpoint.connect().lines(of: AgentRequest(.get, "audit", query: query))
+        StandardOutput.endWithReader()
         do {
             try print(&lines)
         } catch let failure as AgentError where failure.code == .noAgent {

@@ -10,6 +10,7 @@ struct StatusWatch {
 
     /// Redraws every second in a terminal; elsewhere prints a snapshot now and after every event.
     func run() throws(AgentError) {
+        StandardOutput.endWithReader()
         if StandardOutput.isTerminal, !report.isJSON {
             while true { try redraw() }
         }

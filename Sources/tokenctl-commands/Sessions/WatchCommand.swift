@@ -23,6 +23,7 @@ struct WatchCommand: ParsableCommand {
     func run() throws {
         let query = session.map { [(name: "session", value: $0.name)] } ?? []
         var connection = try agent.endpoint.connect()
+        StandardOutput.endWithReader()
         while true {
             var events = try connection.lines(of: AgentRequest(.get, "events", query: query))
             do {
