@@ -17,8 +17,18 @@ struct AskMemory {
     private static let shortestPause: Int64 = 60
     /// Most files kept, so that a program with ever new questions cannot fill the directory.
     private static let mostNotes = 512
-    /// What the names of notes about refreshes begin with.
+    /// How long a program counts as one that asks twice when all is well: ten minutes.
+    private static let habitLife: Int64 = 600
+    /// What the names of notes begin with that are about no single process, and how long each says something.
+    private static let commonMarks: [(mark: String, life: Int64)] = [
+        (refreshMark, shortestPause), (broughtMark, habitLife), (habitMark, habitLife),
+    ]
+    /// About refreshes.
     private static let refreshMark = "refreshed-"
+    /// About tokens that such a refresh brought.
+    private static let broughtMark = "brought-"
+    /// About questions that are asked twice when all is well.
+    private static let habitMark = "twice-"
 
     private let directory: String
     /// Process number and start of the program, which tell it from a later one of the same number.
@@ -41,26 +51,52 @@ struct AskMemory {
 
     /// Whether the program was given this very token for `question` not longer than `seconds` ago.
     func wasGiven(_ token: TokenAnswer, for question: String, within seconds: Int64) -> Bool {
-        guard let note = entry(path(question)), note.mark == AskMemory.hash(token.value) else { return false }
-        return (0...seconds).contains(AskMemory.now - note.time)
+        timesGiven(token, for: question, within: seconds) > 0
     }
 
-    /// Remembers what the program is given.
-    func remember(_ token: TokenAnswer, for question: String) {
+    /// How often in a row the program was given this very token for `question`, the last time not longer than `seconds` ago.
+    func timesGiven(_ token: TokenAnswer, for question: String, within seconds: Int64) -> Int {
+        guard let note = entry(path(question)), note.mark == AskMemory.hash(token.value),
+            (0...seconds).contains(AskMemory.now - note.time)
+        else { return 0 }
+        return note.count
+    }
+
+    /// Remembers what the program is given, the next time in a row.
+    func remember(_ token: TokenAnswer, for question: String, after times: Int = 0) {
         guard removeOldNotes() < AskMemory.mostNotes else { return }
-        write("\(AskMemory.now) \(AskMemory.hash(token.value))", to: path(question), O_TRUNC)
+        write("\(AskMemory.now) \(AskMemory.hash(token.value)) \(times + 1)", to: path(question), O_TRUNC)
     }
 
     /// Whether a repeated question may cost a refresh of `session` now; if so, no other one may for a while.
-    func mayRefresh(_ session: String) -> Bool {
-        let path = "\(directory)/\(AskMemory.refreshMark)\(AskMemory.hash(session))"
+    ///
+    /// One more is allowed where a program repeats its question a second time.
+    func mayRefresh(_ session: String, repeatedAgain isAgain: Bool = false) -> Bool {
+        let path = common(AskMemory.refreshMark, isAgain ? "\(session) again" : session)
         if write("\(AskMemory.now) 0", to: path, O_EXCL) { return true }
-        if let note = entry(path), AskMemory.forbidsRefresh(note.time) { return false }
+        if let note = entry(path), AskMemory.says(note.time, for: AskMemory.shortestPause) { return false }
         return write("\(AskMemory.now) 0", to: path, O_TRUNC)
     }
 
-    /// Whether a refresh at `time` was too short a time ago for another one.
-    private static func forbidsRefresh(_ time: Int64) -> Bool { (0..<shortestPause).contains(now - time) }
+    /// Remembers that a refresh for a repeated question has brought `token`.
+    func noteBrought(_ token: TokenAnswer, for question: String) {
+        write("\(AskMemory.now) \(AskMemory.hash(token.value))", to: common(AskMemory.broughtMark, question), O_TRUNC)
+    }
+
+    /// Whether programs repeat `question` when all is well: they have done so for `token`, which a refresh for such a
+    /// repetition had just brought.
+    func isRepeatedAnyway(_ question: String, for token: TokenAnswer) -> Bool {
+        let habit = common(AskMemory.habitMark, question)
+        if let note = entry(habit), AskMemory.says(note.time, for: AskMemory.habitLife) { return true }
+        guard let note = entry(common(AskMemory.broughtMark, question)),
+            note.mark == AskMemory.hash(token.value), AskMemory.says(note.time, for: AskMemory.habitLife)
+        else { return false }
+        write("\(AskMemory.now) 0", to: habit, O_TRUNC)
+        return true
+    }
+
+    /// Whether a note of `time` says something that holds for `seconds`.
+    private static func says(_ time: Int64, for seconds: Int64) -> Bool { (0..<seconds).contains(now - time) }
 
     // MARK: The files
 
@@ -68,11 +104,16 @@ struct AskMemory {
         "\(directory)/\(asker)-\(AskMemory.hash(question))"
     }
 
-    private func entry(_ path: String) -> (time: Int64, mark: String)? {
+    /// The path of a note that is about no single process.
+    private func common(_ mark: String, _ subject: String) -> String {
+        "\(directory)/\(mark)\(AskMemory.hash(subject))"
+    }
+
+    private func entry(_ path: String) -> (time: Int64, mark: String, count: Int)? {
         guard let text = AskMemory.contents(of: path) else { return nil }
         let words = text.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
-        guard words.count == 2, let time = Int64(words[0]) else { return nil }
-        return (time, words[1])
+        guard (2...3).contains(words.count), let time = Int64(words[0]) else { return nil }
+        return (time, words[1], words.count == 3 ? Int(words[2]) ?? 1 : 1)
     }
 
     @discardableResult
@@ -95,9 +136,9 @@ struct AskMemory {
                 unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             let path = "\(directory)/\(name)"
-            if name.hasPrefix(AskMemory.refreshMark) {
+            if let life = AskMemory.commonMarks.first(where: { name.hasPrefix($0.mark) })?.life {
                 // One without a time is being written.
-                if let note = entry(path), !AskMemory.forbidsRefresh(note.time) { unsafe unlink(path) }
+                if let note = entry(path), !AskMemory.says(note.time, for: life) { unsafe unlink(path) }
                 continue
             }
             guard let number = name.split(separator: "-").first.flatMap({ pid_t($0) }), number > 0 else {

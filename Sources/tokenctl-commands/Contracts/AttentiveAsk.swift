@@ -35,24 +35,27 @@ struct AttentiveAsk {
         case .repetition(let text), .answer(_, let text, _): question = "\(demand.session) \(text)"
         }
         guard let memory = AskMemory(of: endpoint) else { return token }
-        let fresh = try replacement(of: token, for: question, memory) ?? token
-        memory.remember(fresh, for: question)
-        return fresh
+        let times = memory.timesGiven(token, for: question, within: AttentiveAsk.window)
+        let fresh = try replacement(of: token, for: question, after: times, memory)
+        memory.remember(fresh ?? token, for: question, after: fresh == nil ? times : 0)
+        return fresh ?? token
     }
 
     private func replacement(
         of token: TokenAnswer,
         for question: String,
+        after times: Int,
         _ memory: AskMemory
     ) throws(AgentError) -> TokenAnswer? {
         switch sign {
         case .none: return nil
         case .repetition:
             // A guess: it does not count against the token, which is given again if no refresh is possible.
-            guard memory.wasGiven(token, for: question, within: AttentiveAsk.window),
-                memory.mayRefresh(demand.session)
-            else { return nil }
+            guard isRefused(token, question, after: times, memory) else { return nil }
             endpoint.replace(token, demand)
+            let fresh = try endpoint.token(demand)
+            memory.noteBrought(fresh, for: question)
+            return fresh
         case .answer(let answer, _, let place):
             // The server may have refused a request that held no token of ours.
             guard let refusal = answer?.refusal,
@@ -67,6 +70,22 @@ struct AttentiveAsk {
             guard try report.send(token, to: endpoint, about: demand) != nil else { return nil }
         }
         return try endpoint.token(demand)
+    }
+
+    /// Whether a question that was answered with `token` so many `times` in a row may stand for a refusal, and be worth a
+    /// refresh now.
+    ///
+    /// Some programs ask twice when all is well, such as kubectl at a cluster that lets nobody look around unnamed; with a
+    /// third question they have been refused like others with the second.
+    private func isRefused(
+        _ token: TokenAnswer,
+        _ question: String,
+        after times: Int,
+        _ memory: AskMemory
+    ) -> Bool {
+        guard times > 0, times > 1 || !memory.isRepeatedAnyway(question, for: token) else { return false }
+        return memory.mayRefresh(demand.session)
+            || times > 1 && memory.mayRefresh(demand.session, repeatedAgain: true)
     }
 }
 
