@@ -65,7 +65,9 @@ struct CurlCommand: ParsableCommand {
                 .denied,
                 "its hosts do not name \(server.origin)",
                 session: session.name,
-                remedy: "add that server there, or use another session"
+                remedy: ConfigurationRemedy.change(
+                    "add \(server.place.text) to hosts in [session.\(session.name)]"
+                )
             )
         }
     }
@@ -73,7 +75,9 @@ struct CurlCommand: ParsableCommand {
     private func send() throws(AgentError) -> Int32 {
         let arguments = try CurlArguments(arguments)
         let server = try arguments.server()
-        try checkHosts(for: server)
+        try ConfigurationRemedy.whereNotTakenOver(at: agent.endpoint) { () throws(AgentError) in
+            try checkHosts(for: server)
+        }
         var tokens = try CurlTokens(demand, for: arguments, from: agent.endpoint)
         let signals = try RelayedSignals()
         let spool = try RequestSpool(isNeeded: arguments.inputs.includeStandardInput)

@@ -79,9 +79,11 @@ struct CurlTokens {
             body: attempt.refusedBody(),
             place: attempt.server.place
         )
-        guard let fresh = try report.send(current, to: endpoint, about: demand), attempt.isRepeatable,
-            !wasReplaced
-        else { return false }
+        // The agent keeps refreshes apart where a server refuses one new token after the other.
+        let replacement = try WaitNotice.whileWaiting { () throws(AgentError) in
+            try report.send(current, to: endpoint, about: demand)
+        }
+        guard let fresh = replacement, attempt.isRepeatable, !wasReplaced else { return false }
         wasReplaced = true
         current = fresh
         if demand.proof != nil { try renew() }
