@@ -17,7 +17,7 @@ struct CommandTree: ParsableCommand {
               tokenctl doctor        look for problems
 
             Exit status: 0 done, 1 other failure, 2 wrong usage or configuration, 3 no agent, 4 login required, \
-            5 temporary failure, 6 agent locked, 7 no such session, 8 refused.
+            5 temporary failure, 6 agent locked, 7 no such session, 8 refused, 9 (status --check) a login ends soon.
             """,
         groupedSubcommands: [
             CommandGroup(
@@ -81,10 +81,12 @@ struct CommandTree: ParsableCommand {
     private static func usageError(_ error: any Error, _ arguments: [String]) -> AgentError {
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
         guard let first = arguments.first, first.hasPrefix("-") || names.contains(first) else {
+            let given = arguments.first ?? ""
+            let near = Spelling.nearest(to: given, among: names + ["help"]).map { "tokenctl \($0)" }
             return AgentError(
                 .badRequest,
-                "there is no command \(arguments.first ?? "")",
-                remedy: "see tokenctl --help"
+                "there is no command \(given)",
+                remedy: near ?? "see tokenctl --help"
             )
         }
         let text = message(for: error).split(separator: "\n").joined(separator: " ")

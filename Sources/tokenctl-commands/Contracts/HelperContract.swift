@@ -81,7 +81,7 @@ struct HelperRun {
         _ contract: some HelperContract
     ) throws(AgentError) -> HelperReply {
         guard let choice = try SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint) else {
-            return contract.nothing
+            return try silence(contract.nothing, of: question)
         }
         var demand = TokenDemand(session: choice.session, wantsIDToken: question.wantsIDToken)
         demand.timeout = timeout
@@ -96,9 +96,29 @@ struct HelperRun {
         return HelperReply(output: contract.answer(HelperCredential(token: token, user: user)))
     }
 
+    /// `reply`, with what a person has forgotten where no question could ever be answered.
+    private func silence(
+        _ reply: HelperReply,
+        of question: HelperQuestion
+    ) throws(AgentError) -> HelperReply {
+        guard reply.complaint == nil, question.session == nil else { return reply }
+        let sessions = try endpoint.sessions()
+        guard !sessions.isEmpty, sessions.allSatisfy({ SessionChoice.rules($0).isEmpty }) else {
+            return reply
+        }
+        let host = question.server?.place.text ?? "a server"
+        var reply = reply
+        reply.complaint = AgentError(
+            .notFound,
+            "no session names a server in hosts",
+            remedy: ConfigurationRemedy.change("add \(host) to hosts of the session that is for it")
+        )
+        return reply
+    }
+
     private func give(_ reply: HelperReply) throws(AgentError) -> Int32 {
         if !reply.output.isEmpty { try StandardOutput.write(Array(reply.output.utf8)) }
-        if let complaint = reply.complaint {
+        if let complaint = reply.complaint.map({ ConfigurationRemedy.rest(of: $0, at: endpoint) }) {
             StandardError.write("tokenctl: \(FailureReport.line(for: complaint))\n")
         }
         return reply.status

@@ -80,7 +80,11 @@ struct KubeCredential: HelperContract {
     }
 
     var nothing: HelperReply {
-        let error = AgentError(.notFound, "no session is for this cluster", remedy: "see hosts")
+        let error = AgentError(
+            .notFound,
+            "no session is for this cluster",
+            remedy: ConfigurationRemedy.change("add its server to hosts of a session")
+        )
         return HelperReply(complaint: error, status: error.code.exitStatus)
     }
 }

@@ -48,7 +48,7 @@ struct SessionChoice: Equatable {
             .misconfigured,
             "its configuration does not say which servers its tokens are for",
             session: session,
-            remedy: "set hosts there, or give --any-host"
+            remedy: ConfigurationRemedy.change("give --any-host, or set hosts in [session.\(session)]")
         )
     }
 
@@ -66,7 +66,11 @@ struct SessionChoice: Equatable {
         let rivals = candidates.filter { $0.closeness == best.closeness }.map(\.name)
         guard rivals.count == 1 else {
             let names = rivals.joined(separator: " and ")
-            throw AgentError(.misconfigured, "\(names) are both for \(host.host)", remedy: "see hosts")
+            throw AgentError(
+                .misconfigured,
+                "\(names) are both for \(host.host)",
+                remedy: ConfigurationRemedy.change("take it out of hosts of one of them")
+            )
         }
         self.init(session: best.name, user: best.rule.user)
     }

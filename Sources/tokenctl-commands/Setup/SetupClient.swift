@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import ArgumentParser
 
 /// The programs that `tokenctl setup` knows.
-enum SetupClient: String, CaseIterable, ExpressibleByArgument {
+enum SetupClient: String, CaseIterable {
     case git
     case docker
     case kubectl

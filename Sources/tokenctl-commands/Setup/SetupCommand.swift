@@ -16,8 +16,14 @@ struct SetupCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: "The program.")
-    var client: SetupClient
+    @Argument(
+        help: ArgumentHelp(
+            "The program: \(SetupClient.allCases.map(\.rawValue).joined(separator: ", ")).",
+            valueName: "client"
+        ),
+        completion: .list(SetupClient.allCases.map(\.rawValue))
+    )
+    var clientName: String
 
     @Flag(name: .customLong("print"), help: "Show the changes, or what --undo takes back, and make none.")
     var isShown = false
@@ -29,8 +35,25 @@ struct SetupCommand: ParsableCommand {
 
     @OptionGroup var agent: EndpointOptions
 
+    private var client: SetupClient {
+        get throws(AgentError) {
+            if let client = SetupClient(rawValue: clientName) { return client }
+            let known = SetupClient.allCases.map(\.rawValue)
+            throw AgentError(
+                .badRequest,
+                "there is no setup for \(TerminalText.escaped(clientName, longest: 64)), only for "
+                    + known.joined(separator: ", "),
+                remedy: Spelling.nearest(to: clientName, among: known).map { "tokenctl setup \($0)" }
+                    ?? "see tokenagent-clients(7) for other programs"
+            )
+        }
+    }
+
     func run() throws {
-        let plan = try client.plan(try SetupWish(options, agent.endpoint, isUndo: isUndone))
+        let client = try client
+        let plan = try ConfigurationRemedy.whereNotTakenOver(at: agent.endpoint) { () throws(AgentError) in
+            try client.plan(try SetupWish(options, agent.endpoint, isUndo: isUndone))
+        }
         if isUndone { return try undo(plan) }
         if isShown { return try show(plan.changes, plan.notes) }
         var missing: [any SetupChange] = []
@@ -39,9 +62,10 @@ struct SetupCommand: ParsableCommand {
             missing.append(change)
         }
         try show(missing, [])
-        try missing.make()
-        try confirm(missing)
-        try check(plan)
+        try missing.make { () throws(AgentError) in
+            try confirm(missing)
+            try check(plan)
+        }
         try say(missing.isEmpty ? ["\(client.rawValue) was set up already."] : [])
         try say(plan.notes.map { "Note: \($0)" } + ["Take it back with: \(undoing)"])
     }
@@ -54,7 +78,7 @@ struct SetupCommand: ParsableCommand {
     /// Looks once more: programs that keep their settings themselves may have kept others.
     private func confirm(_ changes: [any SetupChange]) throws(AgentError) {
         for change in changes where try !change.isMade() {
-            throw AgentError(.internal, "it is not there: \(change.shown.first ?? "")", remedy: undoing)
+            throw AgentError(.internal, "it is not there: \(change.shown.first ?? "")")
         }
     }
 
@@ -69,7 +93,7 @@ struct SetupCommand: ParsableCommand {
                 let told = try ProgramRun(check.command, withComplaints: true)
                 let reason = told.status == 0 || told.words.isEmpty ? "" : ", which says: \(told.words)"
                 let words = "does not see it: \(check.command.joined(separator: " "))"
-                throw AgentError(.internal, "\(check.command[0]) \(words)\(reason)", remedy: undoing)
+                throw AgentError(.internal, "nothing was changed: \(check.command[0]) \(words)\(reason)")
             }
             try say(["Checked with: \(check.command.joined(separator: " "))"])
         }
@@ -106,7 +130,7 @@ struct SetupCommand: ParsableCommand {
             ] + options.hosts.map { ("--host", $0) }
         let words = given.compactMap { option, value in value.map { "\(option) \(ShellWord.quoted($0))" } }
         let flags = options.wantsIDToken ? ["--id-token"] : []
-        return (["tokenctl setup \(client.rawValue) --undo"] + words + flags).joined(separator: " ")
+        return (["tokenctl setup \(clientName) --undo"] + words + flags).joined(separator: " ")
     }
 
     private func say(_ lines: [String]) throws(AgentError) {

@@ -64,7 +64,9 @@ struct SetupWish {
             throw AgentError(
                 .badRequest,
                 isThere ? "\(path) is no socket" : "there is no socket \(path)",
-                remedy: "make a [[socket]] with this path, see tokenagent.conf(5), then tokenctl reload"
+                remedy: ConfigurationRemedy.change(
+                    "make a [[socket]] with this path, see tokenagent.conf(5)"
+                )
             )
         }
         let there = AgentEndpoint(socket: path, mayStartAgent: false)
@@ -74,7 +76,7 @@ struct SetupWish {
             throw AgentError(
                 .badRequest,
                 "\(path) is the agent's own socket, which gives everything away",
-                remedy: "make a [[socket]] for it, see tokenagent.conf(5)"
+                remedy: ConfigurationRemedy.change("make a [[socket]] for it, see tokenagent.conf(5)")
             )
         }
         return path
@@ -96,14 +98,14 @@ struct SetupWish {
             throw AgentError(
                 .badRequest,
                 "\(what) is in \(directory), all of which would be mounted",
-                remedy: "give the [[socket]] a directory of its own"
+                remedy: ConfigurationRemedy.change("give the [[socket]] a directory of its own")
             )
         }
         guard let other = try SetupWish.neighbor(of: path) else { return path }
         throw AgentError(
             .badRequest,
             "the socket \(other) is in \(directory) too, all of which would be mounted",
-            remedy: "give the [[socket]] a directory of its own"
+            remedy: ConfigurationRemedy.change("give the [[socket]] a directory of its own")
         )
     }
 
@@ -210,16 +212,41 @@ struct SetupWish {
         }
         guard known.isEmpty else { return known }
         let hasPatterns = sessions.contains(where: SetupWish.hasPattern)
+        if hasPatterns, options.hosts.isEmpty {
+            throw AgentError(
+                .misconfigured,
+                "the sessions name servers by patterns alone",
+                session: session,
+                remedy: "name each server with --host"
+            )
+        }
+        let servers = options.hosts.isEmpty ? "a server" : options.hosts.joined(separator: ", ")
+        let named = options.hosts.first ?? "the servers that its tokens are for"
         throw AgentError(
             .misconfigured,
-            hasPatterns && options.hosts.isEmpty
-                ? "the sessions name servers by patterns alone"
-                : "no session names \(options.hosts.isEmpty ? "a server" : options.hosts.joined(separator: ", ")) in hosts",
+            session == nil ? "no session names \(servers) in hosts" : "it does not name \(servers) in hosts",
             session: session,
-            remedy: hasPatterns && options.hosts.isEmpty
-                ? "name each server with --host"
-                : "set hosts in the session's table: the servers that its token is for"
+            remedy: ConfigurationRemedy.change("add \(named) to hosts in [session.\(session ?? "NAME")]")
         )
+    }
+
+    /// Checks that the agent chooses the session of each entry: some helpers are told the server alone.
+    ///
+    /// - Throws: ``AgentError`` with the code `misconfigured` if it would choose another one, or could not choose.
+    func checkChoice(_ entries: [SessionsOfHosts.Entry]) throws(AgentError) {
+        guard !entries.isEmpty else { return }
+        let sessions = try endpoint.sessions()
+        for entry in entries {
+            guard let place = ServerAddress(entry.host)?.place,
+                let choice = try SessionChoice(for: place, among: sessions), choice.session != entry.session
+            else { continue }
+            throw AgentError(
+                .misconfigured,
+                "\(choice.session) is the session for \(entry.host), and this program cannot name another one",
+                session: entry.session,
+                remedy: ConfigurationRemedy.change("take it out of hosts in [session.\(choice.session)]")
+            )
+        }
     }
 
     /// Whether ``entries()`` leave servers out that are named by a pattern alone.

@@ -49,6 +49,14 @@ struct VaultSlotsCommand: ParsableCommand {
 
         func run() throws {
             try slot.make(by: "slots", at: agent.endpoint)
+            guard !agent.wantsJSON else { return }
+            let vault: VaultMessage = try agent.endpoint.message(AgentRequest(.get, "vault"))
+            // Who adds another way often means to be done with this one.
+            guard slot.type.kind != .keyFile,
+                let index = vault.slots?.first(where: { $0.type == .keyFile })?.index
+            else { return }
+            try StandardOutput.line("Note: the key file, slot \(index), still opens the store")
+            try StandardOutput.line("  Run: tokenctl vault slots remove \(index)")
         }
     }
 

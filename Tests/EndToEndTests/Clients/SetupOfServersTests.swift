@@ -137,7 +137,10 @@ extension EndToEnd {
                 "\(none)"
             )
             let other = try await scene.agent.tokenctl("setup", "git", "--host", "git.example.com")
-            #expect(other.status == 2 && other.standardError.contains("set hosts"), "\(other)")
+            #expect(
+                other.status == 2 && other.standardError.contains("add git.example.com to hosts"),
+                "\(other)"
+            )
             #expect(
                 try await scene.agent.tokenctl("setup", "git", "--host", "a.corp.example.com").status == 0
             )

@@ -100,7 +100,7 @@ import Testing
         #expect(
             refused.standardError
                 == "tokenctl: work: its configuration does not say which servers its tokens are for; "
-                + "set hosts there, or give --any-host\n"
+                + "give --any-host, or set hosts in [session.work], then tokenctl reload\n"
         )
         let open = try await tokenctl(hosts: []).run(command + ["--any-host"], input: input)
         #expect(open.standardOutput.contains("password=AT\n"))

@@ -291,6 +291,9 @@ struct HelperRow: Sendable, CustomTestStringConvertible {
         })
         let result = try await run([BuiltPrograms.client, "terraform", "get", "git.example.com"], twice, "")
         #expect(result.status == 2 && result.standardOutput.isEmpty)
-        #expect(result.standardError == "tokenctl: work and home are both for git.example.com; see hosts\n")
+        #expect(
+            result.standardError == "tokenctl: work and home are both for git.example.com; "
+                + "take it out of hosts of one of them, then tokenctl reload\n"
+        )
     }
 }

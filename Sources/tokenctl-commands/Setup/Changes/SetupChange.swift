@@ -51,25 +51,24 @@ extension SetupChange {
 }
 
 extension [any SetupChange] {
-    /// Makes one after the other; if one fails, all are as they were before.
+    /// Makes one after the other, then does `check`; if anything fails, all are as they were before.
     ///
-    /// - Throws: ``AgentError`` of the one that failed, with what could not be put back.
-    func make() throws(AgentError) {
+    /// - Throws: ``AgentError`` of what failed, with what could not be put back.
+    func make(checkedBy check: () throws(AgentError) -> Void = {}) throws(AgentError) {
         var restorings: [Restoring] = []
-        for change in self {
-            do throws(AgentError) {
-                restorings.append(try change.make())
-            } catch {
-                var failure = error
-                for restore in restorings.reversed() {
-                    do throws(AgentError) {
-                        try restore()
-                    } catch {
-                        failure.message += "; what was changed before stays: \(error.message)"
-                    }
+        do throws(AgentError) {
+            for change in self { restorings.append(try change.make()) }
+            try check()
+        } catch {
+            var failure = error
+            for restore in restorings.reversed() {
+                do throws(AgentError) {
+                    try restore()
+                } catch {
+                    failure.message += "; what was changed before stays: \(error.message)"
                 }
-                throw failure
             }
+            throw failure
         }
     }
 }

@@ -11,7 +11,9 @@ enum ContainerSetup {
         let helper = JSONValue.string("tokenagent")
         let all = JSONItem(file, in: "credHelpers", nil, helper, isStrict: true)
         let present = try all.names()
-        let hosts = try wish.isUndo ? wish.hostsToTakeBack(of: present) : wish.entries().map(\.host)
+        let entries = try wish.entries()
+        try wish.checkChoice(entries)
+        let hosts = try wish.isUndo ? wish.hostsToTakeBack(of: present) : entries.map(\.host)
         let single = Set(hosts).sorted().map { JSONItem(file, in: "credHelpers", $0, helper, isStrict: true) }
         let items = wish.isUndo && hosts == present ? [all] : single
         // Those for other servers need the link.

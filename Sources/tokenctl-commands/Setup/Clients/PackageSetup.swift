@@ -81,7 +81,10 @@ enum PackageSetup {
     }
 
     static func go(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
-        if !wish.isUndo, wish.options.file == nil { try checkEnvironmentOfGo() }
+        if !wish.isUndo, wish.options.file == nil {
+            try checkEnvironmentOfGo()
+            if wish.places.program("go") != nil { try checkVersionOfGo() }
+        }
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("GOENV", wish.places.configuration("go/env")),
             mark: BlockMark("go"),
@@ -108,6 +111,24 @@ enum PackageSetup {
             remedy: "unset \(name), also where it is set for you"
         )
     }
+
+    /// Checks that the go in `PATH` reads GOAUTH.
+    private static func checkVersionOfGo() throws(AgentError) {
+        let known = try ProgramRun(["go", "version"]).words.split(separator: " ")
+            .first { $0.hasPrefix("go1.") }
+        // What says no version like these is a later one, or somebody's own.
+        guard let known, let minor = Int(known.dropFirst(4).prefix { $0.isNumber }),
+            minor < minimumMinorOfGo
+        else { return }
+        throw AgentError(
+            .misconfigured,
+            "\(known) is too old for this: go reads GOAUTH since go1.\(minimumMinorOfGo)",
+            remedy: "install go 1.\(minimumMinorOfGo) or later, and have PATH find it first"
+        )
+    }
+
+    /// The release of go that brought GOAUTH.
+    private static let minimumMinorOfGo = 24
 
     static func terraform(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
         let name = "terraform-credentials-tokenagent"
@@ -137,7 +158,9 @@ enum PackageSetup {
         let file = wish.options.file ?? wish.places.home + "/.bazelrc"
         // Bazel compares names alone, without the port.
         let name = { (host: String) in ServerAddress(host)?.place.host ?? host }
-        let blocks = wish.blocks("bazel", try wish.entries(), namedBy: name) { mark, _ in
+        let entries = try wish.entries()
+        try wish.checkChoice(entries)
+        let blocks = wish.blocks("bazel", entries, namedBy: name) { mark, _ in
             let server = mark.name ?? ""
             return TextBlock(
                 file: file,

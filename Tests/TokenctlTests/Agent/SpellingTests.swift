@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import tokenctl_commands
+
+/// Which word a person meant.
+struct SpellingTests {
+    private static let words = ["get", "help", "login", "logout", "list", "lock", "status", "setup"]
+
+    @Test(arguments: [
+        ("hlep", "help"), ("statsu", "status"), ("logn", "login"), ("setpu", "setup"), ("status", "status"),
+        ("logut", "logout"),
+    ])
+    func `a misspelled word is the nearest one`(text: String, word: String) {
+        #expect(Spelling.nearest(to: text, among: Self.words) == word)
+    }
+
+    @Test(arguments: ["", "x", "ge", "frobnicate", "lo", String(repeating: "s", count: 10_000)])
+    func `what is near to none is none`(text: String) {
+        #expect(Spelling.nearest(to: text, among: Self.words) == nil)
+    }
+}
