@@ -38,15 +38,25 @@ package struct ResourceAddress: Equatable, Sendable {
         server.origin.bytewise == other.server.origin.bytewise && path.cover(other.path)
     }
 
-    /// The name of the session whose resource covers this address most closely; nil if none does.
+    /// The name of the session with a resource that covers this address most closely; nil if none does.
+    ///
+    /// A resource that names the session's server comes before one that tokens are only requested for.
     package func session(among sessions: [SessionMessage]) -> String? {
+        closest(among: sessions) { [$0.resource].compactMap(\.self) }
+            ?? closest(among: sessions) { $0.resources ?? [] }
+    }
+
+    private func closest(
+        among sessions: [SessionMessage],
+        _ resources: (SessionMessage) -> [String]
+    ) -> String? {
         var found: (name: String, depth: Int)?
         for session in sessions {
-            guard let name = session.session,
-                let resource = session.resource.flatMap({ ResourceAddress($0) }),
-                resource.covers(self), resource.path.count > found?.depth ?? -1
-            else { continue }
-            found = (name, resource.path.count)
+            guard let name = session.session else { continue }
+            for resource in resources(session).compactMap({ ResourceAddress($0) })
+            where resource.covers(self) && resource.path.count > found?.depth ?? -1 {
+                found = (name, resource.path.count)
+            }
         }
         return found?.name
     }

@@ -63,6 +63,14 @@ final class Logins {
         var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
         login.present = kept.session.presentLogin
         login.stepUp = try Self.stepUp(body)
+        login.agreedIssuer = try body.value(\.issuer)
+        guard login.agreedIssuer == nil || kept.settings.resource != nil else {
+            throw RequestFailure(
+                code: .badRequest,
+                message: "only a session with a resource takes the issuer of a login",
+                session: name
+            )
+        }
         login.username = try body.value(\.username)
         if let secret = try body.value(\.secret) {
             login.secret = try seal(secret, as: flow == .import ? .refreshToken : .password)

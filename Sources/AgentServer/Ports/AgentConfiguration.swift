@@ -65,6 +65,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var hosts: [String]
     /// The protected resource that names the session's issuer.
     package var resource: String?
+    /// The addresses that its tokens are requested for (RFC 8707).
+    package var resources: [String]
     /// Nobody wrote ``hosts``: they are the server of ``resource``, whose path counts too.
     package var hasHostsOfResource: Bool
     /// Error codes of resource servers that mean: refresh, then try again.
@@ -96,6 +98,7 @@ package struct SessionSettings: Equatable, Sendable {
         endings: [String] = [],
         hosts: [String] = [],
         resource: String? = nil,
+        resources: [String] = [],
         hasHostsOfResource: Bool = false,
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
@@ -117,6 +120,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.fingerprint = fingerprint
         self.hosts = hosts
         self.resource = resource
+        self.resources = resources
         self.hasHostsOfResource = hasHostsOfResource
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes

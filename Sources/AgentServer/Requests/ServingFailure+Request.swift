@@ -84,7 +84,11 @@ extension RequestFailure {
         case .correctSettings:
             code = .misconfigured
             if failure.kind.consequences.blamesClient {
-                remedy = remedy ?? "fix the configuration, then tokenctl login \(session)"
+                let correction = remedy ?? "fix the configuration"
+                // What is needed beside the change is the login that just failed.
+                remedy =
+                    remedy == nil || failure.needsLogin
+                    ? "\(correction), then tokenctl login \(session)" : remedy
             }
         // The person, or the server for the person, said no.
         case .logInAgain where failure.kind == .interactionRequired && failure.code == "access_denied":

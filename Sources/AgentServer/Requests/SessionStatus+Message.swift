@@ -146,6 +146,7 @@ extension SessionSettings {
     package func addPlaces(to message: inout SessionMessage) {
         if !hosts.isEmpty { message.hosts = hosts }
         message.resource = resource
+        if !resources.isEmpty { message.resources = resources }
         if hasHostsOfResource { message.hasHostsOfResource = true }
     }
 }

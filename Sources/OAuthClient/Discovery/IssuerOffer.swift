@@ -47,6 +47,8 @@ package struct IssuerOffer: Equatable, Sendable {
     package var authentication: [Authentication]?
     /// `nil`: not said.
     package var scopes: [Scope]?
+    /// All that the server lists, in its words, checked for what they are; `nil`: not said, or too many.
+    package var allScopes: [String]?
     package var features: [Feature]
 }
 
@@ -57,6 +59,7 @@ extension IssuerOffer {
         scopes = metadata.scopes.map { known in
             Scope.allCases.filter { known.contains($0.rawValue.bytewise) }
         }
+        allScopes = metadata.scopes.flatMap { NamedScopes.checked($0.map(String.init)) }
         features = metadata.features
     }
 }

@@ -124,7 +124,7 @@ struct ResourceDiscovery: Sendable {
                 "the resource does not say whose tokens it takes: \(error.message)"
             )
             missing.remedy =
-                "name its issuer, as with tokenctl add --issuer, and write resources in place of resource"
+                "set issuer, and resources = [\"\(address)\"] in place of resource, in the session's table"
             throw missing
         }
         do throws(ResourceMetadata.Problem) {

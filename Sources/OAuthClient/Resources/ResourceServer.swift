@@ -28,7 +28,10 @@ final class ResourceServer: AuthorizationServer {
             tools: tools,
             limit: .seconds(5)
         )
-        watch = ResourceWatch(timekeeper: tools.timekeeper) { () async throws(RefreshFailure) in
+        watch = ResourceWatch(
+            timekeeper: tools.timekeeper,
+            isIssuerWritten: resource.issuer != nil
+        ) { () async throws(RefreshFailure) in
             try await discovery.run().metadata
         }
     }
@@ -62,6 +65,9 @@ final class ResourceServer: AuthorizationServer {
         do throws(RefreshFailure) {
             let present = request.present?.server
             let (place, server) = try await named(after: request.isUnattended ? present : nil)
+            if let agreed = request.agreedIssuer, agreed.bytewise != place.issuer.bytewise {
+                throw .issuerNotNamed(agreed, only: [place.issuer])
+            }
             if present?.withoutClient != place {
                 await conversation.tell(.serverFound(place, scopes: server.profile.scopes))
             }
@@ -116,7 +122,7 @@ final class ResourceServer: AuthorizationServer {
             isPublic: found.isPublic && resource.issuer == nil
         )
         if let former, former.issuer.bytewise != place.issuer.bytewise {
-            throw .issuerChanged(from: former.issuer, to: place.issuer)
+            throw .issuerChanged(from: former.issuer, to: place.issuer, isWritten: resource.issuer != nil)
         }
         var server = server(place)
         let metadata = try await server.discovery.metadata()
@@ -128,11 +134,7 @@ final class ResourceServer: AuthorizationServer {
     /// The configured issuer, else the first one named.
     private func issuer(of metadata: ResourceMetadata) throws(RefreshFailure) -> String {
         guard let configured = resource.issuer else { return metadata.servers[0] }
-        guard metadata.names(configured) else {
-            let named = ServerText.cleaned(metadata.servers.joined(separator: ", "), limit: 300)
-            let message = "the resource takes no tokens of \(configured); it names \(named)"
-            throw RefreshFailure(kind: .misconfigured, message: message)
-        }
+        guard metadata.names(configured) else { throw .issuerNotNamed(configured, only: metadata.servers) }
         return configured
     }
 
@@ -196,6 +198,18 @@ extension LoginOutcome {
 }
 
 extension RefreshFailure {
+    /// The resource names other issuers than the one that a person has written or agreed to.
+    fileprivate static func issuerNotNamed(_ issuer: String, only servers: [String]) -> RefreshFailure {
+        let named = ServerText.cleaned(servers.joined(separator: ", "), limit: 300)
+        return RefreshFailure(
+            kind: .misconfigured,
+            code: issuerChangedCode,
+            message: "the resource takes no tokens of \(issuer); it names \(named)",
+            remedy: issuerCorrection(servers[0]),
+            needsLogin: true
+        )
+    }
+
     /// A login that was made before the session had a resource.
     fileprivate static let serverUnknown = RefreshFailure(
         kind: .misconfigured,

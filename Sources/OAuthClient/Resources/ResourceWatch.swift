@@ -9,15 +9,18 @@ actor ResourceWatch {
     /// After a look that failed: a resource that is away must not hold up its refreshes.
     private static let longPause: Duration = .seconds(600)
 
+    private let isIssuerWritten: Bool
     private let look: @Sendable () async throws(RefreshFailure) -> ResourceMetadata
     private let timekeeper: any Timekeeper
     private var quietUntil: Instant?
 
     init(
         timekeeper: any Timekeeper,
+        isIssuerWritten: Bool = false,
         _ look: @escaping @Sendable () async throws(RefreshFailure) -> ResourceMetadata
     ) {
         self.timekeeper = timekeeper
+        self.isIssuerWritten = isIssuerWritten
         self.look = look
     }
 
@@ -28,7 +31,8 @@ actor ResourceWatch {
             let metadata = try await look()
             guard metadata.names(server.issuer) else {
                 quietUntil = nil
-                return .issuerChanged(from: server.issuer, to: metadata.servers[0])
+                let named = metadata.servers[0]
+                return .issuerChanged(from: server.issuer, to: named, isWritten: isIssuerWritten)
             }
             quietUntil = timekeeper.now + ResourceWatch.pause
         } catch {
@@ -39,16 +43,26 @@ actor ResourceWatch {
 }
 
 extension RefreshFailure {
+    static let issuerChangedCode = "issuer_changed"
+
     /// A resource names another authorization server than before: only a person may follow it there.
-    static func issuerChanged(from old: String, to new: String) -> RefreshFailure {
+    ///
+    /// - Parameter isWritten: the configuration has the old one, so that a login alone would not leave it.
+    static func issuerChanged(from old: String, to new: String, isWritten: Bool) -> RefreshFailure {
         let names =
             "\(ServerText.cleaned(new, limit: 150)), not \(ServerText.cleaned(old, limit: 150)) as at the login"
         return RefreshFailure(
             kind: .misconfigured,
-            code: "issuer_changed",
+            code: issuerChangedCode,
             message: "the resource now names the issuer \(names)",
-            remedy: "if that is right",
+            remedy: isWritten ? issuerCorrection(new) : "if that is right",
             needsLogin: true
         )
+    }
+
+    /// What a person changes who follows a resource to `issuer`; the login comes after it.
+    static func issuerCorrection(_ issuer: String) -> String {
+        let written = "issuer = \"\(ServerText.cleaned(issuer, limit: 300))\""
+        return "if that is right, set \(written) in the session's table"
     }
 }

@@ -171,6 +171,8 @@ package struct LoginRequest: Equatable, Sendable {
     package var present: PresentLogin?
     /// More than the configuration asks for; only the account of ``present`` will do then.
     package var stepUp: StepUp?
+    /// The issuer that a person has agreed to, which the session's resource has to name; `nil`: any.
+    package var agreedIssuer: String?
 
     package init(
         flow: LoginFlow? = nil,
@@ -180,7 +182,8 @@ package struct LoginRequest: Equatable, Sendable {
         isAssertion: Bool = false,
         isUnattended: Bool = false,
         present: PresentLogin? = nil,
-        stepUp: StepUp? = nil
+        stepUp: StepUp? = nil,
+        agreedIssuer: String? = nil
     ) {
         self.flow = flow
         self.pastesRedirect = pastesRedirect
@@ -190,6 +193,7 @@ package struct LoginRequest: Equatable, Sendable {
         self.isUnattended = isUnattended
         self.present = present
         self.stepUp = stepUp
+        self.agreedIssuer = agreedIssuer
     }
 }
 

@@ -59,7 +59,8 @@ struct ServerCheck: Sendable {
             return RequestFailure(
                 code: isOurs ? .misconfigured : .temporarilyUnavailable,
                 message: failure.message,
-                remedy: failure.remedy,
+                // There is no session yet whose table could be changed; a certificate can be trusted without one.
+                remedy: failure.kind == .insecure ? failure.remedy : nil,
                 retryAfter: failure.retryAfter
             )
         }
@@ -94,6 +95,7 @@ extension IssuerOffer {
             $0.flows = flows.map(\.rawValue)
             $0.authentication = authentication?.map(\.rawValue)
             $0.scopes = scopes?.map(\.rawValue)
+            $0.allScopes = allScopes
             $0.features = features.map(\.rawValue)
         }
     }

@@ -346,6 +346,7 @@ extension SessionSettings {
             endings: session.endings,
             hosts: session.hostsServed,
             resource: session.server.resourceAddress,
+            resources: session.resources,
             hasHostsOfResource: session.hasHostsOfResource,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),

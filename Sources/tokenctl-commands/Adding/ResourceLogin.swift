@@ -12,28 +12,30 @@ struct ResourceLogin {
     let endpoint: AgentEndpoint
     let isJSON: Bool
 
-    /// The name of the session; one that is not there is made, once a person has agreed to its issuer.
+    /// A session, and the issuer that its resource has to name at the login; nil: the table names it, or nobody does.
+    typealias Found = (session: String, issuer: String?)
+
+    /// The session for the address; one that is not there is made, once a person has agreed to its issuer.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` where nobody can be asked, or the session has another issuer.
-    func session() throws(AgentError) -> String {
+    func session() throws(AgentError) -> Found {
         let answer: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
         let sessions = answer.sessions ?? []
         if let known = address.session(among: sessions) {
-            try checkIssuer(of: known, among: sessions)
-            return known
+            return (known, try issuerToName(of: known, among: sessions))
         }
         let name = try freeName(besides: sessions.compactMap(\.session))
         var server = WishedServer(issuer: issuer, resource: address.text)
-        let offer = try server.examined(by: endpoint)
+        let offer = try server.examined(by: endpoint, for: name)
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
         try confirm(offer)
-        // The login asks the resource again, which must not name another one then.
-        server.issuer = offer?.issuer
+        // What a person has agreed to holds for this login, what a person has written for all.
+        server.issuer = issuer
         guard offer?.features?.contains("registration") == true else {
             throw AgentError(
                 .badRequest,
                 "the issuer registers no clients, so one is needed that it knows",
-                remedy: "use tokenctl add NAME --url URL --client-id ID"
+                remedy: "tokenctl add \(name) --url \(ShellWord.quoted(address.text)) --client-id ID"
             )
         }
         let wish = SessionWish(name: name, server: server, client: WishedClient())
@@ -43,27 +45,25 @@ struct ResourceLogin {
         let takeover = try SessionFileReload(endpoint: endpoint).takeOver(file)
         for note in takeover.notes { try say("Note: \(note).") }
         try say("Written: \(file.path)")
-        return name
+        return (name, issuer == nil ? offer?.issuer : nil)
     }
 
-    /// Refuses an issuer on the command line that is not the one the session `name` logs in to.
-    private func checkIssuer(of name: String, among sessions: [SessionMessage]) throws(AgentError) {
-        guard let issuer, let session = sessions.first(where: { $0.session == name }) else { return }
+    /// The issuer on the command line, which the login checks where the table of the session `name` names none.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if the table names another one.
+    private func issuerToName(
+        of name: String,
+        among sessions: [SessionMessage]
+    ) throws(AgentError) -> String? {
+        guard let issuer, let session = sessions.first(where: { $0.session == name }) else { return nil }
         // Without an issuer of its own the session is shown with the resource's address.
-        guard let own = session.issuer, own.bytewise != session.resource?.bytewise else {
-            throw AgentError(
-                .badRequest,
-                "the session \(name) logs in to whatever issuer the resource names",
-                session: name,
-                remedy: "write issuer into its table, then tokenctl login \(name)"
-            )
-        }
-        guard own.bytewise != issuer.bytewise else { return }
+        guard let own = session.issuer, own.bytewise != session.resource?.bytewise else { return issuer }
+        guard own.bytewise != issuer.bytewise else { return nil }
         throw AgentError(
             .badRequest,
             "the session \(name), which is for this address, logs in to the issuer \(own), not \(issuer)",
             session: name,
-            remedy: "use tokenctl login \(name), or change its issuer in the configuration"
+            remedy: "if that is right, set issuer = \"\(issuer)\" in its table, then tokenctl login \(name)"
         )
     }
 
@@ -80,7 +80,7 @@ struct ResourceLogin {
             throw AgentError(
                 .badRequest,
                 "\(isJSON ? "nobody is asked" : "there is no terminal to ask") whether the issuer is the right one",
-                remedy: "use --issuer \(ShellWord.quoted(found))"
+                remedy: "tokenctl login \(ShellWord.quoted(address.text)) --issuer \(ShellWord.quoted(found))"
             )
         }
     }
@@ -94,7 +94,7 @@ struct ResourceLogin {
         throw AgentError(
             .badRequest,
             "there are sessions of that name already",
-            remedy: "use tokenctl add NAME --url URL"
+            remedy: "tokenctl add NAME --url \(ShellWord.quoted(address.text))"
         )
     }
 

@@ -115,11 +115,11 @@ struct LoginCommand: ParsableCommand {
     }
 
     func run() throws {
-        let name = try sessionName()
+        let (name, issuer) = try found()
         if readsClientSecret {
             try ClientSecretRequest(session: name).send(ClientSecretRequest.secret(), to: agent.endpoint)
         }
-        var request = try request(to: name)
+        var request = try request(to: name, at: issuer)
         defer { request.wipeBody() }
         let conversation = LoginConversation(
             session: name,
@@ -136,8 +136,8 @@ struct LoginCommand: ParsableCommand {
     private var isAddress: Bool { session?.name.bytewise.contains("://") == true }
 
     /// The session; for the address of a resource the one that is for it, or a new one.
-    private func sessionName() throws(AgentError) -> String {
-        guard let name = session?.name else { return try onlySession() }
+    private func found() throws(AgentError) -> ResourceLogin.Found {
+        guard let name = session?.name else { return (try onlySession(), nil) }
         guard isAddress else {
             // What looks like an address may hold a password, and is not shown.
             guard !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") })
@@ -148,7 +148,7 @@ struct LoginCommand: ParsableCommand {
                     remedy: "give an address with its scheme, as https://mcp.example.com/mcp"
                 )
             }
-            return name
+            return (name, nil)
         }
         guard let address = ResourceAddress(name) else {
             throw AgentError(
@@ -173,8 +173,9 @@ struct LoginCommand: ParsableCommand {
         return names[0]
     }
 
-    private func request(to session: String) throws(AgentError) -> AgentRequest {
+    private func request(to session: String, at issuer: String?) throws(AgentError) -> AgentRequest {
         var body = JSONBody<LoginMembers>()
+        if let issuer { body.add(\.issuer, issuer) }
         if let flow = flow ?? impliedFlow { body.add(\.flow, flow.rawValue) }
         if pastesRedirect { body.add(\.paste, true) }
         if let username { body.add(\.username, username) }

@@ -61,6 +61,19 @@ struct ResourceAddressTests {
         #expect(elsewhere.session(among: sessions) == nil)
     }
 
+    @Test func `a session whose tokens are requested for an address is for it, after one that is at it`()
+        throws
+    {
+        var requested = SessionMessage()
+        (requested.session, requested.resources) = (
+            "requested", ["https://a.example/", "https://b.example/mcp"]
+        )
+        let address = try #require(ResourceAddress("https://b.example/mcp/tools"))
+        #expect(address.session(among: [requested]) == "requested")
+        #expect(address.session(among: [requested, Self.session("at", "https://b.example")]) == "at")
+        #expect(try #require(ResourceAddress("https://b.example/other")).session(among: [requested]) == nil)
+    }
+
     @Test(arguments: [
         ("https://mcp.example.com/mcp", "mcp.example.com"), ("http://127.0.0.1:8080/x", "127.0.0.1"),
         ("http://[::1]:8080/x", "1-"), ("https://a_b.example/", "a-b.example"),

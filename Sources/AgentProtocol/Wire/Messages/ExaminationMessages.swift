@@ -17,6 +17,8 @@ package struct ExaminationMembers: WireMembers {
     package let flows = WireMember<[String]>("flows")
     package let authentication = WireMember<[String]>("client_authentication", isOptional: true)
     package let scopes = WireMember<[String]>("scopes", isOptional: true)
+    /// All that the server lists, where these are few.
+    package let allScopes = WireMember<[String]>("all_scopes", isOptional: true)
     package let features = WireMember<[String]>("features")
     package let resource = WireMember<String>("resource", isOptional: true)
     package let issuer = WireMember<String>("issuer", isOptional: true)

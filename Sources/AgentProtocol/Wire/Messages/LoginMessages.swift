@@ -11,6 +11,8 @@ package struct LoginMembers: WireMembers {
     package let scope = WireMember<String>("scope", isOptional: true)
     package let contextClasses = WireMember<String>("acr_values", isOptional: true)
     package let maximumAge = WireMember<Int64>("max_age", isOptional: true)
+    /// The issuer that the session's resource has to name in this login.
+    package let issuer = WireMember<String>("issuer", isOptional: true)
 
     package static let table = Self()
 }

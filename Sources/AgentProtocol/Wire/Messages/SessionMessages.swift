@@ -21,6 +21,8 @@ package struct SessionMembers: WireMembers {
     package let issuer = WireMember<String>("issuer")
     package let hosts = WireMember<[String]>("hosts", isOptional: true)
     package let resource = WireMember<String>("resource", isOptional: true)
+    /// The addresses that its tokens are requested for (RFC 8707).
+    package let resources = WireMember<[String]>("resources", isOptional: true)
     /// Nobody wrote ``hosts``: they are the server of ``resource``.
     package let hasHostsOfResource = WireMember<Bool>("hosts_of_resource", isOptional: true)
     /// All hosts of a fleet have it.
