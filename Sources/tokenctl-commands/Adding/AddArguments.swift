@@ -45,8 +45,14 @@ struct ServerArguments: ParsableArguments {
     var deviceAuthorizationEndpoint: String?
 
     @Option(
+        name: .customLong("revocation-endpoint"),
+        help: ArgumentHelp("Where tokens are revoked at a logout (RFC 7009).", valueName: "url")
+    )
+    var revocationEndpoint: String?
+
+    @Option(
         help: ArgumentHelp(
-            "For --kind cognito and aws_role: the address, if it is another.",
+            "For --kind cognito, aws_role and github_app: the address, if it is another.",
             valueName: "url"
         )
     )
@@ -64,29 +70,41 @@ struct ServerArguments: ParsableArguments {
     /// The kind that was named, or that the rest makes it.
     var kindMeant: SessionKind { kind ?? (roleARN == nil ? preset?.kind ?? .oidc : .awsRole) }
 
+    /// The key of ``endpoint``.
+    private var endpointKey: String {
+        switch kindMeant {
+        case .awsRole: "sts_endpoint"
+        case .githubApp: "api_url"
+        case .oidc, .oauth2, .cognito, .awsSSO: "endpoint"
+        }
+    }
+
     /// Those given, by their keys.
     var endpoints: [KnownEndpoint] {
         let given = [
             ("token_endpoint", tokenEndpoint), ("authorization_endpoint", authorizationEndpoint),
             ("device_authorization_endpoint", deviceAuthorizationEndpoint),
-            (kindMeant == .awsRole ? "sts_endpoint" : "endpoint", endpoint),
+            ("revocation_endpoint", revocationEndpoint), (endpointKey, endpoint),
         ]
         return given.compactMap { key, address in address.map { KnownEndpoint(key, $0) } }
     }
 
     /// Whether it is said which server is meant.
     var namesServer: Bool {
-        preset != nil || issuer != nil || resource != nil || [.oauth2, .awsRole].contains(kindMeant)
+        preset != nil || issuer != nil || resource != nil || !kindMeant.hasIssuer
     }
 
     func validate() throws {
         let kind = kindMeant
-        let ofKinds = ["endpoint", "sts_endpoint"]
-        if let other = endpoints.first(where: { !ofKinds.contains($0.key) }), kind != .oauth2 {
+        let written = endpoints.filter { $0.key != endpointKey }
+        if let other = written.first(where: { $0.key != "revocation_endpoint" }), kind != .oauth2 {
             throw ValidationError("\(other.option) goes with --kind oauth2")
         }
-        guard endpoint == nil || [.cognito, .awsRole].contains(kind) else {
-            throw ValidationError("--endpoint goes with --kind cognito or aws_role")
+        guard revocationEndpoint == nil || kind.isStandard else {
+            throw ValidationError("--revocation-endpoint goes with --kind oidc and oauth2")
+        }
+        guard endpoint == nil || [.cognito, .awsRole, .githubApp].contains(kind) else {
+            throw ValidationError("--endpoint goes with --kind cognito, aws_role or github_app")
         }
         guard resource == nil || preset == nil && kind == .oidc else {
             throw ValidationError("--url goes with --kind oidc, and with no preset")
@@ -147,6 +165,12 @@ struct ClientArguments: ParsableArguments {
     )
     var certificateFile: String?
 
+    @Option(
+        name: .customLong("client-authentication"),
+        help: ArgumentHelp("How the client proves itself.", valueName: "way")
+    )
+    var authentication: Authentication?
+
     /// Whether the client has something to prove itself by, and so is registered.
     var hasProof: Bool { secretFile != nil || readsSecret || keyFile != nil || certificateFile != nil }
 
@@ -158,6 +182,16 @@ struct ClientArguments: ParsableArguments {
             ("--client-secret-file", secretFile), ("--client-key-file", keyFile),
             ("--client-certificate-file", certificateFile),
         ])
+    }
+
+    /// The ways that `client_authentication` takes.
+    enum Authentication: String, CaseIterable, ExpressibleByArgument {
+        case automatic
+        case basic
+        case post
+        case clientSecretJWT = "client_secret_jwt"
+        case privateKeyJWT = "private_key_jwt"
+        case tls
     }
 
     /// Checks files that options name.

@@ -11,13 +11,13 @@ struct AddCommand: ParsableCommand {
         abstract: "Make a session without writing its table by hand.",
         discussion: """
             The agent looks at the issuer's metadata first; what it offers is printed, with what was chosen. What is \
-            missing is asked for at the terminal. The session is written to a file of its own, sessions.d/NAME.toml \
+            missing, the name included, is asked for at the terminal. The session is written to a file of its own, sessions.d/NAME.toml \
             beside the configuration file, after it was checked together with everything else.
             """
     )
 
     @Argument(help: ArgumentHelp("The name of the new session.", valueName: "name"))
-    var name: String
+    var name: String?
 
     @OptionGroup var server: ServerArguments
 
@@ -29,29 +29,27 @@ struct AddCommand: ParsableCommand {
     )
     var scopes: [String] = []
 
-    @Option(help: "How to log in.")
-    var flow: LoginCommand.Flow?
+    @Option(help: "How to log in, or jwt_bearer.")
+    var flow: AddedFlow?
 
-    @Option(
-        name: .customLong("redirect-port"),
-        help: ArgumentHelp("The port of the redirect address, if the server wants one.", valueName: "n")
-    )
-    var redirectPort: Int?
+    @OptionGroup var authorization: AuthorizationArguments
 
-    @Option(
-        name: .customLong("redirect-uri"),
-        help: ArgumentHelp("The redirect address exactly as registered.", valueName: "url")
-    )
-    var redirectURI: String?
-
-    @Option(
-        name: .customLong("from"),
-        help: ArgumentHelp("The session whose token is exchanged for this one's.", valueName: "session")
-    )
-    var source: String?
+    @OptionGroup var grant: GrantArguments
 
     @Option(help: ArgumentHelp("Who the tokens are for, where the server wants that.", valueName: "name"))
     var audience: String?
+
+    @Option(
+        name: .customLong("resource"),
+        help: ArgumentHelp("An address to ask for tokens for (RFC 8707); repeatable.", valueName: "url")
+    )
+    var resources: [String] = []
+
+    @Option(
+        name: .customLong("host"),
+        help: ArgumentHelp("A server that the tokens are for; repeatable.", valueName: "host")
+    )
+    var hosts: [String] = []
 
     @Flag(name: .customLong("print"), help: "Only print the file.")
     var isPrinted = false
@@ -59,11 +57,11 @@ struct AddCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func validate() throws {
-        guard redirectPort == nil || redirectURI == nil else {
-            throw ValidationError("--redirect-port and --redirect-uri exclude each other")
-        }
-        guard source == nil || flow == nil else {
-            throw ValidationError("--from goes with no --flow: nobody logs in to such a session")
+        let source = grant.source
+        guard source == nil || flow == nil || flow == .jwtBearer else {
+            throw ValidationError(
+                "--from goes with no --flow but jwt_bearer: nobody logs in to such a session"
+            )
         }
         guard source == nil || server.kindMeant.isStandard || server.kindMeant == .awsRole else {
             throw ValidationError("--from goes with --kind oidc, oauth2 and aws_role")
@@ -71,34 +69,60 @@ struct AddCommand: ParsableCommand {
         guard source != nil || server.kindMeant != .awsRole else {
             throw ValidationError("--role-arn needs --from: the session whose token the role is given for")
         }
+        guard flow != .jwtBearer || grant.hasAssertion || source != nil else {
+            throw ValidationError(
+                "--flow jwt_bearer needs --from, --assertion-file, --assertion-key-file or --service-account-file"
+            )
+        }
+        guard !grant.hasAssertion || server.kindMeant.isStandard && (flow == nil || flow == .jwtBearer) else {
+            throw ValidationError("an assertion goes with --flow jwt_bearer, of --kind oidc and oauth2")
+        }
+        guard (grant.appID != nil) == (server.kindMeant == .githubApp) else {
+            throw ValidationError("--app-id and --kind github_app go together")
+        }
+        guard resources.isEmpty || server.resource == nil else {
+            throw ValidationError("--resource goes without --url, which is asked for by itself")
+        }
     }
 
     func run() throws {
-        let file = try SessionFile(name, for: agent.endpoint)
-        guard isPrinted || !file.exists else { throw file.taken }
         let interview = SessionInterview(command: self)
-        let server = try interview.server()
-        let offer = try server.examined(by: agent.endpoint)
+        let file = try SessionFile(try interview.name(), for: agent.endpoint)
+        guard isPrinted || !file.exists else { throw file.taken }
+        let server = try interview.server(for: file)
+        // The agent reads the copy, so it has to be there before the agent looks at the issuer.
+        try server.authority?.put()
+        do {
+            try add(server, interview, file)
+        } catch {
+            server.authority?.takeBack()
+            throw error
+        }
+        if isPrinted { server.authority?.takeBack() }
+    }
+
+    private func add(_ server: WishedServer, _ interview: SessionInterview, _ file: SessionFile) throws {
+        let offer = try server.examined(by: agent.endpoint, for: file.name)
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
-        let wish = try interview.wish(at: server, offer)
+        let wish = try interview.wish(named: file.name, at: server, offer)
         let chosen = try ChosenSession(wish, offer)
         let text = try SessionDraft(wish, chosen, offer).text
         guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
         let takeover = try put(file, text)
         try report(file, wish, chosen, offer, takeover.notes)
-        try offerLogin(by: chosen.flow, after: takeover.remedy)
+        try offerLogin(to: wish, by: chosen.flow, after: takeover.remedy)
     }
 
     /// Puts the file in place, and what belongs to it into the agent's store.
-    private func put(_ file: SessionFile, _ text: String) throws(AgentError) -> SessionFileReload.Takeover {
+    private func put(
+        _ file: SessionFile,
+        _ text: String
+    ) throws(AgentError) -> SessionFileReload.Takeover {
         let reload = SessionFileReload(endpoint: agent.endpoint)
-        guard client.readsSecret else {
-            try file.put(text)
-            return try reload.takeOver(file)
-        }
         // Without a secret there is nothing to write.
-        let secret = try ClientSecretRequest.secret()
+        let secret = try client.readsSecret ? ClientSecretRequest.secret() : nil
         try file.put(text)
+        guard let secret else { return try reload.takeOver(file) }
         let takeover = try reload.takeOver(file)
         try reload.give(secret, to: file)
         return takeover
@@ -114,7 +138,7 @@ struct AddCommand: ParsableCommand {
         let notes = chosen.notes + notes
         guard !agent.wantsJSON else {
             let message = SessionFileMessage {
-                $0.session = name
+                $0.session = file.name
                 $0.file = file.path
                 $0.flow = chosen.flow?.rawValue
                 $0.scopes = chosen.scopes
@@ -137,29 +161,36 @@ struct AddCommand: ParsableCommand {
     /// Asks at a terminal whether to log in now; elsewhere, and where nobody has to, names the command that comes next.
     ///
     /// - Parameters:
+    ///   - wish: the session.
     ///   - chosen: how logins are made.
     ///   - remedy: a command that has to be run first, if there is one.
     /// - Throws: as the login does.
-    private func offerLogin(by chosen: LoginCommand.Flow?, after remedy: String?) throws {
+    private func offerLogin(
+        to wish: SessionWish,
+        by chosen: LoginCommand.Flow?,
+        after remedy: String?
+    ) throws {
         guard !agent.wantsJSON else { return }
         // What needs no person the agent gets by itself.
-        guard source == nil, chosen != .clientCredentials else {
+        guard wish.hasLogin, chosen != .clientCredentials else {
             let use = server.kindMeant == .awsRole ? "aws" : "get"
-            let commands = [remedy, "tokenctl \(use) \(name)"].compactMap(\.self).joined(separator: " && ")
-            return try say("Use it with: \(commands)")
+            let commands = [remedy, "tokenctl \(use) \(wish.name)"].compactMap(\.self)
+            return try say("Use it with: \(commands.joined(separator: " && "))")
         }
-        let commands = [remedy, "tokenctl login \(name)"].compactMap(\.self).joined(separator: " && ")
-        guard remedy == nil, flow != .import, try Question.agreement(to: "Log in now?") == true else {
-            return try say("Log in with: \(commands)")
+        let isImported = chosen == .import
+        let login = "tokenctl login \(wish.name)\(isImported ? " --refresh-token-stdin" : "")"
+        guard remedy == nil, !isImported, try Question.agreement(to: "Log in now?") == true else {
+            let commands = [remedy, login].compactMap(\.self)
+            return try say("Log in with: \(commands.joined(separator: " && "))")
         }
         let conversation = LoginConversation(
-            session: name,
+            session: wish.name,
             opensBrowser: true,
             isJSON: false,
             endpoint: agent.endpoint
         )
         let body = JSONBody<LoginMembers>().finished()
-        try conversation.logIn(AgentRequest(.post, "sessions", name, "login", body: body))
+        try conversation.logIn(AgentRequest(.post, "sessions", wish.name, "login", body: body))
     }
 
     /// Prints a line for the person, unless a program is reading.

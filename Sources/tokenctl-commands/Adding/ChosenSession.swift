@@ -24,6 +24,13 @@ struct ChosenSession {
     init(_ wish: SessionWish, _ offer: ExaminationMessage?) throws(AgentError) {
         let offered = offer.map { ($0.flows ?? []).compactMap { LoginCommand.Flow(rawValue: $0) } }
         flow = try ChosenSession.flow(wish, offered)
+        guard flow != .clientCredentials || wish.client.proof.ways != ["none"] else {
+            throw AgentError(
+                .badRequest,
+                "the flow client_credentials needs a client that proves itself",
+                remedy: "use --client-secret-stdin, --client-secret-file FILE or --client-key-file FILE"
+            )
+        }
         scopes = ChosenSession.scopes(wish, flow, offer)
         notes = ChosenSession.notes(wish, offered, offer)
     }
@@ -32,8 +39,8 @@ struct ChosenSession {
         _ wish: SessionWish,
         _ offered: [LoginCommand.Flow]?
     ) throws(AgentError) -> LoginCommand.Flow? {
-        guard wish.source == nil else { return nil }
-        let known = wish.flow ?? wish.server.preset?.flow
+        guard wish.hasLogin else { return nil }
+        let known = wish.flow?.ofLogin ?? wish.server.preset?.flow
         if wish.server.kind == .oauth2 { return try flowWithoutMetadata(wish, known) }
         guard let offered else { return known }
         if let known {
@@ -96,7 +103,7 @@ struct ChosenSession {
         guard wish.scopes.isEmpty else { return wish.scopes }
         // The usual ones are about a person's login, and a resource says itself which it wants.
         guard wish.server.kind.isStandard, wish.server.resource == nil, flow != .clientCredentials,
-            wish.source == nil
+            wish.hasLogin
         else { return [] }
         let usual = SessionWish.usualScopes
         let wanted = wish.server.preset?.scopes ?? (wish.server.kind == .oidc ? usual : [])
@@ -110,17 +117,51 @@ struct ChosenSession {
         _ offer: ExaminationMessage?
     ) -> [String] {
         var notes: [String] = []
-        if let flow = wish.flow, flow != .import, let offered, !offered.contains(flow) {
+        if let flow = wish.flow?.ofLogin, flow != .import, let offered, !offered.contains(flow) {
             notes.append("the issuer does not name the flow \(flow.rawValue)")
         }
-        if wish.source != nil, let offer, offer.features?.contains("token_exchange") != true {
-            notes.append("the issuer does not name token exchange")
+        if !wish.hasLogin, let offer {
+            let (feature, words) =
+                wish.isJWTBearer ? ("jwt_bearer", "JWT bearer grants") : ("token_exchange", "token exchange")
+            if offer.features?.contains(feature) != true { notes.append("the issuer does not name \(words)") }
+        }
+        notes += notesOnScopes(wish, offer)
+        let endpoints = wish.server.endpoints.map(\.key)
+        if wish.hasLogin, endpoints.contains("token_endpoint"), !endpoints.contains("revocation_endpoint"),
+            wish.server.preset == nil
+        {
+            notes.append("a logout revokes nothing at the server without revocation_endpoint")
         }
         let proof = wish.client.proof
         if wish.client.id != nil, let ways = offer?.authentication, Set(ways).isDisjoint(with: proof.ways) {
             notes.append("the issuer names no clients \(proof.words)")
         }
         return notes
+    }
+
+    /// What a person should know who has chosen the scopes.
+    private static func notesOnScopes(_ wish: SessionWish, _ offer: ExaminationMessage?) -> [String] {
+        guard !wish.scopes.isEmpty else { return [] }
+        var notes: [String] = []
+        let stays = "offline_access"
+        if wish.hasLogin, wish.flow != .login(.clientCredentials), offer?.scopes?.contains(stays) == true,
+            !wish.scopes.contains(stays)
+        {
+            notes.append(
+                "without \(stays) the login may end with its first token; add it with --scope \(stays)"
+            )
+        }
+        if let all = offer?.allScopes, !Set(wish.scopes).isSubset(of: all) {
+            notes.append("the issuer lists these scopes alone: \(all.joined(separator: " "))")
+        }
+        return notes
+    }
+
+    /// The key `flow`; nil: the default of the kind.
+    func flowWritten(for wish: SessionWish) -> String? {
+        if wish.isJWTBearer { return "jwt_bearer" }
+        let isExchanged = wish.source != nil && wish.server.roleARN == nil
+        return isExchanged ? "token_exchange" : flow?.rawValue
     }
 }
 

@@ -21,6 +21,8 @@ struct Preset: Sendable {
     var redirectPort: Int?
     /// The servers that the tokens are for.
     var hosts: [String] = []
+    /// Whether the tokens are for the server that the issuer is on, which each installation has for itself.
+    var isForIssuersHost = false
     /// What kind of client to register, in a few words.
     let client: String
     /// Whether clients on people's machines have a secret there.
@@ -46,9 +48,13 @@ enum SessionKind: String, CaseIterable, ExpressibleByArgument {
     case cognito
     case awsRole = "aws_role"
     case awsSSO = "aws_sso"
+    case githubApp = "github_app"
 
     /// Whether its tokens are given to a client that is registered before.
-    var hasClients: Bool { self != .awsRole && self != .awsSSO }
+    var hasClients: Bool { isStandard || self == .cognito }
+
+    /// Whether an address, of an issuer, a pool or a portal, says which server it is.
+    var hasIssuer: Bool { self == .oidc || self == .cognito || self == .awsSSO }
 
     /// Whether it is a standard server: its tokens have scopes, and may be had for those of another session (RFC 8693).
     var isStandard: Bool { self == .oidc || self == .oauth2 }
@@ -116,8 +122,10 @@ extension Preset {
             name: "gitlab",
             source: "https://docs.gitlab.com/integration/openid_connect_provider/",
             issuer: "https://gitlab.com",
-            scopes: ["openid", "read_api"],
+            // read_api alone cannot push, and repositories over HTTP need more than the API (Scopes of an access token).
+            scopes: ["openid", "read_api", "write_repository"],
             hosts: ["gitlab.com"],
+            isForIssuersHost: true,
             client: "not confidential, with \(redirect)"
         ),
         Preset(
@@ -170,6 +178,7 @@ extension Preset {
             source: "https://docs.gitea.com/development/oauth2-provider",
             issuerForm: "https://HOST",
             scopes: ["openid"],
+            isForIssuersHost: true,
             client: "not confidential, with \(redirect)"
         ),
         Preset(
@@ -177,6 +186,7 @@ extension Preset {
             source: "https://forgejo.org/docs/latest/user/oauth2-provider/",
             issuerForm: "https://HOST",
             scopes: ["openid"],
+            isForIssuersHost: true,
             client: "not confidential, with \(redirect)"
         ),
         Preset(

@@ -6,7 +6,7 @@ import AgentProtocol
 struct SessionDraft {
     let name: String
     private var comments: [String] = []
-    private var lines: [(key: String, value: String)] = []
+    private var lines: [DraftLine] = []
 
     init(name: String) {
         self.name = name
@@ -21,28 +21,32 @@ struct SessionDraft {
 
     /// Adds a key, unless there is no value.
     mutating func add(_ key: String, _ text: String?) {
-        if let text { lines.append((key, SessionDraft.quoted(text))) }
+        add([DraftLine(key, text)])
     }
 
     mutating func add(_ key: String, _ number: Int?) {
-        if let number { lines.append((key, String(number))) }
+        if let number { lines.append(DraftLine(key: key, value: String(number))) }
     }
 
     /// Adds a key that is true or not there.
     mutating func add(_ key: String, if isTrue: Bool) {
-        if isTrue { lines.append((key, "true")) }
+        if isTrue { lines.append(DraftLine(key: key, value: "true")) }
     }
 
     mutating func add(_ key: String, _ texts: [String]) {
-        guard !texts.isEmpty else { return }
-        lines.append((key, "[" + texts.map(SessionDraft.quoted).joined(separator: ", ") + "]"))
+        add([DraftLine(key, texts)])
+    }
+
+    /// Adds the lines that there are.
+    mutating func add(_ lines: [DraftLine?]) {
+        self.lines += lines.compactMap(\.self)
     }
 
     /// In TOML.
     var text: String {
         let width = lines.map(\.key.utf8.count).max() ?? 0
         let table = lines.map { TextTable.padded($0.key, to: width) + " = " + $0.value }
-        let header = "[session.\(SessionDraft.isBare(name) ? name : SessionDraft.quoted(name))]"
+        let header = "[session.\(SessionDraft.key(name))]"
         return (comments.map { "# \($0)" } + [header] + table).map { $0 + "\n" }.joined()
     }
 
@@ -62,7 +66,9 @@ struct SessionDraft {
         return quoted + "\""
     }
 
-    /// Whether a key needs no quotes (TOML 1.0, Keys).
+    /// A key, in quotes where it needs them (TOML 1.0, Keys).
+    static func key(_ name: String) -> String { isBare(name) ? name : quoted(name) }
+
     private static func isBare(_ key: String) -> Bool {
         key.utf8.allSatisfy { byte in
             switch byte {
@@ -96,7 +102,7 @@ extension SessionDraft {
             add("region", pool.region)
             add("user_pool_id", pool.pool)
         case .awsSSO: add("start_url", server.issuer)
-        case .oidc, .oauth2, .awsRole:
+        case .oidc, .oauth2, .awsRole, .githubApp:
             add("resource", server.resource)
             add("issuer", server.issuer)
         }
@@ -104,23 +110,67 @@ extension SessionDraft {
         add("role_arn", server.roleARN)
         add("region", server.region)
         for endpoint in server.endpoints { add(endpoint.key, endpoint.address) }
+        add(client)
+        add("scopes", chosen.scopes)
+        add("audience", wish.audience)
+        add("resources", wish.resources)
+        add("flow", chosen.flowWritten(for: wish))
+        let takesKnownPort =
+            wish.redirectURI == nil && wish.hasLogin && chosen.flow != .device && server.kind != .cognito
+        add("redirect_port", wish.redirectPort ?? (takesKnownPort ? preset?.redirectPort : nil))
+        add("redirect_uri", wish.redirectURI)
+        add(wish.lines)
+        add("ca_file", server.authority?.path)
+        add("hosts", wish.hosts.isEmpty ? server.knownHosts : wish.hosts)
+    }
+
+    private mutating func add(_ client: WishedClient) {
         add("client_id", client.id)
         add("client_secret_file", client.secretFile)
         add("client_secret_sealed", if: client.givesSecret)
         add("client_key_file", client.keyFile)
         add("client_key_id", client.keyID)
         add("client_certificate_file", client.certificateFile)
-        add("scopes", chosen.scopes)
-        add("audience", wish.audience)
-        let isExchanged = wish.source != nil && server.roleARN == nil
-        add("flow", isExchanged ? "token_exchange" : chosen.flow?.rawValue)
-        let takesKnownPort =
-            wish.redirectURI == nil && wish.source == nil && chosen.flow != .device && server.kind != .cognito
-        add("redirect_port", wish.redirectPort ?? (takesKnownPort ? preset?.redirectPort : nil))
-        add("redirect_uri", wish.redirectURI)
-        add("ca_file", server.caFile)
-        // What the preset knows of its own server is not true of another one.
-        let isKnownServer = server.issuer == preset?.issuer && server.endpoints == preset?.endpoints ?? []
-        if isKnownServer { add("hosts", preset?.hosts ?? []) }
+        add("client_authentication", client.authentication?.rawValue)
+    }
+}
+
+/// A key of a session's table and its value in TOML.
+struct DraftLine: Equatable {
+    let key: String
+    let value: String
+}
+
+extension DraftLine {
+    /// - Returns: nil if there is no text.
+    init?(_ key: String, _ text: String?) {
+        guard let text else { return nil }
+        self.init(key: key, value: SessionDraft.quoted(text))
+    }
+
+    /// - Returns: nil if there are no texts.
+    init?(_ key: String, _ texts: [String]) {
+        guard !texts.isEmpty else { return nil }
+        self.init(key: key, value: "[" + texts.map(SessionDraft.quoted).joined(separator: ", ") + "]")
+    }
+
+    /// - Returns: nil if there are no values.
+    init?(_ key: String, _ values: [NamedValue]) {
+        guard !values.isEmpty else { return nil }
+        let members = values.map { "\(SessionDraft.key($0.name)) = \(SessionDraft.quoted($0.value))" }
+        self.init(key: key, value: "{ " + members.joined(separator: ", ") + " }")
+    }
+}
+
+extension WishedServer {
+    /// The servers that tokens of the preset's server are for; none if the server is another one.
+    fileprivate var knownHosts: [String] {
+        guard let preset else { return [] }
+        let isPresets = issuer == preset.issuer && endpoints == preset.endpoints
+        guard !isPresets else { return preset.hosts }
+        guard preset.isForIssuersHost, let place = issuer.flatMap({ ServerAddress(url: $0) })?.place else {
+            return []
+        }
+        return [place.text]
     }
 }

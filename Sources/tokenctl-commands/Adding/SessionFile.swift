@@ -44,6 +44,9 @@ struct SessionFile {
         return (end.map { configuration[...$0] } ?? "") + "sessions.d"
     }
 
+    /// The copy of the certificates that this session trusts, if one was made.
+    var authorityPath: String { "\(directory)/\(name).pem" }
+
     var path: String { "\(directory)/\(name).toml" }
 
     /// Whether something has the name, whatever it is.
@@ -73,14 +76,15 @@ struct SessionFile {
         try draft.putInPlace()
     }
 
-    /// Deletes the file.
+    /// Deletes the file, and the copy of the certificates that it names.
     func remove() throws(AgentError) {
         guard unsafe unlink(path) == 0 else { throw SessionFile.failure("delete", path) }
         SessionFile.sync(directory)
+        unsafe unlink(authorityPath)
     }
 
     /// Makes the directories that are missing; those that are there are judged by the agent's program.
-    private func makeDirectory() throws(AgentError) {
+    func makeDirectory() throws(AgentError) {
         var status = stat()
         guard unsafe lstat(directory, &status) != 0 else { return }
         try PrivateDirectory.prepare(directory)

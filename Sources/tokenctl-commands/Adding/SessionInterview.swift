@@ -7,18 +7,26 @@ import CommandCore
 struct SessionInterview {
     let command: AddCommand
 
+    /// The name of the session.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` where it is missing and nobody can be asked.
+    func name() throws(AgentError) -> String {
+        if let name = command.name { return name }
+        return try Question.visible("Name of the new session", kind: "name", option: "tokenctl add NAME")
+    }
+
     /// The server, which has to be known before anything else is asked.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` where it is missing and nobody can be asked.
-    func server() throws(AgentError) -> WishedServer {
+    func server(for file: SessionFile) throws(AgentError) -> WishedServer {
         let given = command.server
         var server = WishedServer(
             preset: given.preset,
             issuer: given.issuer,
             resource: given.resource,
-            caFile: given.caFile
+            authority: given.caFile.map { CopiedAuthority($0, for: file) }
         )
-        if !given.namesServer {
+        if !given.namesServer, command.grant.serviceAccountFile == nil {
             let answer = try Question.visible(
                 "Provider (\(Preset.allValueStrings.joined(separator: ", "))), or the address of an issuer",
                 kind: "issuer",
@@ -29,12 +37,20 @@ struct SessionInterview {
         }
         let preset = server.preset
         server.kind = given.kind ?? preset?.kind ?? given.kindMeant
+        // A service account's tokens come from Google's own endpoint, unless an issuer is named.
+        let isServiceAccount = command.grant.serviceAccountFile != nil && server.issuer == nil
+        if isServiceAccount, given.kind == nil { server.kind = .oauth2 }
         (server.roleARN, server.region) = (given.roleARN, given.region)
         server.issuer = server.issuer ?? preset?.issuer
         let known = server.kind == .oauth2 ? preset?.endpoints ?? [] : []
         let written = given.endpoints
         server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
-        if server.issuer == nil, server.resource == nil, ![.oauth2, .awsRole].contains(server.kind) {
+        if server.kind == .oauth2, given.tokenEndpoint != nil, given.revocationEndpoint == nil,
+            let answer = try Question.atTerminal("Revocation endpoint (empty: it has none)"), !answer.isEmpty
+        {
+            server.endpoints.append(KnownEndpoint("revocation_endpoint", answer))
+        }
+        if server.issuer == nil, server.resource == nil, server.kind.hasIssuer {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
             let (name, kind) =
                 server.kind == .awsSSO ? ("Access portal", "access portal") : ("Issuer", "issuer")
@@ -50,37 +66,49 @@ struct SessionInterview {
     /// All the rest.
     ///
     /// - Parameters:
+    ///   - name: of the session.
     ///   - server: as above.
     ///   - offer: what its issuer offers, if it was asked.
     /// - Returns: the session that is wanted.
     /// - Throws: as above.
-    func wish(at server: WishedServer, _ offer: ExaminationMessage?) throws(AgentError) -> SessionWish {
-        let client = try server.kind.hasClients ? client(of: server.preset, offer) : WishedClient()
-        return SessionWish(
-            name: command.name,
+    func wish(
+        named name: String,
+        at server: WishedServer,
+        _ offer: ExaminationMessage?
+    ) throws(AgentError) -> SessionWish {
+        var wish = SessionWish(
+            name: name,
             server: server,
-            client: client,
+            client: WishedClient(),
             flow: command.flow,
             scopes: command.scopes,
-            redirectPort: command.redirectPort,
-            redirectURI: command.redirectURI,
-            source: command.source,
-            audience: command.audience
+            redirectPort: command.authorization.redirectPort,
+            redirectURI: command.authorization.redirectURI,
+            source: command.grant.source,
+            hasAssertion: command.grant.hasAssertion,
+            audience: command.audience,
+            resources: command.resources,
+            hosts: command.hosts,
+            lines: command.grant.lines + command.authorization.lines
         )
+        if server.kind.hasClients { wish.client = try client(of: server.preset, wish, offer) }
+        return wish
     }
 
     private func client(
         of preset: Preset?,
+        _ wish: SessionWish,
         _ offer: ExaminationMessage?
     ) throws(AgentError) -> WishedClient {
         let given = command.client
         var client = WishedClient(
-            id: try clientID(preset, offer),
+            id: try clientID(preset, wish, offer),
             secretFile: given.secretFile,
             givesSecret: given.readsSecret,
             keyFile: given.keyFile,
             keyID: given.keyID,
-            certificateFile: given.certificateFile
+            certificateFile: given.certificateFile,
+            authentication: given.authentication
         )
         let ways = offer?.authentication ?? ["none"]
         let wantsSecret = preset?.hasSecret ?? !ways.contains("none")
@@ -98,12 +126,14 @@ struct SessionInterview {
     /// The client; nil if the server is to register one.
     private func clientID(
         _ preset: Preset?,
+        _ wish: SessionWish,
         _ offer: ExaminationMessage?
     ) throws(AgentError) -> String? {
-        if let given = command.client.id { return given }
+        // An assertion names whoever asks (RFC 7523 §2.1).
+        if command.client.id != nil || wish.isJWTBearer { return command.client.id }
         let isRegistered =
             offer?.features?.contains("registration") == true && !command.client.hasProof
-            && command.flow != .import && command.source == nil
+            && wish.flow != .login(.import) && wish.hasLogin
         guard !isRegistered else {
             let answer = try Question.atTerminal("Client ID (empty: the server registers one)")
             return answer.flatMap { $0.isEmpty ? nil : $0 }

@@ -12,17 +12,32 @@ struct SessionWish {
     var name: String
     var server: WishedServer
     var client: WishedClient
-    var flow: LoginCommand.Flow?
+    /// nil: one is chosen.
+    var flow: AddedFlow?
     /// Empty: those of the preset, as far as the issuer offers them.
     var scopes: [String] = []
     var redirectPort: Int?
     var redirectURI: String?
     /// The session whose token is sent for this one's.
     var source: String?
+    /// Whether tokens are given for an assertion that is not another session's token.
+    var hasAssertion = false
     var audience: String?
+    /// The addresses that its tokens are requested for.
+    var resources: [String] = []
+    /// Empty: those of the preset.
+    var hosts: [String] = []
+    /// Keys that are written as they were given.
+    var lines: [DraftLine] = []
+
+    /// Whether tokens are given for an assertion (RFC 7523 §2.1).
+    var isJWTBearer: Bool { flow == .jwtBearer || hasAssertion }
+
+    /// Whether a login is what it gets its tokens by.
+    var hasLogin: Bool { !isJWTBearer && source == nil && server.kind != .githubApp }
 
     /// Whether the server is asked for a client when somebody logs in.
-    var isRegisteredAtLogin: Bool { server.kind.hasClients && client.id == nil }
+    var isRegisteredAtLogin: Bool { server.kind.hasClients && hasLogin && client.id == nil }
 }
 
 /// The authorization server of a session that is to be made.
@@ -38,40 +53,45 @@ struct WishedServer {
     var roleARN: String?
     /// nil: the issuer or the service's address says it.
     var region: String?
-    var caFile: String?
+    /// The certificates to trust, which go beside the configuration.
+    var authority: CopiedAuthority?
 
     /// What the server offers; nil where none publishes that.
     ///
     /// The agent looks at it: it has the network, this program has not.
-    func examined(by endpoint: AgentEndpoint) throws(AgentError) -> ExaminationMessage? {
+    func examined(
+        by endpoint: AgentEndpoint,
+        for name: String
+    ) throws(AgentError) -> ExaminationMessage? {
         guard kind == .oidc else { return nil }
         var body = JSONBody<ExamineMembers>()
         if let issuer { body.add(\.issuer, issuer) }
         if let resource { body.add(\.resource, resource) }
-        if let caFile { body.add(\.caFile, caFile) }
+        if let authority { body.add(\.caFile, authority.path) }
         let request = AgentRequest(.post, "examine", body: body.finished())
         do throws(AgentError) {
             let offer: ExaminationMessage = try endpoint.message(request)
             return offer
         } catch {
-            throw error.about(self)
+            throw error.about(self, for: name)
         }
     }
 }
 
 extension AgentError {
     /// Why a server cannot be looked at, with what a person can do about it.
-    fileprivate func about(_ server: WishedServer) -> AgentError {
+    fileprivate func about(_ server: WishedServer, for name: String) -> AgentError {
         var error = self
         guard error.remedy == nil, error.retryAfter == nil else { return error }
         let isIssuer = server.resource == nil
         let place = isIssuer ? "the issuer" : "the address"
         if code == .temporarilyUnavailable { error.remedy = "correct \(place), or try again later" }
-        if code == .misconfigured, server.caFile == nil {
+        if code == .misconfigured, server.authority == nil {
+            // What cannot say whose tokens it takes is a resource for which tokens of a known issuer are requested.
+            let resource = server.resource.map { "--resource \(ShellWord.quoted($0))" }
             error.remedy =
-                isIssuer
-                ? "correct the issuer; a server without metadata is --kind oauth2 with its endpoints"
-                : "correct the address, or use tokenctl add NAME --issuer URL and write resources into its file"
+                resource.map { "correct the address, or use tokenctl add \(name) --issuer URL \($0)" }
+                ?? "correct the issuer; a server without metadata is --kind oauth2 with its endpoints"
         }
         return error
     }
@@ -87,6 +107,8 @@ struct WishedClient {
     var keyFile: String?
     var keyID: String?
     var certificateFile: String?
+    /// How it proves itself; nil: by what it has.
+    var authentication: ClientArguments.Authentication?
 
     /// What it has, and the words of an examination of which the issuer has to name one for it.
     var proof: (words: String, ways: [String]) {

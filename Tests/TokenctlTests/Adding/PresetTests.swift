@@ -50,6 +50,19 @@ struct PresetTests {
         }
     }
 
+    @Test(arguments: ["gitea", "forgejo", "gitlab"])
+    func `the tokens of an installation are for its own server`(name: String) throws {
+        let preset = try #require(Preset(argument: name))
+        let server = WishedServer(preset: preset, issuer: "https://git.example.com:8443")
+        var wish = SessionWish(name: name, server: server, client: WishedClient(id: "cli"))
+        let own = try SessionDraft(wish, try ChosenSession(wish, nil), nil).text
+        #expect(own.contains("= [\"git.example.com:8443\"]\n"), "\(own)")
+        wish.hosts = ["other.example"]
+        let written = try SessionDraft(wish, try ChosenSession(wish, nil), nil).text
+        #expect(written.contains("= [\"other.example\"]\n"), "\(written)")
+        #expect(!written.contains("git.example.com:8443\"]"))
+    }
+
     @Test(arguments: Preset.allValueStrings)
     func `each has the source of its facts, and says what an account has of its own`(name: String) throws {
         let preset = try #require(Preset(argument: name))
