@@ -21,8 +21,10 @@ package final class AgentUnderTest: Sendable {
         let browser = try home.write(Self.browserScript, to: "browser", mode: 0o700)
         environment = [
             "HOME": home.path,
-            "PATH": "\(BuiltPrograms.directory):/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "PATH": "\(BuiltPrograms.directory):\(ToolDirectory.path)",
             "LANG": "C.UTF-8",
+            // What git is told for all users of this machine is none of the test's.
+            "GIT_CONFIG_NOSYSTEM": "1",
             "XDG_CONFIG_HOME": home.path("config"),
             "XDG_STATE_HOME": home.path("state"),
             "XDG_RUNTIME_DIR": home.path("run"),
