@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import Synchronization
+import TestSupport
+import Testing
+import Text
+
+extension EndToEnd {
+    /// What a person does about resources and their issuers, step by step as it is said.
+    @Suite struct IssuerRemedyTests {
+        /// A resource that names an issuer of its own, which can be another one later, or says nothing.
+        private struct Place {
+            let scene: Scene
+            let home: DemoIssuer
+            let other: DemoIssuer
+            private let named = Named()
+            var address: String { "\(home.issuer)/mcp" }
+
+            init() async throws {
+                scene = try await Scene()
+                home = try await DemoIssuer.start()
+                other = try await DemoIssuer.start()
+                home.add(Route(nil, "/mcp") { _ in IssuerReply(status: 401) })
+                home.add(
+                    Route("GET", "/.well-known/oauth-protected-resource/mcp") { [named] _ in
+                        named.document.map { .json($0) } ?? .notFound
+                    }
+                )
+                for issuer in [scene.issuer, other] {
+                    issuer.settings.metadata["registration_endpoint"] = .string("\(issuer.issuer)/register")
+                    issuer.add(
+                        Route("POST", "/register") { _ in
+                            .json(
+                                ["client_id": "demo-public", "token_endpoint_auth_method": "none"],
+                                status: 201
+                            )
+                        }
+                    )
+                }
+                try await scene.agent.start()
+            }
+
+            func names(_ issuer: DemoIssuer) {
+                let document: JSONValue = [
+                    "resource": .string(address), "authorization_servers": [.string(issuer.issuer)],
+                    "scopes_supported": ["api"],
+                ]
+                named.set(document)
+            }
+
+            func tokenctl(_ arguments: String...) async throws -> ProgramResult {
+                try await scene.agent.tokenctl(arguments)
+            }
+        }
+
+        /// What a resource says of its issuer; `nil`: nothing.
+        private final class Named: Sendable {
+            private let value = Mutex<JSONValue?>(nil)
+            var document: JSONValue? { value.withLock(\.self) }
+            func set(_ document: JSONValue) { value.withLock { $0 = document } }
+        }
+
+        @Test func `a resource that names no issuer has its tokens from the one that is named for it`()
+            async throws
+        {
+            let place = try await Place()
+            let silent = try await place.tokenctl("add", "z", "--url", place.address)
+            let remedy = try #require(Remedy(silent, holding: "tokenctl add z --issuer URL"), "\(silent)")
+            try await place.scene.follow(
+                remedy,
+                .command(
+                    with: ["URL": place.scene.issuer.issuer],
+                    more: "--client-id demo-public --flow password"
+                )
+            )
+            try await place.scene.logIn("z")
+            #expect(place.scene.issuer.requests(to: "/token").last?.form["resource"] == place.address)
+            let headers = try await place.tokenctl("mcp", "headers", "\(place.address)/tools")
+            #expect(headers.status == 0 && headers.standardOutput.contains("Bearer "), "\(headers)")
+            let again = try await place.tokenctl("login", place.address)
+            #expect(again.status == 0 && place.scene.sessionFiles == ["z.toml"], "\(again)")
+        }
+
+        @Test func `an address without a session is logged in to as it is said`() async throws {
+            let place = try await Place()
+            place.names(place.scene.issuer)
+            let none = try await place.tokenctl("mcp", "headers", place.address)
+            let first = try #require(Remedy(none, holding: "tokenctl login '"), "\(none)")
+            // Without a terminal the login names the issuer to agree to.
+            let unasked = try await place.scene.paste(first.command)
+            let second = try #require(Remedy(unasked, holding: "--issuer '"), "\(unasked)")
+            try await place.scene.follow(second, .command())
+            #expect(try await place.tokenctl("mcp", "headers", place.address).status == 0)
+        }
+
+        @Test(arguments: [false, true])
+        func `a resource that has moved to another issuer is followed as it is said`(
+            isWritten: Bool
+        ) async throws {
+            let place = try await Place()
+            place.names(place.scene.issuer)
+            if isWritten {
+                let login = try await place.tokenctl(
+                    "login",
+                    place.address,
+                    "--issuer",
+                    place.scene.issuer.issuer
+                )
+                #expect(login.status == 0, "\(login)")
+            } else {
+                let terminal = try ProgramAtTerminal(
+                    [BuiltPrograms.client, "login", place.address],
+                    environment: place.scene.agent.environment
+                )
+                try await terminal.type("y", after: "Make a session and log in there? [y/N] ")
+                #expect(try await terminal.shows("Logged in to 127.0.0.1."), "\(terminal.screen)")
+            }
+            let file = place.scene.sessionFile("127.0.0.1")
+            #expect(File.text(file)?.contains("issuer") == isWritten, "\(File.text(file) ?? "")")
+            place.names(place.other)
+            let moved = try await place.tokenctl("refresh", "127.0.0.1")
+            #expect(moved.status == 2, "\(moved)")
+            let remedy = try #require(Remedy(moved, holding: "if that is right"), "\(moved)")
+            if isWritten {
+                let key = "issuer = \"\(place.other.issuer)\""
+                #expect(remedy.text.contains("set \(key) in the session's table"), "\(remedy)")
+                #expect(try await place.scene.paste("sed -i 's|^issuer .*|\(key)|' '\(file)'").status == 0)
+            }
+            try await place.scene.follow(remedy, .command())
+            #expect(try await place.tokenctl("refresh", "127.0.0.1").status == 0)
+            #expect(place.other.tokenRequests("refresh_token") == 1)
+        }
+
+        /// Of a login that a person has agreed to the resource may not change its mind on the way.
+        @Test func `the issuer of a login is the one that was agreed to`() async throws {
+            let place = try await Place()
+            place.names(place.scene.issuer)
+            #expect(try await place.tokenctl("add", "z", "--url", place.address).status == 0)
+            place.names(place.other)
+            let refused = try await place.tokenctl(
+                "login",
+                place.address,
+                "--issuer",
+                place.scene.issuer.issuer
+            )
+            #expect(refused.status == 2 && refused.standardError.contains("takes no tokens of"), "\(refused)")
+            #expect(place.other.requests(to: "/token").isEmpty)
+            #expect(
+                try await place.tokenctl("login", place.address, "--issuer", place.other.issuer).status == 0
+            )
+        }
+    }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// Remedies are followed from the state in which they are printed, and the situation changes: a person who did what was
+    /// said is never told the same again.
+    @Suite struct RemedyTests {
+        private static let other = """
+            [session.other]
+            kind = "oauth2"
+            token_endpoint = "http://127.0.0.1:9/token"
+            client_id = "x"
+            flow = "password"
+
+            """
+
+        private static func adding(_ keys: String) -> @Sendable (String, Remedy) -> String {
+            { text, _ in text.replacing("flow = \"password\"\n", with: "flow = \"password\"\n\(keys)\n") }
+        }
+
+        private static let host = "protocol=https\nhost=git.example.com\n\n"
+
+        private static let ofSessions: [RemedyCase] = [
+            RemedyCase(
+                name: "nobody has logged in",
+                remedy: "tokenctl login work",
+                arguments: ["get", "work"],
+                followed: .command(more: Scene.password.more, input: Scene.password.input)
+            ),
+            RemedyCase(
+                name: "logged out",
+                remedy: "tokenctl login work",
+                arguments: ["refresh", "work"],
+                prepare: { scene in
+                    try await scene.logIn()
+                    try #require(try await scene.agent.tokenctl("logout", "work").status == 0)
+                },
+                followed: .command(more: Scene.password.more, input: Scene.password.input)
+            ),
+            RemedyCase(
+                name: "locked",
+                remedy: "tokenctl unlock",
+                arguments: ["get", "work"],
+                prepare: { scene in
+                    try await scene.logIn()
+                    try #require(try await scene.agent.tokenctl("lock").status == 0)
+                },
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "no agent",
+                remedy: "start it with: tokenagent",
+                arguments: ["status"],
+                prepare: { scene in try await scene.agent.end() },
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "no ID token",
+                remedy: "add openid to the session's scopes, then tokenctl login work",
+                arguments: ["get", "work", "--id-token"],
+                configuration: { Scene.session("work", $0.issuer).replacing("\"openid\", ", with: "") },
+                prepare: { scene in try await scene.logIn() },
+                followed: .configuration(
+                    { text, _ in
+                        text.replacing("[\"offline_access\"", with: "[\"openid\", \"offline_access\"")
+                    },
+                    more: Scene.password.more,
+                    input: Scene.password.input
+                )
+            ),
+            RemedyCase(
+                name: "a role's credentials asked of a session with tokens",
+                remedy: "tokenctl get work",
+                arguments: ["aws", "work"],
+                then: nil,
+                prepare: { scene in try await scene.logIn() },
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "the directory of the socket is open",
+                remedy: "chmod 700",
+                arguments: ["doctor"],
+                then: nil,
+                prepare: { scene in
+                    try await scene.agent.end()
+                    #expect(
+                        try await scene.paste("mkdir -p run/tokenagent && chmod 777 run/tokenagent").status
+                            == 0
+                    )
+                },
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "a mistake in the configuration",
+                remedy: "tokenctl config check",
+                arguments: ["get", "other"],
+                then: nil,
+                prepare: { scene in
+                    let text = File.text(scene.agent.configurationPath) ?? ""
+                    try scene.agent.configure(text + Self.other.replacing("kind", with: "kin"))
+                },
+                followed: .shell("sed -i 's/^kin =/kind =/' config/tokenagent/config.toml")
+            ),
+        ]
+
+        private static let ofHosts: [RemedyCase] = [
+            RemedyCase(
+                name: "git is set up without hosts",
+                remedy: "to hosts in [session.NAME], then tokenctl reload",
+                arguments: ["setup", "git"],
+                followed: .configuration(adding("hosts = [\"git.example.com\"]"))
+            ),
+            RemedyCase(
+                name: "git is set up for a server that no hosts name",
+                remedy: "add git.example.com to hosts in [session.work], then tokenctl reload",
+                arguments: ["setup", "git", "--session", "work", "--host", "git.example.com"],
+                followed: .configuration(adding("hosts = [\"git.example.com\"]"))
+            ),
+            RemedyCase(
+                name: "hosts are written, and not taken over",
+                remedy: "tokenctl reload",
+                arguments: ["setup", "git"],
+                prepare: { scene in
+                    let text = File.text(scene.agent.configurationPath) ?? ""
+                    try scene.agent.configure(adding("hosts = [\"git.example.com\"]")(text))
+                },
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "git's helper without a session for any server",
+                remedy: "add git.example.com to hosts of the session that is for it, then tokenctl reload",
+                arguments: ["git-credential", "get"],
+                input: host,
+                prepare: { scene in try await scene.logIn() },
+                followed: .configuration(adding("hosts = [\"git.example.com\"]"))
+            ),
+            RemedyCase(
+                name: "git's helper with a session without hosts",
+                remedy: "give --any-host, or set hosts in [session.work], then tokenctl reload",
+                arguments: ["git-credential", "get", "--session", "work"],
+                input: host,
+                prepare: { scene in try await scene.logIn() },
+                followed: .configuration(adding("hosts = [\"git.example.com\"]"))
+            ),
+            RemedyCase(
+                name: "two sessions for one server",
+                remedy: "take it out of hosts of one of them, then tokenctl reload",
+                arguments: ["terraform", "get", "git.example.com"],
+                configuration: { scene in
+                    Scene.session("work", scene.issuer, more: "hosts = [\"git.example.com\"]")
+                        + other + "hosts = [\"git.example.com\"]\n"
+                },
+                prepare: { scene in try await scene.logIn() },
+                followed: .configuration { text, _ in
+                    text.replacing(
+                        "client_id = \"x\"\nflow = \"password\"\nhosts = [\"git.example.com\"]\n",
+                        with: "client_id = \"x\"\nflow = \"password\"\n"
+                    )
+                }
+            ),
+            RemedyCase(
+                name: "curl asks a server that hosts do not name",
+                remedy: "to hosts in [session.work], then tokenctl reload",
+                arguments: ["curl", "work", "--", "-s", "-o", "/dev/null", "ISSUER/resource"],
+                configuration: { Scene.session("work", $0.issuer, more: "hosts = [\"git.example.com\"]") },
+                prepare: { scene in try await scene.logIn() },
+                followed: .configuration { text, remedy in
+                    // The server is the second word.
+                    let server = remedy.text.split(separator: " ").dropFirst().first ?? ""
+                    return text.replacing(
+                        "[\"git.example.com\"]",
+                        with: "[\"git.example.com\", \"\(server)\"]"
+                    )
+                }
+            ),
+        ]
+
+        private static let ofFiles: [RemedyCase] = [
+            RemedyCase(
+                name: "a name that a session has",
+                remedy: "tokenctl remove z",
+                arguments: ["add", "z", "--issuer", "ISSUER", "--client-id", "demo-public"],
+                prepare: { scene in try #require(try await scene.add("z").status == 0) },
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "a session of the configuration file is removed",
+                remedy: "log out with tokenctl logout work, then delete the table",
+                arguments: ["remove", "work"],
+                then: 7,
+                prepare: { scene in try await scene.logIn() },
+                followed: .shell(
+                    "tokenctl logout work && printf '' >config/tokenagent/config.toml && tokenctl reload"
+                )
+            ),
+            RemedyCase(
+                name: "client credentials without a secret",
+                remedy: "use --client-secret-stdin",
+                arguments: [
+                    "add", "z", "--issuer", "ISSUER", "--client-id", "demo-confidential", "--flow",
+                    "client_credentials",
+                ],
+                then: 2,
+                followed: .shell(
+                    """
+                    echo demo-secret-7f3a | tokenctl add z --issuer ISSUER --client-id demo-confidential \
+                    --flow client_credentials --client-secret-stdin
+                    """
+                )
+            ),
+            RemedyCase(
+                name: "endpoints without one to log in at",
+                remedy: "use --authorization-endpoint URL",
+                arguments: [
+                    "add", "z", "--kind", "oauth2", "--token-endpoint", "ISSUER/token", "--client-id",
+                    "demo-public",
+                ],
+                then: 2,
+                followed: .shell(
+                    """
+                    tokenctl add z --kind oauth2 --token-endpoint ISSUER/token --client-id demo-public \
+                    --authorization-endpoint ISSUER/authorize --revocation-endpoint ISSUER/revoke
+                    """
+                )
+            ),
+            RemedyCase(
+                name: "a word that is no command",
+                remedy: "tokenctl status",
+                arguments: ["statsu"],
+                then: nil,
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "a socket that others cannot reach",
+                remedy: "chmod go+x",
+                arguments: ["doctor"],
+                then: nil,
+                prepare: { scene in
+                    let socket = """
+                        [[socket]]
+                        path = "\(scene.agent.home.path("shared/x.sock"))"
+                        sessions = ["work"]
+                        mode = "0666"
+                        users = ["65534"]
+
+                        """
+                    try scene.agent.configure(socket + (File.text(scene.agent.configurationPath) ?? ""))
+                    try await scene.agent.end()
+                    try await scene.agent.start()
+                },
+                followed: .command()
+            ),
+        ]
+
+        @Test(arguments: ofSessions + ofHosts + ofFiles)
+        func `what is printed helps`(_ row: RemedyCase) async throws {
+            let scene = try await Scene()
+            if let text = row.configuration(scene) { try scene.agent.configure(text) }
+            try await scene.agent.start()
+            try await row.prepare(scene)
+            let arguments = row.arguments.map { $0.replacing("ISSUER", with: scene.issuer.issuer) }
+            let before = try await scene.agent.tokenctl(arguments, input: row.input)
+            let remedy = try #require(Remedy(before, holding: row.remedy), "\(before)")
+            try await scene.follow(remedy, row.followed.at(scene.issuer.issuer))
+            let after = try await scene.agent.tokenctl(arguments, input: row.input)
+            #expect(row.then == nil || after.status == row.then, "\(before) \(after) \(scene.agent.log)")
+            let said = after.standardError + after.standardOutput
+            #expect(!said.contains(remedy.line), "\(after)")
+            _ = try await scene.paste("tokenagent -k")
+        }
+    }
+}
+
+extension Followed {
+    /// The same, with the address of the scene's issuer.
+    fileprivate func at(_ issuer: String) -> Followed {
+        guard case .shell(let script) = self else { return self }
+        return .shell(script.replacing("ISSUER", with: issuer))
+    }
+}
