@@ -55,7 +55,13 @@ struct ChosenSession {
             }
             return known
         }
-        guard let chosen = preferredFlows.first(where: { offered.contains($0) }) else {
+        // Credentials of its own a client needs to have.
+        let hasProof = wish.client.proof.ways != ["none"]
+        guard
+            let chosen = preferredFlows.first(where: {
+                offered.contains($0) && (hasProof || $0 != .clientCredentials)
+            })
+        else {
             throw AgentError(
                 .misconfigured,
                 "the issuer offers no flow to log in with",

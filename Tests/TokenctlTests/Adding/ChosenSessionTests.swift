@@ -35,7 +35,7 @@ struct ChosenSessionTests {
 
     @Test(arguments: [
         (["device"], LoginCommand.Flow.device), (["password", "device"], .device),
-        (["password", "client_credentials"], .clientCredentials), (["password"], .password),
+        (["client_credentials", "password"], .password), (["password"], .password),
         (["magic", "password"], .password),
     ])
     func `where there is no browser flow another one is chosen`(
@@ -48,7 +48,7 @@ struct ChosenSessionTests {
 
     @Test func `what was said is chosen, and what the issuer does not name is noted`() throws {
         let wanted = try wish {
-            $0.flow = .clientCredentials
+            $0.flow = .login(.clientCredentials)
             $0.scopes = ["api"]
             $0.client.certificateFile = "/c.pem"
         }
@@ -64,7 +64,7 @@ struct ChosenSessionTests {
 
     @Test(arguments: [LoginCommand.Flow.browser, .device])
     func `a flow that lacks its endpoint is refused`(flow: LoginCommand.Flow) throws {
-        let wanted = try wish { $0.flow = flow }
+        let wanted = try wish { $0.flow = .login(flow) }
         let offer = ExaminationMessage { $0.flows = ["password"] }
         let error = #expect(throws: AgentError.self) { try ChosenSession(wanted, offer) }
         #expect(error?.code == .misconfigured && error?.remedy == "it offers: password")
@@ -80,7 +80,7 @@ struct ChosenSessionTests {
         try wish {
             $0.server.kind = .oauth2
             $0.server.endpoints = endpoints.map { KnownEndpoint("\($0)_endpoint", "https://id.example/x") }
-            $0.flow = flow
+            $0.flow = flow.map { .login($0) }
             $0.client.givesSecret = hasSecret
         }
     }
@@ -94,7 +94,7 @@ struct ChosenSessionTests {
             #expect(try ChosenSession(try written(endpoints, hasSecret: hasSecret), nil).flow == flow)
         }
         for flow in [LoginCommand.Flow.password, .import, .clientCredentials] {
-            #expect(try ChosenSession(try written(["token"], flow: flow), nil).flow == flow)
+            #expect(try ChosenSession(try written(["token"], flow: flow, hasSecret: true), nil).flow == flow)
         }
     }
 
@@ -119,7 +119,7 @@ struct ChosenSessionTests {
         let offer = ExaminationMessage { $0.flows = [] }
         let error = #expect(throws: AgentError.self) { try ChosenSession(try wish(), offer) }
         #expect(error?.remedy?.contains("--flow import") == true)
-        #expect(try ChosenSession(try wish { $0.flow = .import }, offer).notes.isEmpty)
+        #expect(try ChosenSession(try wish { $0.flow = .login(.import) }, offer).notes.isEmpty)
     }
 
     @Test(
@@ -150,7 +150,14 @@ struct ChosenSessionTests {
 
     @Test func `a program's own login asks for no person's scopes`() throws {
         #expect(
-            try ChosenSession(try wish { $0.flow = .clientCredentials }, Self.everything).scopes.isEmpty
+            try ChosenSession(
+                try wish {
+                    $0.flow = .login(.clientCredentials)
+                    $0.client.givesSecret = true
+                },
+                Self.everything
+            )
+            .scopes.isEmpty
         )
         #expect(try ChosenSession(try wish(preset: "cognito"), nil).scopes.isEmpty)
     }
