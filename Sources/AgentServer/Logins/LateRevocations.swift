@@ -72,7 +72,7 @@ final class LateRevocations {
     private func revoke(_ number: UInt64, in agent: isolated SessionAgent) {
         guard let due = late[number] else { return }
         Task {
-            let outcome = await agent.ports.authorization.revoke(due.session, due.request)
+            let outcome = await agent.requests.logouts.outcome(of: due.request, for: due.session, in: agent)
             finish(number, outcome, in: agent)
         }
     }

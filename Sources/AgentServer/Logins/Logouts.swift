@@ -171,12 +171,23 @@ final class Logouts {
         }
     }
 
+    /// Asks the server to revoke, unless the settings have another server by now that was not there at the login.
+    func outcome(
+        of request: RevocationRequest,
+        for name: SessionName,
+        in agent: isolated SessionAgent
+    ) async -> RevocationOutcome {
+        let present = agent.configuration[name]?.policy.madeOf
+        if let refusal = LoginSettings.refusal(of: request, under: present) { return .refused(refusal) }
+        return await agent.ports.authorization.revoke(name, request)
+    }
+
     /// Tells the server that the tokens of a login are not to be used any more.
     func revoke(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
         // A login that comes meanwhile takes the tokens from the session, and not from the server's sight.
         agent.erasure.lend(request.secrets)
         Task {
-            let outcome = await agent.ports.authorization.revoke(name, request)
+            let outcome = await outcome(of: request, for: name, in: agent)
             agent.erasure.giveBack(request.secrets)
             let jitter = agent.ports.chance()
             agent.apply(name) { session, moment in

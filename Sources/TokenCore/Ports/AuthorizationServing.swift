@@ -320,6 +320,8 @@ package struct RevocationRequest: Equatable, Sendable {
     package var tokenEndpoint: String?
     /// As in ``RefreshRequest/server``.
     package var server: FoundServer?
+    /// The settings of the login (``SessionPolicy/madeOf``), or `nil` if they are not known.
+    package var settings: String?
 
     /// Everything that the server is shown.
     package var secrets: Set<SecretID> { Set([refreshToken, accessToken, idToken].compactMap(\.self)) }
@@ -329,8 +331,10 @@ package struct RevocationRequest: Equatable, Sendable {
         accessToken: SecretID?,
         idToken: SecretID? = nil,
         tokenEndpoint: String? = nil,
-        server: FoundServer? = nil
+        server: FoundServer? = nil,
+        settings: String? = nil
     ) {
+        self.settings = settings
         self.refreshToken = refreshToken
         self.accessToken = accessToken
         self.idToken = idToken

@@ -165,7 +165,8 @@ extension Session {
                     refreshToken: nil,
                     accessToken: token,
                     tokenEndpoint: endpoint,
-                    server: given.server
+                    server: given.server,
+                    settings: given.madeOf
                 )
                 return .discard(request)
             }

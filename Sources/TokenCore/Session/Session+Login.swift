@@ -97,7 +97,8 @@ extension Session {
                     refreshToken: grant.tokens.refreshToken,
                     accessToken: grant.tokens.accessToken,
                     tokenEndpoint: grant.tokenEndpoint,
-                    server: grant.server
+                    server: grant.server,
+                    settings: policy.madeOf
                 )
             )
     }

@@ -20,23 +20,9 @@ extension Session {
                 .notify(SessionEvent(.loggedOut)), .finishLogout(result),
             ]
         }
-        guard mayBeEnded(leaving) else {
-            return told + [.forget] + erase(held) + [
-                .notify(SessionEvent(.loggedOut)), .finishLogout(.refused(message: Session.otherEnding)),
-            ]
-        }
         return told + beginRevoking(leaving, message, at: moment) + erase(held.subtracting(leaving.secrets))
             + [.notify(SessionEvent(.loggedOut))]
     }
-
-    /// Whether the tokens of `login` may be shown to whoever the settings have end them.
-    func mayBeEnded(_ login: Login) -> Bool {
-        let present = LoginSettings(policy.madeOf ?? "")
-        return LoginSettings(login.madeOf ?? "").allow(present, from: login.tokenEndpoint)
-    }
-
-    private static let otherEnding =
-        "the address at which tokens are ended has come into the configuration since the login, and is another server's"
 
     /// Ends the login under way; tokens it already has are revoked.
     private mutating func interruptLogin() -> [Effect] {
@@ -132,7 +118,8 @@ extension Session {
             // Without a login of a person there is none to end.
             idToken: login.renewal == .anew ? nil : login.primary?.idToken?.secret,
             tokenEndpoint: login.tokenEndpoint.isEmpty ? nil : login.tokenEndpoint,
-            server: login.server
+            server: login.server,
+            settings: login.madeOf
         )
     }
 
@@ -179,7 +166,8 @@ extension RevocationRequest {
             refreshToken: refreshToken,
             accessToken: snapshot.tokens[.primary]?.secret,
             tokenEndpoint: snapshot.tokenEndpoint.isEmpty ? nil : snapshot.tokenEndpoint,
-            server: snapshot.server
+            server: snapshot.server,
+            settings: snapshot.madeOf
         )
     }
 }

@@ -10,7 +10,7 @@ extension Session {
         var request = Session.revocationRequest(for: login)
         // The ID token would end the user's session in the browser, which the other login may be of.
         request.idToken = nil
-        guard mayRevokeReplaced, mayBeEnded(login), request.secrets.isSubset(of: obsolete) else {
+        guard mayRevokeReplaced, request.secrets.isSubset(of: obsolete) else {
             return erase(obsolete)
         }
         return [.discard(request)] + erase(obsolete.subtracting(request.secrets))

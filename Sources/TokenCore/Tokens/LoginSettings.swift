@@ -21,9 +21,23 @@ package struct LoginSettings: Equatable, Sendable {
 
     package var text: String { ([fingerprint] + endings).joined(separator: "\n") }
 
+    /// Why the tokens of `request` must not be shown to whoever the settings `present` have end them, or `nil` if they may.
+    ///
+    /// It is asked before each request, also before one that is repeated: the settings may have changed meanwhile.
+    package static func refusal(of request: RevocationRequest, under present: String?) -> RefreshFailure? {
+        let present = LoginSettings(present ?? "")
+        let made = LoginSettings(request.settings ?? "")
+        guard !made.allow(present, from: request.tokenEndpoint ?? "") else { return nil }
+        return RefreshFailure(
+            kind: .misconfigured,
+            message: "the address at which tokens are ended has come into the configuration since the login, "
+                + "and is another server's"
+        )
+    }
+
     /// Whether a login made under these settings may be ended where `present` ones say: at the server that gave its
     /// tokens, or where the settings had it then.
-    func allow(_ present: LoginSettings, from tokenEndpoint: String) -> Bool {
+    private func allow(_ present: LoginSettings, from tokenEndpoint: String) -> Bool {
         present.endings.allSatisfy { ending in
             endings.contains { $0.utf8.elementsEqual(ending.utf8) }
                 || tokenEndpoint.utf8.elementsEqual(ending.utf8)

@@ -78,16 +78,26 @@ import Testing
         then: [String],
         now: [String],
         isTold: Bool
-    ) {
+    ) throws {
         func made(_ endings: [String]) -> String { LoginSettings(fingerprint: "id c", endings: endings).text }
         var script = SessionScript.ready(policy: SessionPolicy(madeOf: made(then)))
         script.session.policyChanged(SessionPolicy(madeOf: made(now)))
-        let effects = script.session.logoutRequested(local: false, at: script.moment)
-        let isAsked = effects.contains { if case .revoke = $0 { true } else { false } }
-        #expect(isAsked == isTold)
-        #expect(script.session.status.reason == .loggedOut)
-        guard !isTold else { return }
+        var (session, request) = (script.session, RevocationRequest?.none)
+        // At the logout, and when it is repeated after a restart.
+        for case .revoke(let asked) in session.logoutRequested(local: false, at: script.moment) {
+            request = asked
+        }
+        script.session = session
+        let asked = try #require(request)
+        let refusal = LoginSettings.refusal(of: asked, under: made(now))
+        #expect((refusal == nil) == isTold)
+        var restarted = script.restarted()
+        let repeated = restarted.sleepUntilWake()
+        #expect(repeated == [.revoke(asked)])
+        guard let refusal else { return }
+        let effects = session.revocationFinished(asked, .refused(refusal), jitter: 0, at: script.moment)
         #expect(effects.contains(.forget) && effects.contains(.erase(SessionScript.refreshToken)))
+        #expect(session.status.reason == .loggedOut)
     }
 
     @Test func `logging out revokes first and forgets when the server has answered`() {
