@@ -59,12 +59,12 @@ struct DeviceFlow {
                 expiresIn: grant.expiresIn
             )
         )
-        var interval = grant.interval
+        var next = DevicePoll(interval: grant.interval)
         // What a person hears when the time is over: that they were too late, or that the server was away.
         var ending = RefreshFailure.deviceCodeExpired
         while true {
-            guard tools.timekeeper.now + interval < grant.expiresAt else { throw .failed(ending) }
-            try await pause(interval)
+            guard tools.timekeeper.now + next.pause < grant.expiresAt else { throw .failed(ending) }
+            try await pause(next.pause)
             guard tools.timekeeper.now < grant.expiresAt else { throw .failed(ending) }
             do throws(LoginStop) {
                 return try await exchange()
@@ -73,9 +73,9 @@ struct DeviceFlow {
                     throw .failed(.deviceCodeExpired)
                 }
                 guard case .failed(let failure) = error,
-                    let slower = grant.nextInterval(interval, after: failure)
+                    let later = grant.poll(after: next, failure)
                 else { throw error }
-                interval = slower
+                next = later
                 ending = failure.code == nil ? failure : .deviceCodeExpired
             }
         }
@@ -87,6 +87,19 @@ struct DeviceFlow {
         } catch {
             throw .cancelled
         }
+    }
+}
+
+/// When a server is asked for the tokens next.
+struct DevicePoll: Equatable {
+    /// Between polls, unless the server says otherwise.
+    var interval: Duration
+    /// Before this one.
+    var pause: Duration
+
+    init(interval: Duration, pause: Duration? = nil) {
+        self.interval = interval
+        self.pause = pause ?? interval
     }
 }
 
@@ -152,19 +165,23 @@ struct DeviceGrant: Sendable {
         interval = min(max(asked, .seconds(1)), DeviceGrant.longestInterval)
     }
 
-    /// The pause before the next poll, or `nil` when polling is over (RFC 8628 §3.5).
-    func nextInterval(_ interval: Duration, after failure: RefreshFailure) -> Duration? {
+    /// The next poll, or `nil` when polling is over (RFC 8628 §3.5).
+    func poll(after last: DevicePoll, _ failure: RefreshFailure) -> DevicePoll? {
+        let interval = last.interval
+        let asked = failure.retryAfter.map { min($0, DeviceGrant.longestInterval) }
         switch (failure.code, failure.kind) {
-        case ("authorization_pending", _): interval
-        case ("slow_down", _): interval + DeviceGrant.slowDown
+        case ("authorization_pending", _): return DevicePoll(interval: interval)
+        case ("slow_down", _): return DevicePoll(interval: interval + DeviceGrant.slowDown)
+        // The same as slow_down in HTTP's own words (RFC 6585 §4); the time that the server names counts for once.
+        case _ where failure.status == 429:
+            guard let asked else { return DevicePoll(interval: interval + DeviceGrant.slowDown) }
+            return DevicePoll(interval: interval, pause: asked)
         case (nil, .unreachable), (nil, .ambiguous), (nil, .busy), ("server_error", _),
             ("temporarily_unavailable", _):
             // A server in trouble is asked less and less often, as the RFC recommends for time-outs.
-            max(
-                min(interval * 2, max(interval, DeviceGrant.longestPause)),
-                min(failure.retryAfter ?? .zero, DeviceGrant.longestInterval)
-            )
-        default: nil
+            let slower = min(interval * 2, max(interval, DeviceGrant.longestPause))
+            return DevicePoll(interval: max(slower, asked ?? .zero))
+        default: return nil
         }
     }
 }

@@ -92,6 +92,29 @@ struct DeviceLoginTests {
         #expect(bench.clock.slept == [7, 14, 28, 56, 100].map { .seconds($0) })
     }
 
+    @Test func `a server that limits its requests is polled when it says`() async throws {
+        let polls: [ScriptedExchange.Answer] = [
+            .json("", status: 429, headers: ["retry-after": "2"]), Self.error("authorization_pending"),
+            .json(#"{"error":"rate_limited"}"#, status: 429), Self.error("authorization_pending"),
+            .json("<html>", status: 429, headers: ["retry-after": "3600"]),
+        ]
+        let (outcome, bench, _) = try await logIn(polls: polls + [Self.granted])
+        #expect(outcome.granted != nil, "\(outcome)")
+        // The time that is named counts once; without one it is as with slow_down.
+        #expect(bench.clock.slept == [7, 2, 7, 12, 12, 300].map { .seconds($0) })
+    }
+
+    @Test(arguments: [
+        #"{"message":"authorization_pending"}"#, #"{"error":"BadRequest","message":"authorization_pending"}"#,
+        #"{"error":{"code":"authorization_pending"}}"#, #"{"errors":[{"message":"authorization_pending"}]}"#,
+    ])
+    func `that a person has not answered yet may be said where the message belongs`(
+        body: String
+    ) async throws {
+        let (outcome, _, _) = try await logIn(polls: [.json(body, status: 400), Self.granted])
+        #expect(outcome.granted != nil, "\(outcome)")
+    }
+
     @Test func `polling stops when the code expires`() async throws {
         let polls = Array(repeating: DeviceLoginTests.error("authorization_pending"), count: 4)
         let (outcome, bench, _) = try await logIn(DeviceLoginTests.start(["expires_in": 30]), polls: polls)
