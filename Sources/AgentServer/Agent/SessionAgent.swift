@@ -305,7 +305,10 @@ extension SessionAgent {
     }
 
     private func tellLocked(_ reason: StoreRefusal) {
-        ports.logger.notice("locked; unlock with: tokenctl unlock", metadata: ["reason": "\(reason)"])
+        ports.logger.notice(
+            "locked; unlock with: tokenctl unlock",
+            metadata: ["reason": "\(RequestFailure(reason).message)"]
+        )
     }
 
     /// Waits until it is known whether the store opens without a person; returns whether it did.

@@ -35,21 +35,35 @@ struct Redaction {
         }
     }
 
+    /// How often text is percent-decoded to look for a secret in it: some servers encode what is encoded already.
+    private static let mostDecodings = 2
+
     /// `text` without the secrets.
+    ///
+    /// A server may percent-encode any of a secret's bytes, so the text is also searched as it reads when decoded.
     func applied(to text: String) -> String {
-        let bytes = Array(text.utf8)
+        var bytes = Array(text.utf8)
+        for decodings in 0...Redaction.mostDecodings {
+            guard let view = PercentView(of: bytes, decodedTimes: decodings) else { break }
+            bytes = redacted(bytes, as: view)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// `bytes` without the secrets that are found in `view` of them.
+    private func redacted(_ bytes: [UInt8], as view: PercentView) -> [UInt8] {
         var output: [UInt8] = []
         var index = 0
-        while index < bytes.count {
-            let count = match(bytes[index...])
+        while index < view.bytes.count {
+            let count = match(view.bytes[index...])
             if count > 0 {
                 output += Redaction.mark.utf8
             } else {
-                output.append(bytes[index])
+                output += bytes[view.starts[index]..<view.starts[index + 1]]
             }
             index += max(count, 1)
         }
-        return String(decoding: output, as: UTF8.self)
+        return output
     }
 
     /// Bytes at the start of `rest` that are a secret; 0: none.
@@ -71,6 +85,43 @@ struct Redaction {
     private static func key(_ bytes: ArraySlice<UInt8>) -> UInt32? {
         guard bytes.count >= shortest else { return nil }
         return bytes.prefix(shortest).reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
+
+/// Text as it reads when its percent-encoding is undone, and where each of its bytes stands in the text.
+private struct PercentView {
+    var bytes: [UInt8]
+    /// For each byte the index where it begins in the text, and the text's end.
+    var starts: [Int]
+
+    /// `text` after so many decodings, or `nil` if the last of them changes nothing.
+    init?(of text: [UInt8], decodedTimes count: Int) {
+        bytes = text
+        starts = Array(0...text.count)
+        for _ in 0..<count {
+            let before = bytes.count
+            decode()
+            guard bytes.count < before else { return nil }
+        }
+    }
+
+    private mutating func decode() {
+        var decoded: [UInt8] = []
+        var places: [Int] = []
+        var index = 0
+        while index < bytes.count {
+            places.append(starts[index])
+            let digits = bytes[(index + 1)...].prefix(2).compactMap(\.hexDigitValue)
+            if bytes[index] == UInt8(ascii: "%"), digits.count == 2 {
+                decoded.append(digits[0] << 4 | digits[1])
+                index += 3
+            } else {
+                decoded.append(bytes[index])
+                index += 1
+            }
+        }
+        places.append(starts[bytes.count])
+        (bytes, starts) = (decoded, places)
     }
 }
 

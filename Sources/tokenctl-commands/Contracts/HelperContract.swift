@@ -93,6 +93,9 @@ struct HelperRun {
             throw error.about(choice.session)
         }
         let user = question.user ?? choice.user ?? TokenPlace.commonUser
+        guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw AgentError(.badRequest, "the user name holds a control character, which would end its line")
+        }
         return HelperReply(output: contract.answer(HelperCredential(token: token, user: user)))
     }
 

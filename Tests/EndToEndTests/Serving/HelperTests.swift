@@ -56,6 +56,33 @@ extension EndToEnd {
             )
         }
 
+        @Test func `a user name cannot add a line to an answer`() async throws {
+            let scene = try await scene()
+            let name = "x\npassword=other"
+            let git = try await scene.agent.tokenctl(
+                "git-credential",
+                "--session",
+                "work",
+                "--username",
+                name,
+                "get",
+                input: "protocol=http\nhost=127.0.0.1\n\n"
+            )
+            #expect(git.standardOutput == "quit=1\n", "\(git)")
+            #expect(git.standardError.contains("control character"), "\(git)")
+            let keyring = try await scene.agent.tokenctl(
+                "keyring",
+                "--session",
+                "work",
+                "--mode",
+                "creds",
+                "get",
+                scene.issuer.issuer,
+                name
+            )
+            #expect(keyring.status != 0 && keyring.standardOutput.isEmpty, "\(keyring)")
+        }
+
         @Test(
             .enabled(if: has("git"), "git is not installed"),
             arguments: [

@@ -67,6 +67,19 @@ struct EchoedSecretTests {
         }
     }
 
+    @Test(arguments: [
+        "abc%2Ddef%2Dsecret", "abc%2ddef-secret", "%61bc-def-secret", "abc%252Ddef%252Dsecret",
+        "%61%62%63%2D%64ef-s%65cret",
+    ])
+    func `a secret with any of its bytes percent-encoded is taken out`(echo: String) async throws {
+        let redaction = Redaction([Array("abc-def-secret".utf8)])
+        #expect(
+            redaction.applied(to: "bad token \(echo), 100% sure %2") == "bad token [redacted], 100% sure %2"
+        )
+        let basic = Base64.encoded("cli:abc-def-secret".utf8).replacing("=", with: "%3D")
+        #expect(!redaction.applied(to: "Basic \(basic) x").contains(basic.prefix(10)))
+    }
+
     @Test func `a token that a text was cut off in is taken out as well`() async throws {
         for filler in 240..<300 {
             let bench = try EchoBench(.fixed()) { received in
