@@ -26,7 +26,7 @@ extension Logins {
             }
             agent.audit.add(.clientSecret, .done, name, by: .peer(of: connection))
             // Without the secret, or with another one, the session was suspended.
-            agent.apply(name) { session, moment in session.retryAllowed(at: moment) }
+            agent.apply(name) { session, moment in session.secretGiven(at: moment) }
             connection.answer(.message(ClientSecretMessage { $0.session = name.description }))
         }
     }

@@ -29,13 +29,33 @@ extension ClientRegistration.Purpose {
 /// Secrets of clients that people have registered, given to be kept sealed beside those of registered clients.
 extension Registrar {
     /// The secret that was given for `client`; `nil`: there is none, or the store is locked.
+    ///
+    /// The newest comes first. Where the server has rejected that, and the one before it may still be right, it is their
+    /// turn one after the other until one has worked.
     func givenSecret(for purpose: ClientRegistration.Purpose, of client: String) async -> SecretID? {
-        await store.registrations().last {
-            $0.purpose == purpose && $0.isClient(client, at: purpose.issuer)
-        }?.secret
+        let given = await given(for: purpose, of: client).compactMap(\.secret)
+        if given.allSatisfy(rejectedSecrets.contains) { rejectedSecrets.subtract(given) }
+        return given.last { !rejectedSecrets.contains($0) }
     }
 
-    /// Keeps `secret`, which is durable then, in place of what was given to the same session before.
+    /// The server has taken `secret`: those that were given before or after it are forgotten.
+    func accepted(_ secret: SecretID, for purpose: ClientRegistration.Purpose, of client: String) async {
+        let given = await given(for: purpose, of: client)
+        guard given.count > 1, given.contains(where: { $0.secret == secret }) else { return }
+        for registration in given where registration.secret != secret { await forget(registration) }
+    }
+
+    /// The server has rejected `secret`.
+    func rejected(_ secret: SecretID) {
+        rejectedSecrets.insert(secret)
+    }
+
+    private func forget(_ registration: ClientRegistration) async {
+        if let secret = registration.secret { rejectedSecrets.remove(secret) }
+        await drop(registration)
+    }
+
+    /// Keeps `secret`, which is durable then; the one before it is kept too until this one has worked.
     ///
     /// - Parameters:
     ///   - secret: belongs to the store from now on, and is erased if that cannot keep it.
@@ -56,13 +76,25 @@ extension Registrar {
         )
         registration.secret = secret
         try await store.keep(registration)
-        for registration in old { await drop(registration) }
+        // Of several that have not worked yet, the first may have done so before.
+        for registration in old.dropFirst(old.first?.isClient(client, at: purpose.issuer) == true ? 1 : 0) {
+            await forget(registration)
+        }
     }
 
     /// Forgets whatever was given to `session`.
     func forgetSecrets(givenTo session: SessionName) async {
         let authentication = ClientRegistration.Purpose.authentication(of: session)
-        for registration in await given(as: authentication) { await drop(registration) }
+        for registration in await given(as: authentication) { await forget(registration) }
+    }
+
+    private func given(
+        for purpose: ClientRegistration.Purpose,
+        of client: String
+    ) async -> [ClientRegistration] {
+        await store.registrations().filter {
+            $0.purpose == purpose && $0.isClient(client, at: purpose.issuer)
+        }
     }
 
     private func given(as authentication: String) async -> [ClientRegistration] {

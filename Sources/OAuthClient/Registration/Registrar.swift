@@ -19,6 +19,8 @@ actor Registrar {
     private static let mostOfOnePurpose = 8
 
     let store: any RegistrationStoring
+    /// Given secrets that a server has rejected, while another may be right.
+    var rejectedSecrets: Set<SecretID> = []
     private var underWay:
         [ClientRegistration.Purpose: Task<Result<ClientRegistration, RefreshFailure>, Never>] = [:]
 

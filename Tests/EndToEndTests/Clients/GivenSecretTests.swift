@@ -113,6 +113,22 @@ extension EndToEnd {
             #expect(try await scene.refresh().status == 0)
         }
 
+        @Test func `a wrong secret costs neither the right one nor the session`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            #expect(try await scene.add(giving: right).status == 0)
+            #expect(try await scene.refresh().status == 0)
+            let status = try await scene.agent.status("z")
+            #expect(status["failures"]?.object?.members.isEmpty == true, "\(status)")
+            let wrong = try await scene.give("not-it")
+            #expect(wrong.status != 0, "\(wrong)")
+            let isBack = try await Polling.until { try await scene.refresh().status == 0 }
+            #expect(isBack, "\(scene.agent.log)")
+            try await scene.agent.kill()
+            try await scene.agent.start()
+            #expect(try await scene.refresh().status == 0, "\(scene.agent.log)")
+        }
+
         @Test func `a secret goes to the client and the issuer alone that it was given for`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()

@@ -45,7 +45,28 @@ struct GivenSecretTests {
         try await give("s", bench)
         bench.exchange.always(Self.token, .json(#"{"error":"invalid_client"}"#, status: 401))
         for _ in 0..<2 { #expect(try await bench.refresh().failure?.code == "invalid_client") }
-        #expect(bench.exchange.sent.count == 2)
+        // By Basic, and in the body.
+        #expect(bench.exchange.sent.count == 4)
+    }
+
+    @Test func `a secret that is rejected does not cost the one before it`() async throws {
+        let work = try #require(Self.work)
+        let bench = try Bench(profile { $0.client.proof = .secret(.given(to: work), .post) })
+        let good = ScriptedExchange.Answer.json(#"{"access_token":"at","expires_in":60}"#)
+        let refusal = ScriptedExchange.Answer.json(#"{"error":"invalid_client"}"#, status: 401)
+        try await give("right", bench)
+        bench.exchange.expect(Self.token, good)
+        #expect(try await bench.refresh().granted != nil)
+        for wrong in ["wrong", "worse"] {
+            try await give(wrong, bench)
+            bench.exchange.expect(Self.token, refusal)
+            #expect(try await bench.refresh().failure?.code == "invalid_client")
+        }
+        bench.exchange.expect(Self.token, good)
+        #expect(try await bench.refresh().granted != nil)
+        #expect(bench.exchange.sent.map { $0.form["client_secret"] } == ["right", "wrong", "worse", "right"])
+        // What was wrong is forgotten once the other has worked.
+        #expect(await bench.server.tools.registrar.store.registrations().count == 1)
     }
 
     @Test func `without one nothing is sent, and the command is named`() async throws {
