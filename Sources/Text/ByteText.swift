@@ -87,6 +87,16 @@ extension ByteText: ExpressibleByStringLiteral, CustomStringConvertible {
     package var description: String { text }
 }
 
+/// The mark that some programs write before UTF-8, where it says nothing (RFC 8259 §8.1).
+package enum ByteOrderMark {
+    package static let bytes: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    /// `text` without the mark.
+    package static func dropped(from text: [UInt8]) -> ArraySlice<UInt8> {
+        text.starts(with: bytes) ? text.dropFirst(bytes.count) : text[...]
+    }
+}
+
 extension String {
     /// The text as its bytes, to examine text that is not our own.
     package var bytewise: ByteText { ByteText(self) }

@@ -17,7 +17,7 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
     let answers = [
         ProcessorTime.limited("a token answer") { try? TokenResponse(object) },
         ProcessorTime.limited("a back end's answer") { try? TokenResponse(object, JSONRules.Fields()) },
-        ProcessorTime.limited("a wrapped answer") { try? wrappedRules.tokens(in: object) },
+        ProcessorTime.limited("a wrapped answer") { try? wrappedRules.tokens(in: object, .refresh) },
         ProcessorTime.limited("a saved answer") { savedTokens(bytes) },
         ProcessorTime.limited("a pool's answer") { try? TokenResponse(cognito: object) },
     ]

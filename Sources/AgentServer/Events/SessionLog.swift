@@ -21,6 +21,9 @@ struct SessionLog {
         switch event.kind {
         case .refreshed:
             values["expires_in"] = left.map { "\($0)" }
+            if !event.notes.isEmpty {
+                values["notes"] = "\(event.notes.map(\.rawValue).joined(separator: ","))"
+            }
             write(.notice, "refreshed", name, values)
         // Logged once it is known what comes next, see refreshFailed.
         case .refreshFailed: break

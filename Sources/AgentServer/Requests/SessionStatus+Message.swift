@@ -26,6 +26,7 @@ extension SessionStatus {
         message.account = account ?? subject
         addTimes(to: &message, at: moment)
         message.scope = scope
+        message.serverTokenType = serverTokenType
         message.rotation = rotation?.word ?? "unknown"
         message.storage = storage.word
         message.reason = reason?.rawValue
@@ -59,7 +60,18 @@ extension SessionStatus {
             hasIDToken: hasIDToken,
             hasRefreshToken: hasRefreshToken
         )
-        return [missing].compactMap(\.self) + remarks
+        return [missing, unknownAccount(settings)].compactMap(\.self) + remarks
+    }
+
+    /// That nobody has verified whose login it is, where that was asked for.
+    private func unknownAccount(_ settings: SessionSettings) -> GrantRemark? {
+        guard ["oidc", "oauth2"].contains(settings.kind), loggedInAt != nil, subject == nil,
+            (settings.scopes + scope).contains(where: { $0.bytewise == "openid" })
+        else { return nil }
+        return GrantRemark(
+            .accountUnknown,
+            "the server sent no ID token with the login, so the account is unknown and nothing about it was verified"
+        )
     }
 
     /// Seconds by which a server's clock may differ before it is worth a word.

@@ -52,12 +52,13 @@ final class TokenLayout: Sendable {
         let action = isRetry ? "\"action\":\"retry\"," : ""
         let member = isID ? "id_token" : "access_token"
         let type = JSONValue.string(token.tokenType).text
+        let word = token.serverTokenType.map { ",\"server_token_type\":\(JSONValue.string($0).text)" } ?? ""
         let scope = JSONValue.string(token.scope.joined(separator: " ")).text
         let proof = proof.map { ",\"dpop_proof\":\(JSONValue.string($0).text)" } ?? ""
         self.init(
             "application/json",
             before: "{\(action)\"session\":\"\(session)\",\"\(member)\":\"",
-            after: "\",\"token_type\":\(type)",
+            after: "\",\"token_type\":\(type)\(word)",
             end: ",\"scope\":\(scope)\(proof)}\n",
             token.life(isID: isID).expiresAt,
             isJSON: true

@@ -125,6 +125,7 @@ package struct SettingsReader {
         settings.listeners = listeners(&root, known, settings, remarks)
         checkListenerRules(settings, root.problems)
         settings.mistakes += remarks.inOrder
+        settings.requireIDTokensGivenOut()
         return settings
     }
 
@@ -350,6 +351,18 @@ extension TableReader {
             return nil
         }
         return text
+    }
+}
+
+extension Settings {
+    /// Has the sessions require ID tokens that give them out: into a file, or to another session.
+    fileprivate mutating func requireIDTokensGivenOut() {
+        let sources = sessions.filter(\.sources.usesIDToken).compactMap(\.sources.subject)
+        let givers = Set(sources + files.filter(\.wantsIDToken).map(\.session))
+        for index in sessions.indices
+        where givers.contains(sessions[index].name) && sessions[index].server.identity.kind.isStandard {
+            sessions[index].responses.requiresIDToken = true
+        }
     }
 }
 

@@ -91,10 +91,13 @@ struct JSONBackEndReader: SessionPartReading {
         var rules = preset?.rules ?? .common
         readFields(into: &rules.fields)
         rules.envelope = place("envelope", table.value("envelope"), such: "data")
+        rules.loginEnvelope = place("login_envelope", table.value("login_envelope"), such: "meta")
         rules.errorCode = place("error_code", table.value("error_code"), such: "error.code")
         if let kept = table.strings("keep") { rules.keptMembers = kept }
         if let codes = table.strings("refresh_on") { rules.refreshCodes = codes }
         if let codes = table.strings("logout_on") { rules.logoutCodes = codes }
+        rules.refreshLogoutCodes = table.strings("logout_on_refresh")
+        if let unit = table.word("expires_in_unit", LifetimeUnit.self) { rules.fields.expiresInUnit = unit }
         if let sends = table.boolean("logout_refresh_token") { rules.logoutSendsRefreshToken = sends }
         if let ends = table.boolean("logout_on_second_refusal") { rules.endsWithSecondRefusal = ends }
         return rules
@@ -110,6 +113,8 @@ struct JSONBackEndReader: SessionPartReading {
         for (key, place) in places {
             if let name = reader.string(key) { fields[keyPath: place] = name }
         }
+        // Such a name says itself what it counts.
+        if fields.expiresIn.bytewise.hasSuffix("_ms") { fields.expiresInUnit = .milliseconds }
         reader.refuseUnknownKeys()
     }
 

@@ -46,7 +46,7 @@ struct SessionReader {
         let resources = isStandard ? table.strings("resources") ?? [] : []
         let sources = sources(kind, server, flow)
         let trust = kind.isServer ? trust() : ServerTrust(proxy: surroundings.proxy)
-        let bindsTokens = isStandard ? table.boolean("dpop") : nil
+        let responses = isStandard ? TokenResponseSettings(reading: &table) : TokenResponseSettings()
         let hasLogins = kind.hasLogins && flow.isLogin
         let hasSilentLogins = hasLogins && kind.hasSilentLogins
         let reauthentication = hasSilentLogins ? reauthentication() : []
@@ -71,7 +71,7 @@ struct SessionReader {
             resources: resources,
             sources: sources,
             trust: trust,
-            bindsTokens: bindsTokens ?? false,
+            responses: responses,
             policy: policy,
             hosts: hosts,
             reauthentication: reauthentication,

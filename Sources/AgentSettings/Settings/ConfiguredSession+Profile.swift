@@ -23,10 +23,15 @@ extension ConfiguredSession {
             resources: resources,
             grant: sources.grant,
             trust: trust,
-            bindsTokens: bindsTokens,
-            endpoints: endpoints
+            bindsTokens: responses.bindsTokens,
+            endpoints: endpoints,
+            requiresIDToken: responses.requiresIDToken,
+            lifetimeUnit: responses.lifetimeUnit
         )
     }
+
+    /// Whether its tokens are bound to a key.
+    package var bindsTokens: Bool { responses.bindsTokens }
 
     /// The files that are read for its requests, by their keys.
     package var files: [(key: String, path: String)] {
@@ -72,6 +77,7 @@ extension ConfiguredSession {
     package var endings: [String] {
         var written = [endpoints.revocation, endpoints.endSession]
         if case .json(let backEnd) = server { written.append(backEnd.logoutURL) }
+        if case .oauth2(let fixed) = server { written += [fixed.revocation, fixed.endSession] }
         let origins = written.compactMap { text in text.flatMap { (try? EndpointURL($0))?.origin } }
         return Set(origins).sorted()
     }

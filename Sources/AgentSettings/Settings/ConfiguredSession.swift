@@ -20,8 +20,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     /// What its tokens are made from, if it has no login of its own.
     package var sources: ConfiguredSources
     package var trust: ServerTrust
-    /// `dpop`: tokens are bound to a key.
-    package var bindsTokens: Bool
+    /// What is expected of the server's token responses.
+    package var responses: TokenResponseSettings
     package var policy: SessionPolicy
     /// The servers its tokens are for; credential helpers find the session by them.
     package var hosts: [String]
@@ -29,6 +29,30 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var reauthenticationCommand: [String]
     /// `allow`: peers that may see the session; empty: all.
     package var rules: [AllowRule]
+}
+
+/// What a session expects of the token responses of a standard server.
+package struct TokenResponseSettings: Equatable, Sendable {
+    /// `dpop`: tokens are bound to a key.
+    package var bindsTokens = false
+    /// `id_token`: a login without one is not accepted.
+    package var requiresIDToken = false
+    /// `expires_in_unit`.
+    package var lifetimeUnit = LifetimeUnit.seconds
+
+    init() {}
+
+    init(reading table: inout TableReader) {
+        bindsTokens = table.boolean("dpop") ?? false
+        requiresIDToken = table.word("id_token", IDTokenRequirement.self) == .required
+        lifetimeUnit = table.word("expires_in_unit", LifetimeUnit.self) ?? .seconds
+    }
+}
+
+/// `id_token`: what a login without one is worth.
+enum IDTokenRequirement: String, CaseIterable {
+    case optional
+    case required
 }
 
 /// `reauth`: what to try before a person is asked, in order.

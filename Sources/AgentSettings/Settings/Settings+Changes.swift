@@ -114,6 +114,8 @@ extension ConfiguredSession {
             ("scopes", scopes != old.scopes), ("flow", flow != old.flow),
             ("audience", audience != old.audience),
             ("resources", resources != old.resources), ("dpop", bindsTokens != old.bindsTokens),
+            ("id_token", responses.requiresIDToken != old.responses.requiresIDToken),
+            ("expires_in_unit", responses.lifetimeUnit != old.responses.lifetimeUnit),
         ]
         return client.keys(differingFrom: old.client) + differing.filter(\.1).map(\.0)
             + sources.keys(differingFrom: old.sources)

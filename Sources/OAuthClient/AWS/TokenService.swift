@@ -63,12 +63,9 @@ extension TokenResponse {
         }
         self.accessToken = accessToken
         tokenType = "Bearer"
-        if let type = object["tokenType"]?.string, type.bytewise.lowercased != "bearer" {
-            let message = "the answer's tokenType is \(ServerText.cleaned(type, limit: 40))"
-            throw Problem(message: message, kind: .misconfigured)
-        }
+        try setType(object["tokenType"]?.string ?? tokenType)
         refreshToken = try RenewalMembers.identityCenter.refreshToken(in: object)
-        expiresIn = LifetimeMember.read(object["expiresIn"])
+        setLifetime(object["expiresIn"])
     }
 }
 

@@ -37,6 +37,7 @@ struct RenewalMembers: Equatable, Sendable {
     var token: String
     /// Names for the lifetime of the refresh token; the first one present counts.
     var lifetimes: [String]
+    var unit = LifetimeUnit.seconds
 
     /// RFC 6749 §5.1, and the lifetime as vendors write it.
     static let standard = RenewalMembers(
@@ -47,13 +48,14 @@ struct RenewalMembers: Equatable, Sendable {
 
     /// - Throws: why the member is not a refresh token.
     func refreshToken(in object: JSONObject) throws(TokenResponse.Problem) -> String? {
-        try TokenResponse.token(token, in: object)
+        // It travels in forms and in JSON alone, which take blanks (RFC 6749 Appendix A.17).
+        try TokenResponse.token(token, in: object) { $0.isVisibleASCII || $0 == 0x20 }
     }
 
     /// `nil`: the answer does not say.
     func lifetime(in object: JSONObject) -> Duration? {
         let told = lifetimes.lazy.compactMap { object[$0] }.first
-        return LifetimeMember.read(told).flatMap { $0 > .zero ? $0 : nil }
+        return LifetimeMember.read(told, in: unit).flatMap(LifetimeMember.positive)
     }
 }
 

@@ -6,6 +6,8 @@ import TokenCore
 struct RefusedAnswer: Equatable, Sendable {
     var status: Int
     var error: OAuthError?
+    /// What the body says of its reason in another form than OAuth's.
+    var said: String?
     /// The body is a web page: a portal or a proxy speaks, not the token endpoint.
     var isHTML = false
     /// The answer demands HTTP Basic credentials (`WWW-Authenticate: Basic`).
@@ -120,7 +122,8 @@ enum FailureClassification {
 
     private static func classifyStatus(_ answer: RefusedAnswer, from server: String) -> RefreshFailure {
         let (kind, words, pause) = reading(of: answer)
-        let said = answer.error.map { " \(quoted($0.text, at: answer.status))" } ?? ""
+        let reason = answer.error?.text ?? answer.said
+        let said = reason.map { " \(quoted($0, at: answer.status))" } ?? ""
         return RefreshFailure(
             kind: kind,
             code: answer.error?.code,
@@ -143,8 +146,9 @@ enum FailureClassification {
         case 400, 401:
             answer.isHTML
                 ? (.busy, "a web page, perhaps a proxy's", proxyPause)
-                : (.unexplained, "no reason given", nil)
-        case 403: (.busy, "refused without reason, perhaps by a proxy", proxyPause)
+                : (.unexplained, answer.said == nil ? "no reason given" : "refused", nil)
+        case 403:
+            (.busy, "refused\(answer.said == nil ? " without reason" : ""), perhaps by a proxy", proxyPause)
         case 404, 405, 410: (.busy, "no token endpoint there", missingEndpointPause)
         case 407, 511: (.busy, "the network wants a login of its own", nil)
         case 413, 431: (.misconfigured, "the request is too large for the server", nil)

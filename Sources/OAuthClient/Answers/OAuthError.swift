@@ -17,14 +17,56 @@ struct OAuthError: Equatable, Sendable {
         self.detail = detail.map { ServerText.cleaned($0, limit: 100) }
     }
 
+    /// Codes of RFC 8628 §3.5 that servers also write where a sentence for people belongs.
+    private static let misplaced: Set<ByteText> = ["authorization_pending", "slow_down"]
+
     /// The error in an answer, or `nil` when its `error` is missing, empty or not a string.
     init?(_ object: JSONObject) {
+        if let word = OAuthError.reasons(in: object).first(where: {
+            OAuthError.misplaced.contains($0.bytewise)
+        }),
+            object["access_token"] == nil
+        {
+            self.init(code: word)
+            return
+        }
         guard let code = object["error"]?.string, !code.isEmpty else { return nil }
         self.init(
             code: code,
             description: object["error_description"]?.string,
             detail: (object["suberror"] ?? object["error_subtype"])?.string
         )
+    }
+
+    /// What a refusal that is not OAuth's says of its reason, or `nil` if it says nothing.
+    static func words(in object: JSONObject) -> String? {
+        let words = reasons(in: object).prefix(3).map { ServerText.cleaned($0, limit: 150) }
+        return words.isEmpty ? nil : words.joined(separator: ": ")
+    }
+
+    /// Members that hold a reason, the more specific first (RFC 9457 §3.1 among them).
+    private static let reasonMembers = [
+        "code", "status", "message", "error_description", "detail", "title", "msg",
+    ]
+    /// Members that hold objects or texts with reasons.
+    private static let containers = ["error", "errors"]
+    /// Reasons that are looked for: a server may send any number.
+    private static let mostReasons = 8
+
+    /// The texts in `object` that say why it is a refusal, each once.
+    private static func reasons(in object: JSONObject) -> [String] {
+        let contained = containers.compactMap { object[$0] }
+            .flatMap { value in value.array?.prefix(mostReasons).map(\.self) ?? [value] }
+        var reasons: [String] = []
+        for value in contained + [.object(object)] {
+            let texts = value.object.map { object in reasonMembers.compactMap { object[$0]?.string } }
+            for text in texts ?? [value.string].compactMap(\.self)
+            where !text.utf8.isEmpty && !reasons.contains(where: { $0.bytewise == text.bytewise }) {
+                reasons.append(text)
+            }
+            if reasons.count >= mostReasons { break }
+        }
+        return reasons
     }
 
     /// "invalid_grant: Token is not active".

@@ -25,7 +25,7 @@ extension ServerTools {
         var granted = GrantedTokens(
             accessToken: try memory.sealing(answer.accessToken, as: .accessToken),
             refreshTokenUnchanged: isUnchanged,
-            tokenType: ServerText.cleaned(answer.tokenType, limit: 40),
+            tokenType: answer.tokenType,
             scope: answer.scope,
             lifetime: TokenLifetime.of(answer, at: timekeeper.wallTime),
             refreshLifetime: isUnchanged
@@ -33,8 +33,9 @@ extension ServerTools {
             requestedAt: requestedAt,
             serverClockAhead: answer.serverTime.map { $0 - timekeeper.wallTime },
             keptMembers: kept,
-            remarks: remarks
+            remarks: answer.remarks + remarks
         )
+        granted.serverTokenType = answer.serverTokenType
         granted.fingerprint = memory.fingerprint(of: granted.accessToken)
         if let idToken = answer.idToken {
             let lifetime = TokenLifetime.ofIDToken(idToken, in: answer, at: timekeeper.wallTime)

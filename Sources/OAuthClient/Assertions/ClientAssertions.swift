@@ -26,7 +26,7 @@ struct ClientAssertions: Sendable {
 
     let clientID: String
     let voucher: Voucher
-    let audience: AssertionAudience
+    var audience: AssertionAudience
     /// The server's name, for servers that want it as audience.
     let issuer: String?
     /// `token_endpoint_auth_signing_alg_values_supported`; `nil`: the server does not say.

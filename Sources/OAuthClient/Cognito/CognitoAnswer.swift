@@ -10,15 +10,12 @@ extension TokenResponse {
             throw Problem(message: "the answer has no AccessToken")
         }
         self.accessToken = accessToken
-        tokenType = result["TokenType"]?.string ?? "Bearer"
-        guard tokenType.bytewise.lowercased == "bearer" else {
-            let message = "the answer's TokenType is \(ServerText.cleaned(tokenType, limit: 40))"
-            throw Problem(message: message, kind: .misconfigured)
-        }
+        tokenType = "Bearer"
+        try setType(result["TokenType"]?.string ?? tokenType)
         refreshToken = try RenewalMembers.cognito.refreshToken(in: result)
         (idToken, idTokenProblem) = TokenResponse.idToken("IdToken", in: result)
         scope = nil
-        expiresIn = LifetimeMember.read(result["ExpiresIn"])
+        setLifetime(result["ExpiresIn"])
         refreshExpiresIn = RenewalMembers.cognito.lifetime(in: result)
     }
 }

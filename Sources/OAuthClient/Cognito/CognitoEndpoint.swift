@@ -25,7 +25,7 @@ struct CognitoEndpoint: Sendable {
     func call(
         _ action: CognitoAction,
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
-    ) async throws(CognitoRefusal) -> (answer: JSONObject, requestedAt: Instant) {
+    ) async throws(CognitoRefusal) -> (answer: TokenReply, requestedAt: Instant) {
         var request = OutgoingRequest(url: url, trust: trust)
         request.headers = [
             ("accept", "application/json"),
@@ -42,15 +42,15 @@ struct CognitoEndpoint: Sendable {
         return (try read(reply), reply.sentAt ?? requestedAt)
     }
 
-    private func read(_ reply: HTTPReply) throws(CognitoRefusal) -> JSONObject {
+    private func read(_ reply: HTTPReply) throws(CognitoRefusal) -> TokenReply {
         guard reply.status == 200 else {
             throw CognitoRefusal(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
         }
-        if reply.body.isEmpty { return JSONObject() }
-        guard let object = reply.jsonObject else {
+        if reply.body.isEmpty { return .empty }
+        guard let found = TokenReply(reply, .cognito) else {
             let message = "\(url.hostAndPort) answered 200: not an answer of Cognito"
             throw CognitoRefusal(failure: RefreshFailure(kind: .misbehaved, message: message))
         }
-        return object
+        return found
     }
 }

@@ -204,7 +204,7 @@ struct CognitoLogin {
     ) throws(LoginStop) -> LoginGrant? {
         guard let result = answer.object["AuthenticationResult"]?.object else { return nil }
         do throws(RefreshFailure) {
-            let (tokens, identity) = try server.grant(result, answer.requestedAt)
+            let (tokens, identity) = try server.grant(result, of: answer.reply, answer.requestedAt)
             return grant(tokens, identity, account: account)
         } catch {
             throw .failed(error)

@@ -22,8 +22,10 @@ struct CognitoLoginCalls {
 
     /// An answer, and the time read before its request was sent.
     struct Answer {
-        var object: JSONObject
+        var reply: TokenReply
         var requestedAt: Instant
+
+        var object: JSONObject { reply.object }
     }
 
     func initiate(password: SecretID) async throws(CognitoRefusal) -> Answer {
@@ -35,14 +37,14 @@ struct CognitoLoginCalls {
     }
 
     private func initiate(_ flow: String, _ own: [Parameter]) async throws(CognitoRefusal) -> Answer {
-        let (object, requestedAt) = try await endpoint.call(.initiateAuth) { members throws(RefreshFailure) in
+        let (reply, requestedAt) = try await endpoint.call(.initiateAuth) { members throws(RefreshFailure) in
             members.add("AuthFlow", flow)
             members.add("ClientId", clientID)
             try members.add("AuthParameters") { parameters throws(RefreshFailure) in
                 try add([("USERNAME", .text(username))] + own, for: username, to: parameters)
             }
         }
-        return Answer(object: object, requestedAt: requestedAt)
+        return Answer(reply: reply, requestedAt: requestedAt)
     }
 
     /// Answers `challenge`, under the name the pool itself uses for the person.
@@ -52,7 +54,7 @@ struct CognitoLoginCalls {
     ) async throws(CognitoRefusal) -> Answer {
         let name =
             (challenge.parameters["USERNAME"] ?? challenge.parameters["USER_ID_FOR_SRP"])?.string ?? username
-        let (object, requestedAt) = try await endpoint.call(
+        let (reply, requestedAt) = try await endpoint.call(
             .respondToAuthChallenge
         ) { members throws(RefreshFailure) in
             members.add("ClientId", clientID)
@@ -62,7 +64,7 @@ struct CognitoLoginCalls {
                 try add([("USERNAME", .text(name))] + own, for: name, to: parameters)
             }
         }
-        return Answer(object: object, requestedAt: requestedAt)
+        return Answer(reply: reply, requestedAt: requestedAt)
     }
 
     private func add(

@@ -14,18 +14,21 @@ struct CognitoRefresh {
     var token: SecretID
     var identity: CognitoIdentity
 
-    private typealias Answer = (answer: JSONObject, requestedAt: Instant)
+    private typealias Answer = (answer: TokenReply, requestedAt: Instant)
 
-    /// The `AuthenticationResult`, and the time read before its request was sent.
-    func run() async throws(RefreshFailure) -> (JSONObject, Instant) {
+    /// The `AuthenticationResult`, what it came in, and the time read before its request was sent.
+    func run() async throws(RefreshFailure) -> (JSONObject, TokenReply, Instant) {
         do throws(CognitoRefusal) {
             let (answer, requestedAt) = try await exchange()
-            guard let result = answer["AuthenticationResult"]?.object else {
-                let challenge = ServerText.cleaned(answer["ChallengeName"]?.string ?? "nothing", limit: 60)
+            guard let result = answer.object["AuthenticationResult"]?.object else {
+                let challenge = ServerText.cleaned(
+                    answer.object["ChallengeName"]?.string ?? "nothing",
+                    limit: 60
+                )
                 let message = "the pool answered a refresh with \(challenge) in place of tokens"
                 throw CognitoRefusal(failure: RefreshFailure(kind: .misbehaved, message: message))
             }
-            return (result, requestedAt)
+            return (result, answer, requestedAt)
         } catch {
             throw error.failure
         }

@@ -104,9 +104,9 @@ struct CognitoServer: AuthorizationServer {
                 token: token,
                 identity: identity
             )
-            let (result, requestedAt) = try await refresh.run()
+            let (result, reply, requestedAt) = try await refresh.run()
             leftover = Leftover(result, .cognito, requestedAt: requestedAt)
-            return try grant(result, requestedAt, sent: token, original: idToken)
+            return try grant(result, of: reply, requestedAt, sent: token, original: idToken)
         } catch {
             throw FailedRenewal(failure: error, leftover: leftover)
         }
@@ -117,6 +117,7 @@ struct CognitoServer: AuthorizationServer {
     /// The ID token's signature is not checked: it comes straight from the pool (OIDC Core §3.1.3.7 (6)).
     func grant(
         _ result: JSONObject,
+        of reply: TokenReply,
         _ requestedAt: Instant,
         sent: SecretID? = nil,
         original: SecretID? = nil
@@ -124,6 +125,7 @@ struct CognitoServer: AuthorizationServer {
         var answer: TokenResponse
         do throws(TokenResponse.Problem) {
             answer = try TokenResponse(cognito: result)
+            answer.note(reply)
         } catch {
             throw error.failure(of: "Cognito")
         }

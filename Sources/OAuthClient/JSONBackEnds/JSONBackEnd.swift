@@ -47,6 +47,13 @@ package struct CodeStep: Equatable, Sendable {
     }
 }
 
+/// What a request to a back end is for.
+enum JSONPurpose: Sendable {
+    case login
+    case refresh
+    case logout
+}
+
 /// What differs between back ends of kind `json`: names and codes, all of it data.
 package struct JSONRules: Equatable, Sendable {
     /// Names of members in requests and answers.
@@ -59,6 +66,8 @@ package struct JSONRules: Equatable, Sendable {
         package var refreshToken = "refreshToken"
         package var expiresIn = "expiresIn"
         package var refreshExpiresIn = "refreshExpiresIn"
+        /// What the two lifetimes are counted in.
+        package var expiresInUnit = LifetimeUnit.seconds
         /// `true` in any answer ends the session.
         package var requiresReauth = "requiresReauth"
 
@@ -68,6 +77,8 @@ package struct JSONRules: Equatable, Sendable {
     package var fields = Fields()
     /// The object that holds the members of an answer; `nil`: the answer itself.
     package var envelope: JSONPlace?
+    /// The same in the answer to a login, where that is another.
+    package var loginEnvelope: JSONPlace?
     /// Where the code of an error stands, beside the usual places.
     package var errorCode: JSONPlace?
     /// Extra members of token answers that are kept and shown.
@@ -76,6 +87,8 @@ package struct JSONRules: Equatable, Sendable {
     package var refreshCodes: [String]
     /// Codes that say: the session is over.
     package var logoutCodes: [String]
+    /// The same in the answer to a refresh, where one code may mean less than elsewhere; `nil`: ``logoutCodes``.
+    package var refreshLogoutCodes: [String]?
     /// Whether a logout sends the refresh token along.
     package var logoutSendsRefreshToken: Bool
     /// Whether the session is over when a token is refused right after a refresh.
@@ -98,6 +111,13 @@ package struct JSONRules: Equatable, Sendable {
     /// Where answers have their members and what is wrong.
     package var places: AnswerPlaces {
         AnswerPlaces(envelope: envelope, errorCode: errorCode, loginDemand: fields.requiresReauth)
+    }
+
+    /// ``places`` in the answer to a request of this purpose.
+    func places(in purpose: JSONPurpose) -> AnswerPlaces {
+        var places = self.places
+        if purpose == .login, let loginEnvelope { places.envelope = loginEnvelope }
+        return places
     }
 
     /// A signaling server's accounts: 15 min of access, 30 days of refresh, rolling.

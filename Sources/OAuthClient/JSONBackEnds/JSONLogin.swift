@@ -71,7 +71,8 @@ struct JSONLogin {
                         try members.add(fields.code, code, from: memory)
                         try carried.add(to: members, from: memory)
                     },
-                    to: url
+                    to: url,
+                    for: .login
                 )
                 guard triesLeft > 0, let words = refusal(ofCodeIn: answer) else {
                     return grant(try tokens(in: answer), account: username)
@@ -100,10 +101,11 @@ struct JSONLogin {
         do throws(RefreshFailure) {
             let answer = try await server.post(
                 { members throws(RefreshFailure) in members.add(fields.username, username) },
-                to: step.url
+                to: step.url,
+                for: .login
             )
             let object = answer.reply.jsonObject
-            let places = backEnd.rules.places
+            let places = backEnd.rules.places(in: .login)
             let isRefused = object.map { places.hasError(in: $0) || places.demandLogin(in: $0) } ?? false
             guard answer.isSuccess, !isRefused, !answer.reply.isHTML else { throw server.failure(answer) }
             let layers = object.map { places.layers(of: $0) } ?? []
@@ -116,9 +118,9 @@ struct JSONLogin {
     /// What the back end says of a code that it does not take; `nil`: the answer is another one.
     private func refusal(ofCodeIn answer: JSONServer.Answer) -> String? {
         guard answer.isSuccess || JSONLogin.codeRefusals.contains(answer.reply.status),
-            let object = answer.reply.jsonObject, backEnd.rules.isRefusal(object)
+            let object = answer.reply.jsonObject, backEnd.rules.isRefusal(object, .login)
         else { return nil }
-        let refusal = JSONRefusal(object, at: backEnd.rules.places)
+        let refusal = JSONRefusal(object, at: backEnd.rules.places(in: .login))
         return refusal.requiresReauth ? nil : refusal.text(refusal.codes.first)
     }
 

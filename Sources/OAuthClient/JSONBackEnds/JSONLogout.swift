@@ -68,6 +68,7 @@ struct JSONLogout {
                 try members.add(rules.fields.refreshToken, refreshToken, from: tools.memory)
             },
             to: address,
+            for: .logout,
             bearer: accessToken
         )
     }

@@ -17,7 +17,8 @@ struct JSONRefusal: Equatable, Sendable {
         requiresReauth = places.demandLogin(in: object)
         description =
             places.errors(in: object).lazy
-            .compactMap { ($0["message"] ?? $0["error_description"])?.string }.first
+            .compactMap { ($0["message"] ?? $0["error_description"] ?? $0["detail"])?.string }.first
+            ?? OAuthError.words(in: object)
     }
 
     /// "token_revoked: Signed out elsewhere", or the part of it that the server sent.
@@ -28,9 +29,9 @@ struct JSONRefusal: Equatable, Sendable {
 
 extension JSONRules {
     /// Whether `object` is a refusal whatever the status says.
-    func isRefusal(_ object: JSONObject) -> Bool {
-        let refusal = JSONRefusal(object, at: places)
-        let hasToken = places.content(of: object)?[fields.accessToken] != nil
+    func isRefusal(_ object: JSONObject, _ purpose: JSONPurpose) -> Bool {
+        let refusal = JSONRefusal(object, at: places(in: purpose))
+        let hasToken = places(in: purpose).content(of: object)?[fields.accessToken] != nil
         return refusal.requiresReauth || !hasToken && !refusal.codes.isEmpty
     }
 
@@ -38,7 +39,10 @@ extension JSONRules {
     func isAboutSession(_ reply: HTTPReply) -> Bool {
         guard let refusal = reply.jsonObject.map({ JSONRefusal($0, at: places) }) else { return false }
         return refusal.requiresReauth
-            || refusal.codes.contains { logoutCodes.contains($0) || refreshCodes.contains($0) }
+            || refusal.codes.contains {
+                logoutCodes.contains($0) || refreshCodes.contains($0)
+                    || refreshLogoutCodes?.contains($0) == true
+            }
     }
 
     /// What an answer without tokens means for the session.
@@ -47,17 +51,17 @@ extension JSONRules {
     /// a proxy, a portal or an overloaded server may say is temporary.
     func classify(
         _ reply: HTTPReply,
+        _ purpose: JSONPurpose,
         from server: String,
-        isRefresh: Bool = false,
         at now: WallTime
     ) -> RefreshFailure {
         var answer = reply.refused(object: nil, at: now)
-        answer.isRefresh = isRefresh
+        answer.isRefresh = purpose == .refresh
         guard let object = reply.jsonObject else {
             return FailureClassification.classify(answer, from: server)
         }
-        let refusal = JSONRefusal(object, at: places)
-        if let over = sessionOver(refusal, status: reply.status, from: server) { return over }
+        let refusal = JSONRefusal(object, at: places(in: purpose))
+        if let over = sessionOver(refusal, purpose, status: reply.status, from: server) { return over }
         let code = refusal.codes.first
         if let code, JSONRules.sharedCodes.contains(code) {
             answer.error = OAuthError(code: code, description: refusal.description)
@@ -66,7 +70,7 @@ extension JSONRules {
         var failure = FailureClassification.classify(answer, from: server)
         failure.code = code
         // A code that nobody has listed: said again and again, it ends a login.
-        if isRefresh, code != nil, (200..<300).contains(reply.status) || reply.status == 403 {
+        if purpose == .refresh, code != nil, (200..<300).contains(reply.status) || reply.status == 403 {
             failure.kind = .unexplained
             failure.leastPause = nil
         }
@@ -80,9 +84,16 @@ extension JSONRules {
         "invalid_grant", "temporarily_unavailable", "server_error", "slow_down",
     ]
 
-    private func sessionOver(_ refusal: JSONRefusal, status: Int, from server: String) -> RefreshFailure? {
-        let known = refusal.codes.first { logoutCodes.contains($0) || refreshCodes.contains($0) }
-        let isListed = known.map(logoutCodes.contains) ?? false
+    private func sessionOver(
+        _ refusal: JSONRefusal,
+        _ purpose: JSONPurpose,
+        status: Int,
+        from server: String
+    ) -> RefreshFailure? {
+        let ownList = purpose == .refresh ? refreshLogoutCodes : nil
+        let over = ownList ?? logoutCodes
+        let known = refusal.codes.first { over.contains($0) || ownList == nil && refreshCodes.contains($0) }
+        let isListed = known.map(over.contains) ?? false
         guard refusal.requiresReauth || isListed && JSONRules.isFinal(status) else { return nil }
         let code = known ?? refusal.codes.first ?? fields.requiresReauth
         return RefreshFailure(

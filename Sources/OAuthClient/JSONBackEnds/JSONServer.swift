@@ -98,6 +98,8 @@ struct JSONServer: AuthorizationServer {
         var url: EndpointURL
         /// Read before the request was sent.
         var requestedAt: Instant
+        /// What was asked for.
+        var purpose: JSONPurpose
 
         var isSuccess: Bool { (200..<300).contains(reply.status) }
     }
@@ -110,7 +112,7 @@ struct JSONServer: AuthorizationServer {
     ) async throws(FailedRenewal) -> GrantedTokens {
         let answer: Answer
         do throws(RefreshFailure) {
-            answer = try await post(members, to: address)
+            answer = try await post(members, to: address, for: sent == nil ? .login : .refresh)
         } catch {
             throw FailedRenewal(failure: error)
         }
@@ -120,46 +122,43 @@ struct JSONServer: AuthorizationServer {
     /// The tokens in `answer`, which came for the refresh token `sent`, if for one.
     func tokens(in answer: Answer, refreshing sent: SecretID? = nil) throws(FailedRenewal) -> GrantedTokens {
         do throws(RefreshFailure) {
-            let (response, kept) = try read(answer, isRefresh: sent != nil)
+            let (response, kept) = try read(answer)
             return try tools.seal(response, requestedAt: answer.requestedAt, sent: sent, kept: kept)
         } catch {
-            let content = answer.reply.jsonObject.flatMap(rules.places.content)
+            let content = TokenReply(answer.reply, rules.tokenNames(in: answer.purpose))
+                .flatMap { rules.leftover(in: $0.object, answer.purpose) }
             let leftover = Leftover(content, rules.fields.renewal, requestedAt: answer.requestedAt)
             throw FailedRenewal(failure: error, leftover: answer.isSuccess ? leftover : nil)
         }
     }
 
     /// The tokens in `answer`, and its members to keep.
-    private func read(
-        _ answer: Answer,
-        isRefresh: Bool
-    ) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
-        guard answer.isSuccess, let object = answer.reply.jsonObject, !rules.isRefusal(object) else {
-            throw failure(answer, isRefresh: isRefresh)
-        }
+    private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
+        let purpose = answer.purpose
+        guard answer.isSuccess, let found = TokenReply(answer.reply, rules.tokenNames(in: purpose)),
+            !rules.isRefusal(found.object, purpose)
+        else { throw failure(answer) }
         do throws(TokenResponse.Problem) {
-            var tokens = try rules.tokens(in: object)
+            var tokens = try rules.tokens(in: found.object, purpose)
+            tokens.note(found)
             tokens.serverTime = answer.reply.serverTime
-            return (tokens, rules.kept(of: object))
+            return (tokens, rules.kept(of: found.object, purpose))
         } catch {
             throw error.failure(of: answer.url.hostAndPort)
         }
     }
 
-    /// What an answer without what was asked for means; `isRefresh`: tokens were to be refreshed.
-    func failure(_ answer: Answer, isRefresh: Bool = false) -> RefreshFailure {
-        rules.classify(
-            answer.reply,
-            from: answer.url.hostAndPort,
-            isRefresh: isRefresh,
-            at: tools.timekeeper.wallTime
-        )
+    /// What an answer without what was asked for means.
+    func failure(_ answer: Answer) -> RefreshFailure {
+        let now = tools.timekeeper.wallTime
+        return rules.classify(answer.reply, answer.purpose, from: answer.url.hostAndPort, at: now)
     }
 
     /// Sends `members`, and what every request of the back end carries.
     func post(
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void,
         to address: String,
+        for purpose: JSONPurpose,
         bearer: SecretID? = nil
     ) async throws(RefreshFailure) -> Answer {
         let url = try EndpointURL(address, of: address)
@@ -176,7 +175,12 @@ struct JSONServer: AuthorizationServer {
         }
         let requestedAt = tools.timekeeper.now
         let reply = try await tools.send(request)
-        let answer = Answer(reply: reply, url: url, requestedAt: reply.sentAt ?? requestedAt)
+        let answer = Answer(
+            reply: reply,
+            url: url,
+            requestedAt: reply.sentAt ?? requestedAt,
+            purpose: purpose
+        )
         // A refusal that is not about the session may be about a secret that has been replaced meanwhile.
         if [401, 403].contains(answer.reply.status), !rules.isAboutSession(answer.reply) {
             await constants.forget()

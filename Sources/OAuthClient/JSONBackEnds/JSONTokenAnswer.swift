@@ -14,20 +14,34 @@ extension TokenResponse {
         refreshToken = try fields.renewal.refreshToken(in: object)
         idToken = nil
         scope = nil
-        expiresIn = LifetimeMember.read(object[fields.expiresIn])
+        setLifetime(object[fields.expiresIn], in: fields.expiresInUnit)
         refreshExpiresIn = fields.renewal.lifetime(in: object)
     }
 }
 
 extension JSONRules.Fields {
     /// The members by which a session is renewed.
-    var renewal: RenewalMembers { RenewalMembers(token: refreshToken, lifetimes: [refreshExpiresIn]) }
+    var renewal: RenewalMembers {
+        RenewalMembers(token: refreshToken, lifetimes: [refreshExpiresIn], unit: expiresInUnit)
+    }
 }
 
 extension JSONRules {
+    func tokenNames(in purpose: JSONPurpose) -> TokenMemberNames {
+        TokenMemberNames(
+            accessToken: fields.accessToken,
+            refreshToken: fields.refreshToken,
+            envelope: places(in: purpose).envelope
+        )
+    }
+
     /// The tokens of an answer, which are looked for in its envelope and nowhere else.
-    func tokens(in answer: JSONObject) throws(TokenResponse.Problem) -> TokenResponse {
-        guard let envelope else { return try TokenResponse(answer, fields) }
+    func tokens(
+        in answer: JSONObject,
+        _ purpose: JSONPurpose
+    ) throws(TokenResponse.Problem) -> TokenResponse {
+        let places = places(in: purpose)
+        guard let envelope = places.envelope else { return try TokenResponse(answer, fields) }
         guard let content = places.content(of: answer) else {
             throw TokenResponse.Problem(message: "the answer has no object \(envelope)")
         }
@@ -40,9 +54,20 @@ extension JSONRules {
         }
     }
 
+    /// The object whose refresh token counts although `answer` cannot be used: that of its envelope, else the only one
+    /// that has both tokens, as the server has them elsewhere then than the configuration says.
+    func leftover(in answer: JSONObject, _ purpose: JSONPurpose) -> JSONObject? {
+        if let content = places(in: purpose).content(of: answer), content[fields.refreshToken] != nil {
+            return content
+        }
+        let names = tokenNames(in: purpose)
+        let found = answer.objects(upTo: JSONPlace.longest).filter(names.hasBothTokens)
+        return found.count == 1 ? found.first : nil
+    }
+
     /// The members of `answer` to keep, as text, from its envelope or from an object around that.
-    func kept(of answer: JSONObject) -> [String: String] {
-        let layers = places.layers(of: answer)
+    func kept(of answer: JSONObject, _ purpose: JSONPurpose) -> [String: String] {
+        let layers = places(in: purpose).layers(of: answer)
         var kept: [String: String] = [:]
         for name in keptMembers {
             switch layers.lazy.compactMap({ $0[name] }).first {

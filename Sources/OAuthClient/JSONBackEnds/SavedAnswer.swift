@@ -18,7 +18,8 @@ struct SavedAnswer {
 
     /// Whether `bytes` are JSON rather than a refresh token, which does not begin like this.
     static func looksLike(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let first = unsafe bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        let mark = unsafe bytes.starts(with: ByteOrderMark.bytes) ? ByteOrderMark.bytes.count : 0
+        let first = unsafe bytes.dropFirst(mark).first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 
@@ -33,13 +34,13 @@ struct SavedAnswer {
         }
         let value: JSONValue
         do throws(JSONError) {
-            value = try unsafe JSONValue(parsing: bytes)
+            value = try unsafe JSONValue(parsing: ByteOrderMark.dropped(from: Array(bytes)))
         } catch {
             throw SavedAnswer.problem("cannot be read as JSON (\(error))")
         }
         guard let answer = value.object else { throw SavedAnswer.problem("is not a JSON object") }
         ExchangeSecrets.current?.remember(.object(answer))
-        guard let content = rules.places.content(of: answer) else {
+        guard let content = rules.places(in: .login).content(of: answer) else {
             throw SavedAnswer.problem("has no object \(rules.envelope?.description ?? "")")
         }
         guard let refreshToken = try rules.fields.renewal.refreshToken(in: content) else {
@@ -49,7 +50,7 @@ struct SavedAnswer {
         }
         self.refreshToken = refreshToken
         refreshLifetime = rules.fields.renewal.lifetime(in: content)
-        keptMembers = rules.kept(of: answer)
+        keptMembers = rules.kept(of: answer, .login)
         guard try TokenResponse.token(rules.fields.accessToken, in: content) != nil else { return }
         var tokens = try TokenResponse(content, rules.fields)
         if let end = JWTParts(tokens.accessToken)?.claims.seconds("exp") {

@@ -18,7 +18,25 @@ struct ClientAuthentication: Sendable {
 
     /// Empty: the assertion of a grant names whoever asks (RFC 7523 §2.1).
     let clientID: String
-    let proof: Proof
+    var proof: Proof
+    /// What has been learned of the server, where the configuration leaves the way open.
+    var learned: LearnedAuthentication?
+
+    /// The other way to show a client secret, or `nil` if only one is to be tried.
+    ///
+    /// Basic is what every server must support, and some support the body alone.
+    var alternative: ClientAuthentication? {
+        guard case .basic(let secret) = proof, let learned, learned.placement == nil else { return nil }
+        var other = self
+        other.proof = .post(secret)
+        return other
+    }
+
+    /// The server has taken the proof.
+    func wasAccepted() {
+        if case .basic = proof { learned?.learn(.basic) }
+        if case .post = proof { learned?.learn(.post) }
+    }
 
     /// Chooses between Basic and the body for a client secret.
     ///
@@ -85,6 +103,55 @@ struct ClientAuthentication: Sendable {
         request.form = form
     }
 
+    /// Sends `request` with the proof, and again with another one where the server rejects that and another may help: the
+    /// secret in the body, or an assertion with another audience.
+    ///
+    /// - Parameters:
+    ///   - request: to an endpoint that gives no tokens, as those have proofs of their own beside.
+    ///   - tools: send it.
+    ///   - audiences: what an assertion may name, in the order in which it is tried; empty: what it names by itself.
+    /// - Returns: the answer, to the last request.
+    /// - Throws: why there is no proof or no answer.
+    func send(
+        _ request: OutgoingRequest,
+        _ tools: ServerTools,
+        audiences: [String] = []
+    ) async throws(RefreshFailure) -> HTTPReply {
+        var ways = attempts(at: request.url, audiences)[...]
+        let way = ways.popFirst() ?? self
+        let first = try await way.sendOnce(request, tools)
+        guard first.isRejectedClient else { return way.accepted(first, at: request.url) }
+        for way in ways {
+            let answer = try await way.sendOnce(request, tools)
+            if !answer.isRejectedClient { return way.accepted(answer, at: request.url) }
+        }
+        // The first way is the one that ought to work.
+        return first
+    }
+
+    private func accepted(_ answer: HTTPReply, at url: EndpointURL) -> HTTPReply {
+        guard (200..<300).contains(answer.status) else { return answer }
+        wasAccepted()
+        if case .assertion(let assertions) = proof, case .other(let name) = assertions.audience {
+            learned?.learn(audience: name, at: url)
+        }
+        return answer
+    }
+
+    private func attempts(at url: EndpointURL, _ audiences: [String]) -> [ClientAuthentication] {
+        guard case .assertion(let assertions) = proof, assertions.areOurs, assertions.audience == .endpoint,
+            !audiences.isEmpty
+        else { return [self] + [alternative].compactMap(\.self) }
+        let names = learned?.audience(at: url).map { [$0] } ?? audiences
+        return names.map { name in
+            var other = self
+            var named = assertions
+            named.audience = .other(name)
+            other.proof = .assertion(named)
+            return other
+        }
+    }
+
     /// Sends `request` with the proof, and once more with an assertion dated by the server's clock if that may help.
     ///
     /// - Parameters:
@@ -92,12 +159,16 @@ struct ClientAuthentication: Sendable {
     ///   - tools: send it.
     /// - Returns: the answer, to the second request if there was one.
     /// - Throws: why there is no proof or no answer.
-    func send(_ request: OutgoingRequest, _ tools: ServerTools) async throws(RefreshFailure) -> HTTPReply {
+    private func sendOnce(
+        _ request: OutgoingRequest,
+        _ tools: ServerTools
+    ) async throws(RefreshFailure) -> HTTPReply {
         var first = request
         try await prove(&first, tools)
         let reply = try await tools.send(first)
-        let code = reply.jsonObject.flatMap { OAuthError($0) }?.code
-        guard let time = timeForAnother(after: reply, refusedWith: code, tools) else { return reply }
+        guard let time = timeForAnother(after: reply, refusedWith: reply.oauthCode, tools) else {
+            return reply
+        }
         var second = request
         try await prove(&second, tools, at: time)
         return try await tools.send(second)
@@ -156,6 +227,11 @@ struct ClientAuthentication: Sendable {
 }
 
 extension HTTPReply {
+    /// The code of an OAuth error, or `nil` if the answer is none.
+    var oauthCode: String? { jsonObject.flatMap { OAuthError($0) }?.code }
+
+    fileprivate var isRejectedClient: Bool { oauthCode?.bytewise == "invalid_client" }
+
     /// The server's time, if an assertion of the time `now` may have been refused because of it; another day is not
     /// believed.
     func timeOfOtherClock(than now: WallTime) -> WallTime? {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Text
 import TokenCore
 
 /// Who the client is at its authorization server, and how it proves that.
@@ -48,6 +49,14 @@ package enum ClientProof: Equatable, Sendable {
 
     package init(secret: SecretSource?, _ method: ClientSecretMethod = .automatic) {
         self = secret.map { .secret($0, method) } ?? .none
+    }
+
+    /// Whether configuration and metadata, which lists the ways of `listed`, leave open how the proof is shown, so that it
+    /// is found out.
+    func isOpen(listed: [ByteText]?) -> Bool {
+        if case .secret(_, .automatic) = self { return listed?.contains("client_secret_post") != false }
+        if case .secretAssertion(_, .endpoint) = self { return true }
+        return if case .keyAssertion(_, .endpoint) = self { true } else { false }
     }
 
     /// Where the shared secret comes from, if there is one.

@@ -49,6 +49,10 @@ package struct ServerProfile: Equatable, Sendable {
     package var bindsTokens: Bool
     /// Endpoints that replace those in the metadata of an `oidc` server.
     package var endpoints: WrittenEndpoints
+    /// A login without an ID token is not accepted.
+    package var requiresIDToken: Bool
+    /// What the lifetimes in token responses are counted in.
+    package var lifetimeUnit: LifetimeUnit
 
     package init(
         kind: Kind,
@@ -61,8 +65,12 @@ package struct ServerProfile: Equatable, Sendable {
         grant: TokenGrant? = nil,
         trust: ServerTrust = ServerTrust(),
         bindsTokens: Bool = false,
-        endpoints: WrittenEndpoints = WrittenEndpoints()
+        endpoints: WrittenEndpoints = WrittenEndpoints(),
+        requiresIDToken: Bool = false,
+        lifetimeUnit: LifetimeUnit = .seconds
     ) {
+        self.lifetimeUnit = lifetimeUnit
+        self.requiresIDToken = requiresIDToken
         self.kind = kind
         self.client = client
         self.scopes = scopes

@@ -49,7 +49,8 @@ struct StandardLogin {
             trust: profile.trust,
             publicAddressOnly: metadata.publicAddressOnly(metadata.token),
             tools: tools,
-            prover: prover
+            prover: prover,
+            lifetimeUnit: profile.lifetimeUnit
         )
     }
 

@@ -137,6 +137,7 @@ struct StandardRefresh {
                 prover: request.proofKey.map { ProofMaker(key: $0, memory: server.tools.memory) },
                 isRefresh: true,
                 isExchange: grant?.isExchange ?? false,
+                lifetimeUnit: server.profile.lifetimeUnit,
                 assertions: assertions
             )
         } catch {

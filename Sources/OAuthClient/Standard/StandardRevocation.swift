@@ -142,7 +142,16 @@ struct StandardRevocation {
         if case .bearer(let bearer) = addition {
             request.headers.append(("authorization", "Bearer " + (try tools.memory.text(of: bearer))))
         }
-        return try await authentication.send(request, tools)
+        return try await authentication.send(request, tools, audiences: audiences(at: url, metadata))
+    }
+
+    /// What a signed assertion may name at `url`: servers differ in that, and many take their issuer alone.
+    ///
+    /// The token endpoint is named only at its own origin: elsewhere the assertion could be shown to it.
+    private func audiences(at url: EndpointURL, _ metadata: ServerMetadata) -> [String] {
+        let issuer = server.issuer ?? metadata.issuer
+        let token = url.origin == metadata.token.origin ? metadata.token.description : nil
+        return [issuer, token, url.description].compactMap(\.self)
     }
 
     /// 200 also means that the server did not know the token (RFC 7009 §2.2).

@@ -13,6 +13,8 @@ struct StandardServer: AuthorizationServer {
     let keys: KeySetCache
     /// Of the secret, or of the key, by which the client proves who it is.
     var secrets: SecretReader
+    /// What was found out about how the client proves itself.
+    let learned = LearnedAuthentication()
     /// What is shown in place of a login; `nil`: there are logins, or another session has it.
     let assertions: GrantAssertions?
 
@@ -52,13 +54,16 @@ struct StandardServer: AuthorizationServer {
             return .failed(error)
         }
         do throws(TokenEndpoint.Refusal) {
-            return .granted(try await StandardRefresh(server: server, request: request).run())
+            let granted = try await StandardRefresh(server: server, request: request).run()
+            await noteSecret(isAccepted: true)
+            return .granted(granted)
         } catch {
             var failure = error.failure
             if failure.kind == .grantDead || failure.kind.consequences.blamesClient {
                 await assertions?.forget()
             }
             if failure.code == "invalid_client" {
+                await noteSecret(isAccepted: false)
                 await secrets.forget()
                 if let document = server.profile.client.introduction?.document,
                     document.bytewise == server.profile.client.id.bytewise
@@ -79,7 +84,8 @@ struct StandardServer: AuthorizationServer {
             let login = try await login(request, conversation)
             do throws(LoginStop) {
                 let grant = try await login.run(request.flow ?? profile.flow).as(login.registeredClient)
-                return .granted(try await ofSameAccount(grant, as: request))
+                await noteSecret(isAccepted: true)
+                return .granted(try await accepted(grant, for: request))
             } catch {
                 if case .failed(let failure) = error, failure.code == "invalid_client", lacksClient {
                     await login.server.forgetClient()
@@ -88,7 +94,10 @@ struct StandardServer: AuthorizationServer {
                 throw error
             }
         } catch {
-            if case .failed(let failure) = error, failure.code == "invalid_client" { await secrets.forget() }
+            if case .failed(let failure) = error, failure.code == "invalid_client" {
+                await noteSecret(isAccepted: false)
+                await secrets.forget()
+            }
             return error.outcome
         }
     }
@@ -102,9 +111,20 @@ struct StandardServer: AuthorizationServer {
         }
     }
 
+    /// Notes what the server has said of a secret that a person has given.
+    private func noteSecret(isAccepted: Bool) async {
+        guard let purpose = profile.givenSecret, let secret = await secrets.held else { return }
+        guard isAccepted else { return await tools.registrar.rejected(secret) }
+        await tools.registrar.accepted(secret, for: purpose, of: profile.client.id)
+    }
+
     /// The client's proof for requests to the endpoints of `metadata`; `nil`: of a server that is not looked at.
     func authentication(_ metadata: ServerMetadata?) async throws(RefreshFailure) -> ClientAuthentication {
-        ClientAuthentication(clientID: profile.client.id, proof: try await proof(metadata))
+        ClientAuthentication(
+            clientID: profile.client.id,
+            proof: try await proof(metadata),
+            learned: profile.client.proof.isOpen(listed: metadata?.authenticationMethods) ? learned : nil
+        )
     }
 
     /// `metadata` with the endpoints at which this client proves itself (RFC 8705 §5).
@@ -133,7 +153,8 @@ struct StandardServer: AuthorizationServer {
             _ = try await certificate.identity(tools)
             return .certificate(certificate)
         case .secret(_, let method):
-            return ClientAuthentication.proof(secret, method, listed: metadata?.authenticationMethods)
+            let known = method == .automatic ? learned.placement ?? method : method
+            return ClientAuthentication.proof(secret, known, listed: metadata?.authenticationMethods)
         case .secretAssertion(_, let audience):
             return .assertion(try assertions(.sharedSecret(secret), audience, metadata))
         case .keyAssertion(let key, let audience):

@@ -34,16 +34,11 @@ extension StandardServer {
         return server
     }
 
-    /// `grant`, unless it is of another account than the login it was to step up from.
+    /// `grant`, unless the session requires an ID token that it lacks, or an account that it is not of.
     ///
-    /// - Throws: `interactionRequired`; the tokens are revoked, and the login that stands stays.
-    func ofSameAccount(_ grant: LoginGrant, as request: LoginRequest) async throws(LoginStop) -> LoginGrant {
-        guard request.stepUp != nil, let before = request.present?.subject,
-            grant.subject?.bytewise != before.bytewise
-        else { return grant }
-        let whose =
-            grant.subject == nil
-            ? "of nobody that the server names" : "of another account than the present one"
+    /// - Throws: why it is not accepted; the tokens are revoked, and the login that stands stays.
+    func accepted(_ grant: LoginGrant, for request: LoginRequest) async throws(LoginStop) -> LoginGrant {
+        guard let objection = objection(to: grant, request) else { return grant }
         let refreshToken: SecretID? = if case .refreshToken(let token) = grant.renewal { token } else { nil }
         _ = await revoke(
             RevocationRequest(
@@ -58,7 +53,33 @@ extension StandardServer {
         ) {
             tools.memory.erase(secret)
         }
-        let message = "the login is \(whose); the present one stays"
-        throw .failed(RefreshFailure(kind: .interactionRequired, code: "other_account", message: message))
+        throw .failed(objection)
+    }
+
+    private func objection(to grant: LoginGrant, _ request: LoginRequest) -> RefreshFailure? {
+        if profile.requiresIDToken, grant.tokens.idToken == nil {
+            return RefreshFailure(
+                kind: .misconfigured,
+                message: "the server sent no ID token, which this session requires",
+                remedy: "add openid to scopes, or remove id_token = \"required\""
+            )
+        }
+        // A client that logs in as itself claims no account.
+        guard let before = request.present?.subject, (request.flow ?? profile.flow) != .clientCredentials
+        else {
+            return nil
+        }
+        guard let subject = grant.subject else {
+            return RefreshFailure(
+                kind: .interactionRequired,
+                code: "other_account",
+                message: "the server sent no ID token that says whose login this is; the present one, "
+                    + "whose account was verified, stays",
+                remedy: "log out of the session first to log in without that"
+            )
+        }
+        guard request.stepUp != nil, subject.bytewise != before.bytewise else { return nil }
+        let message = "the login is of another account than the present one; the present one stays"
+        return RefreshFailure(kind: .interactionRequired, code: "other_account", message: message)
     }
 }

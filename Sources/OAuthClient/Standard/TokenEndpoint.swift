@@ -19,6 +19,7 @@ struct TokenEndpoint: Sendable {
     var isRefresh = false
     /// Whether its requests exchange tokens (RFC 8693).
     var isExchange = false
+    var lifetimeUnit = LifetimeUnit.seconds
     /// Shown in each request in place of a login; `nil`: the form has all that stands for one.
     var assertions: GrantAssertions?
 
@@ -58,12 +59,46 @@ struct TokenEndpoint: Sendable {
         )
         request.headers = [("accept", "application/json")]
         do throws(Refusal) {
-            return try await send(try await proven(request, at: tools.timekeeper.wallTime))
+            return accepted(try await send(try await proven(request, at: tools.timekeeper.wallTime)))
         } catch {
             // Only once more: a server that is never satisfied must not keep us busy.
-            guard let time = error.proofTime else { throw error }
+            guard let time = error.proofTime else {
+                return try await sendOtherwise(request, after: error)
+            }
             return try await send(try await proven(request, at: time))
         }
+    }
+
+    /// Sends `request` with the client secret in its body, where the server has not taken it by Basic.
+    private func sendOtherwise(
+        _ request: OutgoingRequest,
+        after refusal: Refusal
+    ) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
+        guard refusal.failure.code?.bytewise == "invalid_client", let other = authentication.alternative
+        else {
+            throw refusal
+        }
+        var endpoint = self
+        endpoint.authentication = other
+        do throws(Refusal) {
+            let time = tools.timekeeper.wallTime
+            var reply = endpoint.accepted(
+                try await endpoint.send(try await endpoint.proven(request, at: time))
+            )
+            reply.answer.remarks.append(.clientSecretInBody)
+            return reply
+        } catch {
+            // The first way is the one that ought to work; what the second one says counts if it got further.
+            guard error.failure.code?.bytewise == "invalid_client" else { throw error }
+            throw refusal
+        }
+    }
+
+    private func accepted(
+        _ reply: (answer: TokenResponse, requestedAt: Instant)
+    ) -> (answer: TokenResponse, requestedAt: Instant) {
+        authentication.wasAccepted()
+        return reply
     }
 
     /// `request` with an assertion and proofs that no other request has; `time` dates what the server compares with its
@@ -125,17 +160,22 @@ struct TokenEndpoint: Sendable {
 
     /// The answer in `reply`, or what the lack of one means.
     private func read(_ reply: HTTPReply) throws(RefreshFailure) -> TokenResponse {
-        let object = reply.jsonObject
-        if reply.status == 200 || reply.status == 201, let object, OAuthError(object) == nil {
+        let found = TokenReply(reply, .standard)
+        if reply.status == 200 || reply.status == 201, let found, OAuthError(found.object) == nil {
             do throws(TokenResponse.Problem) {
-                var answer = try TokenResponse(object, isBound: prover != nil, isExchanged: isExchange)
+                var answer = try TokenResponse(
+                    found,
+                    isBound: prover != nil,
+                    isExchanged: isExchange,
+                    countedIn: lifetimeUnit
+                )
                 answer.serverTime = reply.serverTime
                 return answer
             } catch {
                 throw error.failure(of: url.hostAndPort)
             }
         }
-        var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
+        var answer = reply.refused(object: found?.object, at: tools.timekeeper.wallTime)
         answer.hadProof = prover != nil
         answer.hadPassword = showsPassword
         answer.isRefresh = isRefresh
@@ -147,22 +187,22 @@ struct TokenEndpoint: Sendable {
     }
 
     private func leftover(of reply: HTTPReply, requestedAt: Instant) -> Leftover? {
-        guard (200..<300).contains(reply.status), let object = reply.jsonObject, OAuthError(object) == nil
+        guard (200..<300).contains(reply.status), let object = TokenReply(reply, .standard)?.object,
+            OAuthError(object) == nil
         else { return nil }
         return Leftover(object, .standard, requestedAt: requestedAt)
     }
 }
 
-extension HTTPReply {
-    /// The body as a JSON object, whatever its content type says.
-    var jsonObject: JSONObject? {
-        switch reading {
-        case .object(let object): object
-        case .none: nil
-        case .notYet: try? JSONValue(parsing: body).object
-        }
-    }
+extension GrantRemark {
+    /// Where the client secret goes was found out.
+    static let clientSecretInBody = GrantRemark(
+        .clientSecretInBody,
+        "the server takes the client secret in the body of requests, not by Basic: set client_authentication = \"post\""
+    )
+}
 
+extension HTTPReply {
     /// What the server's clock says (RFC 9110 §6.6.1).
     var serverTime: WallTime? {
         header("date").flatMap { HTTPDate.read($0) }.map { WallTime(secondsSince1970: $0) }
@@ -181,6 +221,7 @@ extension HTTPReply {
         return RefusedAnswer(
             status: status,
             error: object.flatMap { OAuthError($0) },
+            said: object.flatMap { OAuthError.words(in: $0) },
             isHTML: isHTML,
             wantsBasic: challenges.contains { $0.hasPrefix("basic") },
             retryAfter: header("retry-after").flatMap { RetryAfter.read($0, at: now) }
@@ -190,15 +231,24 @@ extension HTTPReply {
 
 /// How long the tokens of an answer live.
 enum TokenLifetime {
-    /// The shorter of `expires_in` and the life a JWT gives itself (`exp` − `iat`, unverified), else the one there is.
+    /// The longest lifetime that is believed without another look at the token.
+    private static let plausible: Duration = .seconds(86_400)
+
+    /// The shorter of what the response says and the life a JWT gives itself (`exp` − `iat`, unverified), else the one
+    /// there is.
     ///
-    /// Where only `exp` is there our clock decides, so it counts only without `expires_in`.
+    /// Where only `exp` is there a clock decides, so it counts only if the response does not say how long the token lives,
+    /// or says something implausible: a number of milliseconds is a thousand times too long.
     static func of(_ answer: TokenResponse, at now: WallTime) -> Duration? {
+        let clock = answer.serverTime ?? now
+        let told = answer.expiresIn ?? answer.expiresAt.flatMap { LifetimeMember.positive($0 - clock) }
         guard let claims = JWTParts(answer.accessToken)?.claims, let expiry = claims.seconds("exp") else {
-            return answer.expiresIn
+            return told
         }
-        guard let expiresIn = answer.expiresIn else { return ofNewToken(claims, until: expiry, at: now) }
-        return claims.wholeLife.map { min(.seconds($0), expiresIn) } ?? expiresIn
+        guard let told else { return ofNewToken(claims, until: expiry, at: now) }
+        if let whole = claims.wholeLife { return min(.seconds(whole), told) }
+        let left = WallTime(secondsSince1970: expiry) - clock
+        return told > plausible && left > .zero ? min(left, told) : told
     }
 
     /// What the claims of an ID token say; `nil`: they name no end.

@@ -56,8 +56,16 @@ struct HTTPReply: Equatable, Sendable {
         /// It is no JSON object.
         case none
 
+        /// Reads `body`, whose byte order mark says nothing.
         init(_ body: [UInt8]) {
-            self = (try? JSONValue(parsing: body).object).map(Reading.object) ?? .none
+            self =
+                (try? JSONValue(parsing: ByteOrderMark.dropped(from: body)).object).map(Reading.object)
+                ?? .none
+        }
+
+        fileprivate var object: JSONObject? {
+            guard case .object(let object) = self else { return nil }
+            return object
         }
     }
 
@@ -72,6 +80,9 @@ struct HTTPReply: Equatable, Sendable {
         reply.isInternal = isInternal
         return reply
     }
+
+    /// The body as a JSON object, whatever its content type says.
+    var jsonObject: JSONObject? { (reading == .notYet ? Reading(body) : reading).object }
 
     /// The first value of the header `name`, which is given in lower case.
     func header(_ name: String) -> String? {

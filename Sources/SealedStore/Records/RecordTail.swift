@@ -34,6 +34,11 @@ enum RecordField: UInt8 {
     /// How the login ended: the time in seconds since 1970, the highest one if it is not known; the reason, after its
     /// 1-byte length, which counts in place of the one in the record; the rest is what was said of it.
     case ending = 12
+    /// The number of the refresh token before the present one.
+    case formerRefreshToken = 20
+    /// For each access token, in the order in which they are written, the server's word for its type after its 4-byte
+    /// length, which is the highest one where there is none.
+    case serverTokenTypes = 21
 }
 
 extension EndReason {
@@ -82,8 +87,17 @@ struct TokenMark: OptionSet {
 struct RecordTailWriter {
     private(set) var bytes: [UInt8] = []
 
-    /// The tail of `snapshot`, whose tokens are written in the order of `tokens`.
-    init(_ snapshot: SessionSnapshot, tokens: some Sequence<AccessToken>) {
+    /// The tail of `snapshot`.
+    ///
+    /// - Parameters:
+    ///   - snapshot: what is written.
+    ///   - tokens: its access tokens in their order.
+    ///   - numbers: those of its secrets.
+    init(
+        _ snapshot: SessionSnapshot,
+        tokens: some Sequence<AccessToken>,
+        numbers: [SecretID: UInt16] = [:]
+    ) {
         if let began = snapshot.loginBegan { add(.loginBegan) { $0.append(integer: began.nanoseconds) } }
         if let end = snapshot.end {
             add(.end) { bytes in
@@ -95,17 +109,10 @@ struct RecordTailWriter {
             }
         }
         if let noticed = snapshot.noticedEnd { add(.noticedEnd) { $0.append(integer: noticed.nanoseconds) } }
-        let marks = tokens.map { TokenMark($0).rawValue }
-        if marks.contains(where: { $0 != 0 }) { add(.tokenMarks) { $0 += marks } }
-        let lives = tokens.map { $0.idToken?.life }
-        if lives.contains(where: { $0 != nil }) {
-            add(.idTokens) { bytes in
-                for life in lives {
-                    bytes.append(integer: life?.obtainedAt.nanoseconds ?? .max)
-                    bytes.append(integer: life?.expiresAt?.nanoseconds ?? .max)
-                }
-            }
+        if let former = snapshot.formerRefreshToken.flatMap({ numbers[$0] }) {
+            add(.formerRefreshToken) { $0.append(integer: former) }
         }
+        add(tokens)
         if !snapshot.refused.fingerprints.isEmpty {
             add(.refused) { bytes in
                 for fingerprint in snapshot.refused.fingerprints { bytes += fingerprint.bytes }
@@ -115,8 +122,7 @@ struct RecordTailWriter {
             add(.server) { bytes in
                 bytes.append(server.isPublic ? 1 : 0)
                 for text in [server.issuer, server.resource, server.client] {
-                    bytes.append(integer: text.map { UInt32(clamping: $0.utf8.count) } ?? .max)
-                    bytes += (text ?? "").utf8
+                    bytes.append(optional: text)
                 }
             }
         }
@@ -143,12 +149,38 @@ struct RecordTailWriter {
         if snapshot.coexistence != .unknown { add(.coexistence) { $0.append(snapshot.coexistence.rawValue) } }
     }
 
+    private mutating func add(_ tokens: some Sequence<AccessToken>) {
+        let types = tokens.map(\.serverTokenType)
+        if types.contains(where: { $0 != nil }) {
+            add(.serverTokenTypes) { bytes in for type in types { bytes.append(optional: type) } }
+        }
+        let marks = tokens.map { TokenMark($0).rawValue }
+        if marks.contains(where: { $0 != 0 }) { add(.tokenMarks) { $0 += marks } }
+        let lives = tokens.map { $0.idToken?.life }
+        if lives.contains(where: { $0 != nil }) {
+            add(.idTokens) { bytes in
+                for life in lives {
+                    bytes.append(integer: life?.obtainedAt.nanoseconds ?? .max)
+                    bytes.append(integer: life?.expiresAt?.nanoseconds ?? .max)
+                }
+            }
+        }
+    }
+
     private mutating func add(_ field: RecordField, _ write: (inout [UInt8]) -> Void) {
         var content: [UInt8] = []
         write(&content)
         bytes.append(field.rawValue)
         bytes.append(integer: UInt32(clamping: content.count))
         bytes += content
+    }
+}
+
+extension [UInt8] {
+    /// A text after its length, which is the highest one if there is no text.
+    fileprivate mutating func append(optional text: String?) {
+        append(integer: text.map { UInt32(clamping: $0.utf8.count) } ?? .max)
+        self += (text ?? "").utf8
     }
 }
 
@@ -160,6 +192,9 @@ struct RecordTail {
     var tokenMarks: [TokenMark] = []
     /// One for each access token; `nil` where nothing is known of its ID token, or the clocks contradict each other.
     private var idTokenLives: [TokenLife?] = []
+    private var serverTokenTypes: [String?] = []
+    /// The number of a secret.
+    var formerRefreshToken: UInt16?
     var refused = RefusedTokens()
     var coexistence = TokenCoexistence.unknown
     var server: FoundServer?
@@ -196,6 +231,7 @@ struct RecordTail {
             mark.apply(to: &token)
             tokens[variant] = token
         }
+        for (variant, type) in zip(variants, serverTokenTypes) { tokens[variant]?.serverTokenType = type }
         for (variant, life) in zip(variants, idTokenLives) {
             if let life { tokens[variant]?.idToken?.life = life }
         }
@@ -219,6 +255,9 @@ struct RecordTail {
         case .noticedEnd: noticedEnd = translate(Instant(nanoseconds: try reader.integer()))
         case .tokenMarks: tokenMarks = try reader.bytes(reader.remaining).map { TokenMark(rawValue: $0) }
         case .idTokens: idTokenLives = try RecordTail.idTokenLives(&reader, translate)
+        case .formerRefreshToken: formerRefreshToken = try reader.integer()
+        case .serverTokenTypes:
+            while reader.remaining > 0 { serverTokenTypes.append(try RecordTail.text(&reader)) }
         case .refused:
             var fingerprints: [TokenFingerprint] = []
             while reader.remaining > 0 {

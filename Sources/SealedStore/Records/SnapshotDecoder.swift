@@ -109,6 +109,9 @@ extension SnapshotDecoder {
             standing: standing,
             ending: standing == .loggedIn ? nil : tail.ending,
             renewal: renewal,
+            formerRefreshToken: try tail.formerRefreshToken.map { number throws(FormatFault) in
+                try secret(numbered: number)
+            },
             refreshTokenSent: uses > 0,
             tokens: tokens,
             loggedInAt: loggedInAt,

@@ -112,7 +112,7 @@ extension SnapshotEncoder {
         append(optional: snapshot.account)
         // Without a key, a number that no secret has.
         bytes.append(integer: snapshot.proofKey.flatMap { numbers[$0] } ?? .max)
-        let tail = RecordTailWriter(snapshot, tokens: tokens.lazy.map(\.value)).bytes
+        let tail = RecordTailWriter(snapshot, tokens: tokens.lazy.map(\.value), numbers: numbers).bytes
         unsafe tail.withUnsafeBytes { unsafe bytes.append($0) }
     }
 

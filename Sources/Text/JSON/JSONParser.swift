@@ -244,5 +244,5 @@ private struct JSONParser {
 }
 
 extension UInt8 {
-    fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
+    var isBlank: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
 }

@@ -44,6 +44,12 @@ extension JSONObject {
         place.steps.reduce(JSONValue?.some(.object(self))) { value, step in value?.value(at: step) }
     }
 
+    /// This object and those in it, `depth` levels deep.
+    package func objects(upTo depth: Int) -> [JSONObject] {
+        guard depth > 0 else { return [self] }
+        return [self] + members.compactMap(\.value.object).flatMap { $0.objects(upTo: depth - 1) }
+    }
+
     /// The objects on the way to `place`, the innermost first and this one last.
     func objects(onTheWayTo place: JSONPlace) -> [JSONObject] {
         var objects = [self]

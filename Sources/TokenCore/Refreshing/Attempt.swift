@@ -129,6 +129,7 @@ struct Ended: Equatable, Sendable {
             case .nothing:
                 login.tokens = [:]
                 login.renewal = .impossible
+                login.formerRefreshToken = nil
                 login.proofKey = nil
             }
         }

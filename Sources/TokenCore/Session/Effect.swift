@@ -113,6 +113,8 @@ package struct SessionEvent: Equatable, Sendable {
     package var refreshReason: RefreshReason?
     /// Which token was refreshed.
     package var variant = TokenVariant.primary
+    /// What a person should know about the tokens that came.
+    package var notes: [GrantRemark.Kind] = []
 
     /// The login is of other settings than those that are in force now.
     package static let settingsChanged = SessionEvent(

@@ -21,6 +21,8 @@ struct Login: Equatable, Sendable {
     }
 
     var renewal: Renewal
+    /// The refresh token before the one of ``renewal``, kept until that has worked: it came in a damaged response.
+    var formerRefreshToken: SecretID?
     var use: RefreshTokenUse
     var tokens: [TokenVariant: AccessToken]
     var refusals: [TokenVariant: Refusal] = [:]
@@ -73,6 +75,7 @@ struct Login: Equatable, Sendable {
     var secrets: Set<SecretID> {
         var all: Set<SecretID> = []
         if case .refreshToken(let secret) = renewal { all.insert(secret) }
+        if let formerRefreshToken { all.insert(formerRefreshToken) }
         if let proofKey { all.insert(proofKey) }
         for token in tokens.values {
             all.insert(token.secret)
@@ -126,6 +129,7 @@ struct Login: Equatable, Sendable {
     /// A login as it was stored.
     init(_ snapshot: SessionSnapshot, at moment: Moment) {
         renewal = snapshot.renewal
+        formerRefreshToken = snapshot.formerRefreshToken
         use = snapshot.refreshTokenSent ? .unanswered : .unsent
         tokens = snapshot.tokens
         let loggedInAt = snapshot.loginBegan ?? moment.instant(at: snapshot.loggedInAt)
@@ -157,6 +161,7 @@ struct Login: Equatable, Sendable {
         _ granted: GrantedTokens,
         by attempt: Attempt,
         roles: RoleTokens,
+        keepsFormer: Bool = true,
         jitter: Double
     ) -> (Login, Set<SecretID>) {
         let variant = attempt.variant
@@ -178,6 +183,8 @@ struct Login: Equatable, Sendable {
             next.rotation = rotation.observing(changed: isRotated)
             next.use = .answered
         }
+        // The one that was sent has worked; where its successor may have been misread, it is kept for a last try.
+        next.formerRefreshToken = isRotated && granted.isSalvaged && keepsFormer ? refreshToken : nil
         if let replacement = granted.refreshToken {
             next.renewal = .refreshToken(replacement)
             next.use = granted.refreshTokenUnchanged ? .answered : .unsent
@@ -229,8 +236,22 @@ struct Login: Equatable, Sendable {
     /// Whether it has been renewed with a refresh token, so that the server knows its client and took its tokens.
     var hasRefreshed: Bool { rotation != .unknown(unchanged: 0) }
 
-    var hasRefreshToken: Bool {
-        if case .refreshToken = renewal { true } else { false }
+    var hasRefreshToken: Bool { refreshToken != nil }
+
+    private var refreshToken: SecretID? {
+        if case .refreshToken(let secret) = renewal { secret } else { nil }
+    }
+
+    /// The login with the refresh token that it had before, or `nil` if that has not been kept.
+    ///
+    /// It is for a server that rejects the present one, which was read from a damaged response.
+    var withFormerRefreshToken: Login? {
+        guard let formerRefreshToken else { return nil }
+        var login = self
+        login.renewal = .refreshToken(formerRefreshToken)
+        login.formerRefreshToken = nil
+        login.use = .unanswered
+        return login
     }
 
     /// The remarks on all of its tokens, those on the login's own first.
@@ -250,6 +271,7 @@ struct Login: Equatable, Sendable {
         SessionSnapshot(
             standing: standing,
             renewal: renewal,
+            formerRefreshToken: formerRefreshToken,
             refreshTokenSent: use == .unanswered,
             tokens: tokens,
             loggedInAt: loggedInTime,
@@ -336,6 +358,7 @@ extension AccessToken {
             secret: granted.accessToken,
             idToken: granted.idToken ?? previous?.idToken,
             tokenType: granted.tokenType,
+            serverTokenType: granted.serverTokenType,
             scope: granted.scope ?? asked,
             obtainedAt: granted.requestedAt,
             expiresAt: lifetime.map { granted.requestedAt + $0 },

@@ -149,8 +149,11 @@ extension Session {
     ) -> [Effect] {
         guard case .quarantined(_, let erasedAt, _) = ended.afterlife else { return [] }
         var ended = ended
+        let former = failure.kind.consequences.prospect == .soon ? nil : login.withFormerRefreshToken
+        let login = former ?? login
         let probeAt: Instant? =
             switch failure.kind.consequences.prospect {
+            case .never where former != nil: moment.now + RetrySchedule.confirmationDelay(jitter: jitter)
             case .never: nil
             case .hourly,
                 .soon where ended.reason.consequences.isAskedAgain:
@@ -159,7 +162,8 @@ extension Session {
             }
         ended.afterlife = .quarantined(login, erasedAt: erasedAt, probeAt: probeAt)
         let held = heldSecrets
-        ended.reduce(to: failure.kind == .sessionOver ? .nothing : remains(probeAt: probeAt))
+        let isFinal = failure.kind == .sessionOver && former == nil
+        ended.reduce(to: isFinal ? .nothing : remains(probeAt: probeAt))
         state = .loggedOut(ended)
         return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets))
     }
@@ -183,6 +187,12 @@ extension Session {
     /// The timing settings have changed.
     package mutating func policyChanged(_ policy: SessionPolicy) {
         self.policy = policy
+    }
+
+    /// The client's secret was given; that a session which starts by itself has failed without it is no failure of its.
+    package mutating func secretGiven(at moment: Moment) -> [Effect] {
+        if history.refreshes == 0 { history = RefreshHistory() }
+        return retryAllowed(at: moment)
     }
 
     /// The configuration was read again, or the client's secret given: what was suspended is worth another try.

@@ -105,6 +105,11 @@ extension Session {
                 attempt.isFirstUse ? moment.now + RetrySchedule.confirmationDelay(jitter: jitter) : nil
             return end(reason, failure.message, login, probeAt: probeAt, at: moment)
         case .end(let reason, let remains):
+            // The refresh token was read from a damaged response: the one before it may be the right one.
+            if failure.kind == .sessionOver, let former = login.withFormerRefreshToken {
+                let probeAt = moment.now + RetrySchedule.confirmationDelay(jitter: jitter)
+                return end(reason, failure.message, former, probeAt: probeAt, at: moment)
+            }
             return end(reason, failure.message, login, probeAt: nil, keeping: remains, at: moment)
         case .refuseVariant where attempt.variant != .primary:
             return refuse(attempt.variant, failure, attempt, login, at: moment)

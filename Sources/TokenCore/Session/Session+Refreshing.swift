@@ -90,6 +90,8 @@ extension Session {
                 granted,
                 by: attempt,
                 roles: policy.roles,
+                // A fleet settles by its own rules which refresh token counts.
+                keepsFormer: !policy.isShared,
                 jitter: jitter
             )
             obsolete.formUnion(variantUse.makeRoom(in: &renewed, besides: attempt.variant, at: moment.now))
@@ -169,6 +171,7 @@ extension Session {
                 expiresAt: token?.expiresAt
             )
             event.message = renewed.remarks(on: attempt.variant)
+            event.notes = renewed.remarks[attempt.variant]?.map(\.kind) ?? []
             return event
         }
         let failure = RefreshFailure(
@@ -336,7 +339,8 @@ extension Session {
             refreshToken: nil,
             accessToken: nil,
             tokenEndpoint: login?.tokenEndpoint,
-            server: login?.server
+            server: login?.server,
+            settings: login.map(\.madeOf) ?? policy.madeOf
         )
         switch outcome {
         case .granted(let granted):

@@ -13,6 +13,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// How and when it ended; `nil` while it stands, and in older records.
     package var ending: EndDetails?
     package var renewal: Renewal
+    /// The refresh token before that of ``renewal``, until the new one has worked.
+    package var formerRefreshToken: SecretID?
     /// The refresh token has been sent since it was stored, and the server's answer never arrived.
     package var refreshTokenSent: Bool
     package var tokens: [TokenVariant: AccessToken]
@@ -51,6 +53,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         standing: Standing,
         ending: EndDetails? = nil,
         renewal: Renewal,
+        formerRefreshToken: SecretID? = nil,
         refreshTokenSent: Bool = false,
         tokens: [TokenVariant: AccessToken],
         loggedInAt: WallTime,
@@ -74,6 +77,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.standing = standing
         self.ending = ending
         self.renewal = renewal
+        self.formerRefreshToken = formerRefreshToken
         self.refreshTokenSent = refreshTokenSent
         self.tokens = tokens
         self.loggedInAt = loggedInAt
@@ -111,6 +115,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var secrets: Set<SecretID> {
         var all: Set<SecretID> = []
         if case .refreshToken(let secret) = renewal { all.insert(secret) }
+        if let formerRefreshToken { all.insert(formerRefreshToken) }
         if let proofKey { all.insert(proofKey) }
         for token in tokens.values {
             all.insert(token.secret)

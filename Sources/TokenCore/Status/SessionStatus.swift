@@ -46,6 +46,8 @@ package struct SessionStatus: Equatable, Sendable {
     package var hasIDToken: Bool
     /// Whether the login can be renewed with a refresh token.
     package var hasRefreshToken: Bool
+    /// The server's own word for the type of the login's own token, where it is another.
+    package var serverTokenType: String?
     /// What to know about the tokens that are served.
     package var remarks: [GrantRemark]
 }
@@ -81,6 +83,7 @@ extension Session {
             remedy: remedy,
             hasIDToken: shown?.primary?.idToken != nil,
             hasRefreshToken: shown?.hasRefreshToken ?? false,
+            serverTokenType: shown?.primary?.serverTokenType,
             remarks: shown?.allRemarks ?? []
         )
     }

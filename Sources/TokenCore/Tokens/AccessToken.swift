@@ -32,8 +32,10 @@ package struct AccessToken: Equatable, Sendable {
     package var secret: SecretID
     /// The ID token of the same answer, or of the latest answer that had one.
     package var idToken: IDToken?
-    /// As the server wrote it, for example `Bearer` (RFC 6749 §7.1).
+    /// How it is shown, for example `Bearer` (RFC 6749 §7.1).
     package var tokenType: String
+    /// The server's own word for that, where it is another.
+    package var serverTokenType: String?
     /// Granted scopes in the server's order (RFC 6749 §5.1).
     package var scope: [String]
     /// Taken before the request was sent, so that the token never looks younger than it is.
@@ -52,6 +54,7 @@ package struct AccessToken: Equatable, Sendable {
         secret: SecretID,
         idToken: IDToken?,
         tokenType: String,
+        serverTokenType: String? = nil,
         scope: [String],
         obtainedAt: Instant,
         expiresAt: Instant?,
@@ -62,6 +65,7 @@ package struct AccessToken: Equatable, Sendable {
         self.secret = secret
         self.idToken = idToken
         self.tokenType = tokenType
+        self.serverTokenType = serverTokenType
         self.scope = scope
         self.obtainedAt = obtainedAt
         self.expiresAt = expiresAt

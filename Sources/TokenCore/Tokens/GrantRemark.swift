@@ -10,6 +10,16 @@ package struct GrantRemark: Equatable, Sendable {
         case audienceIgnored = "audience_ignored"
         /// An ID token came and was not believed; the earlier one stays (OIDC Core §12.2).
         case idTokenDropped = "id_token_dropped"
+        /// The token response is not as it should be; its tokens are certain all the same.
+        case responseDamaged = "response_damaged"
+        /// The tokens were found in a token response that is not JSON.
+        case responseSalvaged = "response_salvaged"
+        /// The lifetime in the token response is none that a token can have.
+        case lifetimeIgnored = "lifetime_ignored"
+        /// The server takes the client secret in another place than it has to (RFC 6749 §2.3.1).
+        case clientSecretInBody = "client_secret_in_body"
+        /// No ID token came, so nothing about the account was verified.
+        case accountUnknown = "account_unknown"
         /// The other hosts of the fleet do not have the login yet.
         case notShared = "not_shared"
     }

@@ -9,6 +9,8 @@ package struct GrantedTokens: Equatable, Sendable {
     /// The answer carried a refresh token equal to the one sent.
     package var refreshTokenUnchanged: Bool
     package var tokenType: String
+    /// The server's own word for the type, where that is another.
+    package var serverTokenType: String?
     /// `nil`: not in the answer, so the scope is the one asked for (RFC 6749 §5.1).
     package var scope: [String]?
     /// The shorter of `expires_in` and a JWT's own life; `nil`: the answer tells neither.
@@ -28,6 +30,9 @@ package struct GrantedTokens: Equatable, Sendable {
     package var remarks: [GrantRemark]
     /// Where the tokens are from, if no login said so (``Renewal/anew``).
     package var origin: TokenOrigin?
+
+    /// The tokens come from a damaged response: the old refresh token is kept until the new one has worked.
+    var isSalvaged: Bool { remarks.contains { $0.kind == .responseSalvaged } }
 
     package init(
         accessToken: SecretID,

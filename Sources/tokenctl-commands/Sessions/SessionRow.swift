@@ -29,7 +29,7 @@ struct SessionRow {
         let lines: [(String, String?)] = [
             ("session", name), ("state", state), ("reason", message.reason), ("ended", end),
             ("message", message.message),
-            ("kind", message.kind), ("issuer", message.issuer), ("account", message.account),
+            ("kind", message.kind), ("issuer", message.issuer), ("account", account),
             ("expires", instant(message.expiresAt, message.expiresIn)),
             ("next refresh", instant(message.nextRefreshAt, message.nextRefreshIn)),
             ("login ends", instant(message.loginEndsAt)),
@@ -37,7 +37,8 @@ struct SessionRow {
             ("logged in", instant(message.loggedInAt)),
             ("session age", message.age.map(DurationPhrase.short)),
             ("age at most", message.maximumAge.map(DurationPhrase.short)),
-            ("scopes", message.scope?.joined(separator: " ")), ("rotation", message.rotation),
+            ("scopes", message.scope?.joined(separator: " ")), ("token type", message.serverTokenType),
+            ("rotation", message.rotation),
             ("storage", message.storage), ("last refresh", lastRefresh),
             ("refreshes", message.refreshes.map { String($0) }),
             ("waiters", message.waiters.map { String($0) }), ("server clock", clockDifference),
@@ -49,6 +50,12 @@ struct SessionRow {
             guard let value, !value.isEmpty else { return nil }
             return (TerminalText.escaped(name), TerminalText.escaped(value))
         }
+    }
+
+    /// Whose login it is; where that was to be verified and could not be, that it is unknown.
+    private var account: String? {
+        let isUnverified = message.notes?.contains { $0.code?.bytewise == "account_unknown" } == true
+        return isUnverified ? "\(message.account ?? "unknown") (not verified)" : message.account
     }
 
     /// When the last refresh was, and why.

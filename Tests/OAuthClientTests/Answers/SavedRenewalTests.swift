@@ -61,7 +61,7 @@ struct SavedRenewalTests {
 
     @Test(
         arguments: [
-            (200, #""refreshToken":"rt-1""#), (200, #""refreshToken":"rt 2""#), (200, #""refreshToken":"""#),
+            (200, #""refreshToken":"rt-1""#), (200, #""refreshToken":"rt\t2""#), (200, #""refreshToken":"""#),
             (302, #""refreshToken":"rt-2""#), (400, #""refreshToken":"rt-2""#),
             (200, #""refreshToken":"rt-2","requiresReauth":true"#),
             (200, #""accessToken":"at-2","refreshToken":"rt-2","requiresReauth":true"#),

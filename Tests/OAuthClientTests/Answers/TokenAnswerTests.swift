@@ -18,10 +18,11 @@ struct TokenAnswerTests {
 
     @Test(arguments: [
         ("3600", Duration?.some(.seconds(3_600))), ("\"3600\"", .seconds(3_600)), ("3599.0", .seconds(3_599)),
-        ("3599.9", .seconds(3_599)), ("3.6e3", .seconds(3_600)), ("0", .zero), ("-5", .zero),
+        ("3599.9", .seconds(3_599)), ("3.6e3", .seconds(3_600)),
         ("1", .seconds(1)),
-        ("1e400", LifetimeMember.longest), ("9223372036854775808", LifetimeMember.longest), ("\"0\"", .zero),
-        // Unreadable counts as missing.
+        ("1e400", LifetimeMember.longest), ("9223372036854775808", LifetimeMember.longest),
+        // Unreadable counts as missing, and so does what no token lives.
+        ("0", nil), ("-5", nil), ("\"0\"", nil), ("\"-1\"", nil), ("0.5", nil),
         ("null", nil), ("true", nil), ("\"soon\"", nil), ("\"\"", nil), ("\" 60\"", .seconds(60)),
         ("[60]", nil), ("\"nan\"", nil), ("\"0x10\"", nil),
     ])
@@ -138,7 +139,7 @@ struct TokenAnswerTests {
         #expect(other.granted?.fingerprint != print)
     }
 
-    private static func jwt(_ claims: String) -> String {
+    static func jwt(_ claims: String) -> String {
         [#"{"alg":"none"}"#, claims].map { Base64.urlEncoded($0.utf8) }.joined(separator: ".") + "."
     }
 
@@ -165,8 +166,23 @@ struct TokenAnswerTests {
     @Test(arguments: ["bearer", "Bearer", "BEARER"])
     func `token_type is compared without case`(type: String) async throws {
         let (bench, outcome) = try await refresh(#"{"access_token":"at","token_type":"\#(type)"}"#)
-        #expect(outcome.granted?.tokenType == type)
+        #expect(outcome.granted?.tokenType == "Bearer")
+        #expect(try #require(outcome.granted).serverTokenType == nil)
         #expect(try bench.text(outcome.granted?.accessToken) == "at")
+    }
+
+    @Test func `a byte order mark before an answer says nothing`() async throws {
+        let (bench, outcome) = try await refresh("\u{FEFF}{\"access_token\":\"at\"}")
+        #expect(try bench.text(outcome.granted?.accessToken) == "at")
+    }
+
+    @Test func `a refresh token may hold blanks`() async throws {
+        let (bench, outcome) = try await refresh(#"{"access_token":"at","refresh_token":"r t 2"}"#)
+        let next = try #require(outcome.granted?.refreshToken)
+        #expect(try bench.text(next) == "r t 2")
+        bench.exchange.expect(endpoint, #"{"access_token":"at"}"#)
+        #expect(try await bench.refresh("r t 2").granted != nil)
+        #expect(bench.exchange.sent.last?.form["refresh_token"] == "r t 2")
     }
 
     @Test(arguments: [
@@ -176,7 +192,7 @@ struct TokenAnswerTests {
         #"{"access_token":"at","refresh_token":7}"#, #"{"access_token":"at","refresh_token":"r\n"}"#,
         #"{"access_token":"at","refresh_token":"a","refresh_token":"b"}"#,
         #"{"access_token":"at","expires_in":1,"expires_in":2}"#,
-        #"[{"access_token":"at"}]"#, "access_token=at&token_type=bearer", "\u{FEFF}{\"access_token\":\"at\"}",
+        #"[{"access_token":"at"}]"#, "access_token=at&token_type=bearer",
         "{", "",
         #"{"access_token":"at"} {}"#, #"{"access_token":"\ud800"}"#, #"{"expires_in":1e400e}"#,
     ])

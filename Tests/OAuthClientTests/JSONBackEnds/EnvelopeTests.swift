@@ -117,4 +117,41 @@ struct EnvelopeTests {
         #expect(try await bench.revoke() == .revoked)
         #expect(bench.exchange.sent.last?.headers["authorization"] == "Bearer at-2")
     }
+
+    /// As django-allauth's headless API has it.
+    @Test func `a login may have an envelope of its own`() async throws {
+        var rules = JSONRules.signaling
+        rules.envelope = JSONPlace(["data"])
+        rules.loginEnvelope = JSONPlace(["meta"])
+        let bench = try KindBench(JSONServerTests.profile(rules))
+        bench.exchange.expect(
+            JSONServerTests.login,
+            #"{"status":200,"data":{"user":{"id":1}},"meta":{"accessToken":"at-1","refreshToken":"rt-1"}}"#
+        )
+        let grant = try #require(try await bench.logIn().granted)
+        #expect(try bench.text(grant.tokens.refreshToken) == "rt-1")
+        bench.exchange.expect(
+            JSONServerTests.refresh,
+            #"{"status":200,"data":{"accessToken":"at-2","refreshToken":"rt-2"}}"#
+        )
+        let granted = try #require(try await bench.refresh(grant.renewal).granted)
+        #expect(try bench.text(granted.refreshToken) == "rt-2")
+    }
+
+    @Test func `a rolled refresh token in another envelope than the configured one is kept`() async throws {
+        let bench = try bench()
+        bench.exchange.expect(
+            JSONServerTests.refresh,
+            #"{"meta":{"accessToken":"at-2","refreshToken":"rt-2"},"data":{"user":{}}}"#
+        )
+        let outcome = try await bench.refresh()
+        #expect(outcome.failure?.message == "api.example: the answer has no object data.session")
+        #expect(try bench.text(outcome.saved?.refreshToken) == "rt-2")
+        // Of two candidates neither is certain.
+        bench.exchange.expect(
+            JSONServerTests.refresh,
+            #"{"a":{"accessToken":"at-2","refreshToken":"rt-2"},"b":{"accessToken":"at-3","refreshToken":"rt-3"}}"#
+        )
+        #expect(try await bench.refresh().saved == nil)
+    }
 }

@@ -11,12 +11,12 @@ struct JSONRefusalTests {
         status: Int = 401,
         _ rules: JSONRules = .signaling,
         headers: [String: String] = [:],
-        isRefresh: Bool = false
+        for purpose: JSONPurpose = .login
     ) -> RefreshFailure {
         let list = headers.map { HTTPReply.Header(name: $0.key, value: $0.value) }
         let reply = HTTPReply(status: status, headers: list, body: Array(body.utf8))
         let now = WallTime(secondsSince1970: 1_800_000_000)
-        return rules.classify(reply, from: "api.example", isRefresh: isRefresh, at: now)
+        return rules.classify(reply, purpose, from: "api.example", at: now)
     }
 
     @Test(
@@ -93,7 +93,7 @@ struct JSONRefusalTests {
         body: String,
         kind: FailureClass
     ) {
-        #expect(classify(body, status: status, isRefresh: true).kind == kind)
+        #expect(classify(body, status: status, for: .refresh).kind == kind)
     }
 
     @Test func `what the server said is shown, cleaned`() {
@@ -105,5 +105,32 @@ struct JSONRefusalTests {
     @Test func `Retry-After is kept`() {
         let failure = classify("{}", status: 429, headers: ["retry-after": "120"])
         #expect(failure.retryAfter == .seconds(120))
+    }
+
+    /// As Simple JWT for Django has it: one code for an access token and for a refresh token.
+    @Test func `a code may mean more in the answer to a refresh than at the API`() {
+        var rules = JSONRules.signaling
+        rules.refreshCodes = ["token_not_valid"]
+        rules.logoutCodes = []
+        rules.refreshLogoutCodes = ["token_not_valid"]
+        let body = #"{"detail":"Token is invalid or expired","code":"token_not_valid"}"#
+        let over = classify(body, rules, for: .refresh)
+        #expect(over.kind == .sessionOver)
+        #expect(over.message.contains("token_not_valid: Token is invalid or expired"))
+        for purpose in [JSONPurpose.login, .logout] {
+            #expect(classify(body, rules, for: purpose).kind != .sessionOver)
+        }
+        // Without a list of its own a refresh has the one of the API.
+        rules.refreshLogoutCodes = nil
+        #expect(classify(body, rules, for: .refresh).kind != .sessionOver)
+    }
+
+    @Test(arguments: [
+        #"{"errors":[{"code":"E7","detail":"session closed"}]}"#, #"{"detail":"session closed"}"#,
+        #"{"errors":["session closed"]}"#, #"{"title":"session closed"}"#,
+        #"{"error":{"message":"session closed"}}"#,
+    ])
+    func `what a refusal says of its reason is told, however it says it`(body: String) {
+        #expect(classify(body, status: 400).message.contains("session closed"), "\(body)")
     }
 }

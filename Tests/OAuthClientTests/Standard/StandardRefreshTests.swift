@@ -135,7 +135,8 @@ struct StandardRefreshTests {
             .fixed(secret: .command(["secret"])),
             commands: ScriptedCommands(prints: secret)
         )
-        bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#)
+        // By Basic, and in the body.
+        for _ in 0..<2 { bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#) }
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == .clientRejected)
         #expect(failure.remedy?.contains("client_authentication = \"post\"") == true)

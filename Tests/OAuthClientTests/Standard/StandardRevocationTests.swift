@@ -48,6 +48,57 @@ struct StandardRevocationTests {
         #expect(bench.exchange.sent.first?.formNames == ["token", "token_type_hint", "client_id"])
     }
 
+    /// The audiences of the assertions that were sent.
+    private func audiences(_ bench: Bench) -> [JSONValue?] {
+        bench.exchange.sent.map { $0.form["client_assertion"].flatMap { JWTParts($0) }?.claims["aud"] }
+    }
+
+    private func signing(
+        revocation: String,
+        audience: AssertionAudience = .endpoint
+    ) throws -> (Bench, TemporaryFile) {
+        let key = try TemporaryFile(TestKeys.ellipticJWK)
+        var endpoints = FixedEndpoints(token: "https://tokens.example/token", revocation: revocation)
+        endpoints.issuer = "https://id.example"
+        var profile = ServerProfile(kind: .oauth2(endpoints), client: ClientIdentity("cli"))
+        profile.client.proof = .keyAssertion(AssertionKey(.file(key.path), identifier: nil), audience)
+        return (try Bench(profile), key)
+    }
+
+    @Test func `an assertion at a logout names the issuer, then what else the server may want`() async throws
+    {
+        let (bench, key) = try signing(revocation: address)
+        let refusal = ScriptedExchange.Answer.json(#"{"error":"invalid_client"}"#, status: 401)
+        bench.exchange.expect(address, refusal)
+        for _ in 0..<3 { bench.exchange.expect(address, "") }
+        #expect(try await revoke(bench) == .revoked)
+        // What was accepted is known from then on.
+        #expect(try await revoke(bench, accessToken: nil) == .revoked)
+        let token = JSONValue.string("https://tokens.example/token")
+        #expect(audiences(bench) == ["https://id.example", token, token, token])
+        #expect(!key.path.isEmpty)
+    }
+
+    @Test func `the token endpoint is named at its own origin alone`() async throws {
+        let elsewhere = "https://other.example/revoke"
+        let (bench, key) = try signing(revocation: elsewhere)
+        bench.exchange.always(elsewhere, .json(#"{"error":"invalid_client"}"#, status: 401))
+        guard case .refused = try await revoke(bench, accessToken: nil) else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(audiences(bench) == ["https://id.example", .string(elsewhere)])
+        #expect(!key.path.isEmpty)
+    }
+
+    @Test func `a configured audience is named and no other`() async throws {
+        let (bench, key) = try signing(revocation: address, audience: .other("urn:x"))
+        bench.exchange.always(address, .json(#"{"error":"invalid_client"}"#, status: 401))
+        _ = try await revoke(bench, accessToken: nil)
+        #expect(audiences(bench) == ["urn:x"])
+        #expect(!key.path.isEmpty)
+    }
+
     @Test func `a public client that is refused tries with its access token`() async throws {
         let bench = try Bench(.fixed())
         bench.exchange.expect(address, status: 401, "")

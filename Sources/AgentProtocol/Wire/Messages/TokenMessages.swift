@@ -11,6 +11,8 @@ package struct TokenMembers: WireMembers {
     /// In place of `access_token`, if the ID token was asked for.
     package let idToken = WireMember<String>("id_token", isOptional: true)
     package let tokenType = WireMember<String>("token_type")
+    /// The server's own word for the type, where it is another.
+    package let serverTokenType = WireMember<String>("server_token_type", isOptional: true)
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
     package let expiresIn = WireMember<Int64>("expires_in", .seconds, isOptional: true)
     package let scope = WireMember<String>("scope")
