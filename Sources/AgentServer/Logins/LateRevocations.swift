@@ -32,11 +32,8 @@ final class LateRevocations {
         begin(request, for: name, in: agent)
     }
 
-    /// Has the server end the tokens of `request`, and erases them then; not if the session has one of them.
+    /// Has the server end the tokens of `request`, and erases them then; not if the session has one of them by then.
     func begin(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
-        guard !LateRevocations.isInUse(request, by: name, in: agent) else {
-            return agent.erasure.erase(request.secrets)
-        }
         alarm.onRing { [weak agent] in
             agent?.assumeIsolated { $0.requests.logouts.late.timeReached(in: $0) }
         }
@@ -72,6 +69,10 @@ final class LateRevocations {
     private func revoke(_ number: UInt64, in agent: isolated SessionAgent) {
         guard let due = late[number] else { return }
         Task {
+            // In this turn the session may still have what another login is about to replace.
+            guard !LateRevocations.isInUse(due.request, by: due.session, in: agent) else {
+                return forget(number, in: agent)
+            }
             let outcome = await agent.requests.logouts.outcome(of: due.request, for: due.session, in: agent)
             finish(number, outcome, in: agent)
         }
