@@ -75,11 +75,10 @@ struct AgentAssembly {
         membership = settings.fleet.map { [opened, threads] fleet in
             FleetMembership(fleet, opened, threads, environment)
         }
-        let maintenance = AgentAssembly.maintenance(of: opened.store, settings.vault, threads, logger)
         control = StoreControl(
             store: opened.store,
             secrets: secrets,
-            maintenance: maintenance,
+            maintenance: AgentAssembly.maintenance(of: opened.store, settings.vault, threads, logger),
             logger: logger
         ) { inForce.restoreSecrets() }
         // Before another one is opened by itself.

@@ -178,11 +178,9 @@ extension EndToEnd {
             "[[socket]]\npath = \"PLACE\"\nsessions = [\"work\"]\n",
             "[[file]]\npath = \"PLACE\"\nsession = \"work\"\n",
         ])
-        func
-            `what is to be made where the sandbox does not reach needs a restart, and that is said before and after`(
-                table: String
-            ) async throws
-        {
+        func `what only a restarted agent can make is named before and after a reload`(
+            table: String
+        ) async throws {
             let scene = try await Scene()
             try await scene.agent.start()
             let sandbox = try await scene.agent.tokenctl("doctor").standardOutput
