@@ -103,12 +103,15 @@ struct StatusRequests {
         Task {
             let fleet = await FleetCheckup().checks(in: agent)
             let unstored = agent.sessions.values.compactMap(\.storageCheck).sorted { $0.detail < $1.detail }
-            let helpers = agent.sessions.values.compactMap(\.session.helperCheck).sorted { $0.detail < $1.detail }
+            let helpers = agent.sessions.values.compactMap(\.session.helperCheck).sorted {
+                $0.detail < $1.detail
+            }
             let sockets =
                 agent.configuration.unopened.map(\.check)
                 + agent.configuration.current.sockets.compactMap(\.reachCheck)
             let all =
-                await diagnostics.checks() + fleet + agent.configuration.files.checks + sockets + helpers + unstored
+                await diagnostics.checks() + fleet + agent.configuration.files.checks + sockets + helpers
+                + unstored
             let checks = all.filter { check in
                 check.sessions.isEmpty
                     || check.sessions.contains { agent.configuration.isShown($0, to: connection) }

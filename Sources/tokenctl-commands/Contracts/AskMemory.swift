@@ -80,7 +80,11 @@ struct AskMemory {
 
     /// Remembers that a refresh for a repeated question has brought `token`.
     func noteBrought(_ token: TokenAnswer, for question: String) {
-        write("\(AskMemory.now) \(AskMemory.hash(token.value))", to: common(AskMemory.broughtMark, question), O_TRUNC)
+        write(
+            "\(AskMemory.now) \(AskMemory.hash(token.value))",
+            to: common(AskMemory.broughtMark, question),
+            O_TRUNC
+        )
     }
 
     /// Whether programs repeat `question` when all is well: they have done so for `token`, which a refresh for such a
