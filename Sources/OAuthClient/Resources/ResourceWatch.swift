@@ -47,7 +47,7 @@ extension RefreshFailure {
 
     /// A resource names another authorization server than before: only a person may follow it there.
     ///
-    /// - Parameter isWritten: the configuration has the old one, so that a login alone would not leave it.
+    /// With `isWritten` the configuration has the old one, so that a login alone would not leave it.
     static func issuerChanged(from old: String, to new: String, isWritten: Bool) -> RefreshFailure {
         let names =
             "\(ServerText.cleaned(new, limit: 150)), not \(ServerText.cleaned(old, limit: 150)) as at the login"

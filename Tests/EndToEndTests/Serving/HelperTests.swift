@@ -20,6 +20,8 @@ extension EndToEnd {
             let file = try scene.agent.home.write(authority.certificatePEM, to: "ca.pem")
             let text = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(text.replacing("CA_FILE", with: file))
+            // These are what the tests are about; others are not seen.
+            _ = try ToolDirectory.including(["docker", "kubectl"], in: scene.agent.home)
             try scene.agent.home.makeDirectory("links")
             for name in names {
                 try File.link(scene.agent.home.path("links/\(name)"), to: BuiltPrograms.client)
@@ -33,7 +35,7 @@ extension EndToEnd {
         private func shell(_ script: String, in scene: Scene) async throws -> ProgramResult {
             let quiet = "GIT_TERMINAL_PROMPT=0 GIT_CONFIG_NOSYSTEM=1"
             return try await scene.agent.shell(
-                "export PATH='\(scene.agent.home.path("links"))':\"$PATH\" \(quiet); \(script)"
+                "export PATH='\(scene.agent.home.path("links")):\(scene.agent.home.path("clients"))':\"$PATH\" \(quiet); \(script)"
             )
         }
 

@@ -60,12 +60,12 @@ package enum ToolDirectory {
         """.split(separator: " ").map(String.init)
 
     private static let development = """
-        ar as c++ cc clang dpkg dpkg-deb g++ gcc gdb git git-receive-pack git-shell git-upload-archive git-upload-pack ld ldd \
+        ar as c++ cc clang dpkg dpkg-deb g++ gcc gcore gdb git git-receive-pack git-shell git-upload-archive git-upload-pack ld ldd \
         make nm objcopy pkg-config python3 readelf size strace strip
         """.split(separator: " ").map(String.init)
 
     private static let network = """
-        curl fish nc openssl scp sftp ssh ssh-agent ssh-keygen sshd wget
+        curl fish less file column free nc openssl scp sftp ssh ssh-agent ssh-keygen sshd wget
         """.split(separator: " ").map(String.init)
 
     private static let services = """
