@@ -77,21 +77,10 @@ struct Ended: Equatable, Sendable {
             }
         }
 
-        /// Keeps what a restart found for longer: the wall clock that said for how long was ahead.
-        mutating func postpone(by step: Duration) {
-            switch self {
-            case .none: break
-            case .quarantined(let login, let erasedAt, let probeAt):
-                self = .quarantined(login, erasedAt: erasedAt + step, probeAt: probeAt)
-            case .revoking(let login, let request, let retryAt, let failures, let givenUpAt):
-                self = .revoking(
-                    login,
-                    request,
-                    retryAt: retryAt,
-                    failures: failures,
-                    givenUpAt: givenUpAt + step
-                )
-            }
+        /// Moves the time that the wall clock gave at the start, after that has stepped.
+        mutating func moveErasure(by step: Duration) {
+            guard case .quarantined(let login, let erasedAt, let probeAt) = self else { return }
+            self = .quarantined(login, erasedAt: erasedAt - step, probeAt: probeAt)
         }
     }
 
@@ -103,14 +92,21 @@ struct Ended: Equatable, Sendable {
     var at: WallTime?
     /// A person logged out at this host alone: the other hosts of its fleet go on (``SessionPolicy/isShared``).
     var isHereAlone = false
-    /// Whether a start of the agent found it in the store, so that the wall clock alone says how long it is kept.
-    var isRestored = false
+    /// When the wall clock last said how long it is kept, at a start of the agent or a step since then; `nil` if it ended
+    /// since the start.
+    var datedAt: Instant?
     /// The next login without a person, after one that failed for a while.
     var silentRetry: SilentRetry?
     var afterlife: Afterlife
 
     /// What its record keeps of the end.
     var details: EndDetails? { at.map { EndDetails(message: message, at: $0) } }
+
+    /// When its secrets are erased, if they are kept: not before a wall clock that is wrong has had time to be set.
+    var erasure: Instant? {
+        guard case .quarantined(_, let erasedAt, _) = afterlife else { return nil }
+        return datedAt.map { max(erasedAt, $0 + RetrySchedule.wallClockGrace) } ?? erasedAt
+    }
 
     /// The login whose tokens may be served to their end.
     var login: Login? {

@@ -60,8 +60,7 @@ extension Session {
                 )
             )
         case .ended(let reason, let quarantinedUntil):
-            let kept = quarantinedUntil.map(moment.instant(at:)) ?? moment.now + RetrySchedule.quarantine
-            let until = max(kept, moment.now + RetrySchedule.wallClockGrace)
+            let until = quarantinedUntil.map(moment.instant(at:)) ?? moment.now + RetrySchedule.quarantine
             let ended = Session.restoredEnd(
                 reason,
                 snapshot.ending,
@@ -91,7 +90,7 @@ extension Session {
                 reason: reason,
                 message: message,
                 at: details?.at,
-                isRestored: true,
+                datedAt: now,
                 afterlife: .quarantined(login, erasedAt: until, probeAt: probeAt)
             )
         }
@@ -104,8 +103,14 @@ extension Session {
             reason: reason,
             message: message,
             at: details?.at,
-            isRestored: true,
-            afterlife: .revoking(login, request, retryAt: now, failures: 0, givenUpAt: until)
+            datedAt: now,
+            afterlife: .revoking(
+                login,
+                request,
+                retryAt: now,
+                failures: 0,
+                givenUpAt: max(until, now + RetrySchedule.wallClockGrace)
+            )
         )
     }
 

@@ -10,7 +10,8 @@ extension Session {
         guard !isAdopting else { return nil }
         switch state {
         case .loggedOut(let ended):
-            return startTime ?? [ended.afterlife.wakeTime, ended.silentRetry?.at].compactMap(\.self).min()
+            let times = [ended.erasure, ended.afterlife.nextTry, ended.silentRetry?.at]
+            return startTime ?? times.compactMap(\.self).min()
         case .probing, .reauthenticating, .refreshing: return nil
         case .ready(let login): return earliest(nextStart(of: login)?.at, login)
         case .retrying(let login, let setback): return earliest(setback.nextTry, login)
@@ -207,7 +208,7 @@ extension Session {
         if let retry = ended.silentRetry, retry.at <= moment.now { return retrySilentLogin(ended) }
         switch ended.afterlife {
         case .none: return []
-        case .quarantined(let login, let erasedAt, _) where erasedAt <= moment.now:
+        case .quarantined(let login, _, _) where ended.erasure.map { $0 <= moment.now } == true:
             var ended = ended
             ended.afterlife = .none
             state = .loggedOut(ended)
@@ -250,17 +251,17 @@ extension Session {
         statedEnds: [SecretID: WallTime],
         at moment: Moment
     ) {
-        let restoredAt = restoredAt
+        let (restoredAt, correction) = (restoredAt, stepsSinceStart.correction(after: step))
         changeLogins { login in
-            if step > .zero {
-                login.doubtAges()
-            } else if login.isDatedByWallClock, let restoredAt {
-                login.makeYounger(by: .zero - step, restoredAt: restoredAt)
+            if step > .zero { login.doubtAges() }
+            if correction > .zero, login.isDatedByWallClock, let restoredAt {
+                login.makeYounger(by: correction, restoredAt: restoredAt)
             }
             login.setStatedEnds(statedEnds, at: moment)
         }
-        if step < .zero, case .loggedOut(var ended) = state, ended.isRestored {
-            ended.afterlife.postpone(by: .zero - step)
+        if case .loggedOut(var ended) = state, ended.datedAt != nil {
+            ended.afterlife.moveErasure(by: step)
+            ended.datedAt = moment.now
             state = .loggedOut(ended)
         }
     }
@@ -290,6 +291,22 @@ extension Session {
     }
 }
 
+/// How far the wall clock has stepped since a start of the agent.
+struct ClockStepsSinceStart: Equatable, Sendable {
+    private var sum = Duration.zero
+    private var lowest = Duration.zero
+
+    /// Adds a step.
+    ///
+    /// - Returns: by how much the clock is now behind everything it has shown since the start, so that the times which the
+    ///   start concluded from it were too old by that; a step back that only ends an earlier one forward corrects nothing.
+    mutating func correction(after step: Duration) -> Duration {
+        sum += step
+        defer { lowest = min(lowest, sum) }
+        return max(.zero, lowest - sum)
+    }
+}
+
 /// An end that a login comes to by itself.
 struct Ending {
     var at: Instant
@@ -314,10 +331,11 @@ extension Login {
 }
 
 extension Ended.Afterlife {
-    fileprivate var wakeTime: Instant? {
+    /// When the server is asked once more.
+    fileprivate var nextTry: Instant? {
         switch self {
         case .none: nil
-        case .quarantined(_, let erasedAt, let probeAt): min(erasedAt, probeAt ?? erasedAt)
+        case .quarantined(_, _, let probeAt): probeAt
         case .revoking(_, _, let retryAt, _, _): retryAt
         }
     }

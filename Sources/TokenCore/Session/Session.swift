@@ -61,6 +61,7 @@ package struct Session: Sendable {
     var storage = StorageHealth()
     /// When it was read from its record; a refresh that was due by then has the reason `start`.
     var restoredAt: Instant?
+    var stepsSinceStart = ClockStepsSinceStart()
     private var attempts: UInt64 = 0
     private var commits: UInt64 = 0
     private var silentLogins: UInt64 = 0

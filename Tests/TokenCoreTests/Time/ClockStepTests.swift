@@ -230,7 +230,21 @@ struct ClockStepTests {
         script.stepWallClock(by: .zero - years)
         script.advance(by: RetrySchedule.wallClockGrace + .seconds(60))
         #expect(!isErased(script.tick()))
-        script.advance(by: .seconds(31 * 86_400))
-        #expect(script.session.wakeTime.map { $0 > script.moment.now + .seconds(365 * 86_400) } == true)
+        // And it is kept as long as it was to be, no longer.
+        script.advance(by: .seconds(29 * 86_400))
+        #expect(!isErased(script.tick()))
+        script.advance(by: .seconds(2 * 86_400))
+        #expect(isErased(script.tick()))
+    }
+
+    @Test func `a clock that was set wrong and back for a while changes nothing of what a start concluded`()
+        throws
+    {
+        let login = SessionScript.ready(lifetime: .seconds(3600), refreshLifetime: .seconds(86_400))
+        var script = try restarted(login, ahead: .seconds(1800))
+        let before = try #require(script.session.primaryToken?.expiresAt)
+        script.stepWallClock(by: Self.pause)
+        script.stepWallClock(by: .zero - Self.pause)
+        #expect(script.session.primaryToken?.expiresAt == before)
     }
 }
