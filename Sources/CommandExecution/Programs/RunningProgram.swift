@@ -97,6 +97,9 @@ struct RunningProgram {
         return reap()
     }
 
+    /// Reads of 4 KiB that empty a full pipe (pipe(7)).
+    private static let readsOfPipe = 16
+
     /// `ContinuousClock` tells the same, and would bring all that runs Swift's tasks into the runner.
     private static var now: Duration { .nanoseconds(hardening_boot_clock()) }
 
@@ -106,7 +109,7 @@ struct RunningProgram {
         until deadline: Duration,
         ended: Int32
     ) throws(ProgramFailure) {
-        var (outputIsOpen, errorsAreOpen) = (true, true)
+        var (outputIsOpen, errorsAreOpen, readsSinceEnd) = (true, true, 0)
         while true {
             var events = [
                 pollfd(fd: outputIsOpen ? output : -1, events: Int16(POLLIN), revents: 0),
@@ -134,8 +137,10 @@ struct RunningProgram {
                 let limit = CommandLimits.errors
                 errorsAreOpen = RunningProgram.readSome(of: errors, into: &collected.errors, atMost: limit)
             }
-            // Everything the program wrote is in the pipes by the time it has ended.
-            if events[2].revents != 0, events[0].revents == 0, events[1].revents == 0 { return }
+            // Everything the program wrote is in the pipes by the time it has ended; its children may go on writing.
+            guard events[2].revents != 0 else { continue }
+            readsSinceEnd += 1
+            if events[0].revents == 0 && events[1].revents == 0 || readsSinceEnd > Self.readsOfPipe { return }
         }
     }
 
