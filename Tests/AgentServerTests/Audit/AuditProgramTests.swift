@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import Glibc
+import Synchronization
 import TestSupport
 import Testing
 import Text
@@ -105,15 +105,33 @@ struct AuditProgramTests {
 
 /// Looks that end when the test says so.
 private final class SlowProcesses: ProcessExamining {
-    private let (gate, opening) = AsyncStream<Void>.makeStream()
+    private struct Gate {
+        var isOpen = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
 
-    func finish() { opening.finish() }
+    private let gate = Mutex(Gate())
+
+    func finish() {
+        let waiting = gate.withLock { gate in
+            gate.isOpen = true
+            defer { gate.waiting = [] }
+            return gate.waiting
+        }
+        for look in waiting { look.resume() }
+    }
 
     func examine(
         _ process: Int32,
         digesting digested: Set<String>
     ) async throws(CommandFailure) -> PeerFacts {
-        for await _ in gate {}
+        await withCheckedContinuation { look in
+            let isOpen = gate.withLock { gate in
+                if !gate.isOpen { gate.waiting.append(look) }
+                return gate.isOpen
+            }
+            if isOpen { look.resume() }
+        }
         return PeerFacts(
             programs: [],
             unit: nil,
