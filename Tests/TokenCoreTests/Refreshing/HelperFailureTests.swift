@@ -79,7 +79,7 @@ import Testing
         #expect(!script.tick().sendsRequest)
         let (waiter, effects) = script.get()
         #expect(!effects.sendsRequest)
-        guard case .failure(.misconfigured(Self.line, _)) = effects.reply(to: waiter) else {
+        guard case .failure(.misconfigured(Self.line, _))? = effects.reply(to: waiter) else {
             Issue.record("\(effects)")
             return
         }
