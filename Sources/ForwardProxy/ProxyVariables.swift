@@ -8,8 +8,8 @@ import Text
 /// The names in lower case count first, as with curl(1). `http_proxy` is not read: nothing here speaks to a server without
 /// TLS, but for this machine, and a CGI program gets it from whoever asks (httpoxy).
 package struct ProxyVariables: Sendable {
-    private static let names = ["https_proxy", "HTTPS_PROXY"]
-    private static let exceptionNames = ["no_proxy", "NO_PROXY"]
+    private static let proxyVariables = ["https_proxy", "HTTPS_PROXY"]
+    private static let exceptionVariables = ["no_proxy", "NO_PROXY"]
 
     /// The variable that names the proxy.
     package let name: String
@@ -21,14 +21,14 @@ package struct ProxyVariables: Sendable {
 
     /// Reads the variables that `lookup` finds.
     package init(_ lookup: (String) -> String?) {
-        let set = ProxyVariables.names.first { lookup($0)?.isEmpty == false }
-        name = set ?? ProxyVariables.names[0]
+        let set = ProxyVariables.proxyVariables.first { lookup($0)?.isEmpty == false }
+        name = set ?? ProxyVariables.proxyVariables[0]
         if let text = set.flatMap(lookup) {
             named = Result { () throws(ForwardProxyProblem) in try ForwardProxy.ofEnvironment(text) }
         } else {
             named = .success(nil)
         }
-        let lists = ProxyVariables.exceptionNames.lazy.compactMap(lookup)
+        let lists = ProxyVariables.exceptionVariables.lazy.compactMap(lookup)
         exceptions = ProxyExceptions(lists.first { !$0.isEmpty } ?? "")
     }
 

@@ -20,9 +20,9 @@ enum ProxyKeys {
         coversInternal: Bool,
         else fallback: ProxyChoice
     ) -> ProxyChoice {
-        let text = table.string(ConfiguredProxy.key)
-        let file = table.path(ConfiguredProxy.fileKey, home: home)
-        let command = table.command(ConfiguredProxy.commandKey)
+        let text = table.string("proxy")
+        let file = table.path("proxy_credentials_file", home: home)
+        let command = table.command("proxy_credentials_command")
         let sources = [ConfiguredProxy.fileKey, ConfiguredProxy.commandKey]
         table.permitsOne(of: sources)
         let hasProxy = text != nil && text?.bytewise != "direct"

@@ -21,6 +21,8 @@ enum ExampleConfiguration {
         #log_level      = "notice"
         #allow_root     = false    # the administrator may connect to an agent that is not its own
         #audit          = true     # each token given out is a line, see tokenctl audit
+        #proxy          = "http://proxy.example.com:3128"   # by default that of HTTPS_PROXY; "direct": none
+        #proxy_credentials_file = "/home/me/.config/tokenagent/proxy"   # user:password; or proxy_credentials_command
 
         [hooks]                    # program and arguments; event and session arrive in the environment
         #login_required = ["sh", "-c", 'mail -s "$TOKENAGENT_SESSION needs a login" me </dev/null']

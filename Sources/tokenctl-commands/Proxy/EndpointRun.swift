@@ -98,10 +98,10 @@ struct EndpointRun {
             unsafe setenv("IDENTITY_HEADER", served.secret ?? "", 1)
             if table.doesWithoutSecret == true { unsafe setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", url, 1) }
         case .gceMetadata:
-            // The last is that of gcloud and older libraries.
-            for name in ["GCE_METADATA_HOST", "GCE_METADATA_IP", "GCE_METADATA_ROOT"] {
-                unsafe setenv(name, place, 1)
-            }
+            unsafe setenv("GCE_METADATA_HOST", place, 1)
+            unsafe setenv("GCE_METADATA_IP", place, 1)
+            // gcloud and older libraries look at this one.
+            unsafe setenv("GCE_METADATA_ROOT", place, 1)
         }
     }
 }
