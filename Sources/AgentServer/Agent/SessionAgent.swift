@@ -390,12 +390,7 @@ extension SessionAgent {
 
     /// Why nothing is served now.
     var stopping: RequestFailure {
-        phase == .stopping
-            ? RequestFailure(
-                code: .temporarilyUnavailable,
-                message: "The agent is stopping.",
-                retryAfter: .seconds(1)
-            ) : .lockedAgent
+        phase == .stopping ? .stoppingAgent : .lockedAgent
     }
 
     // MARK: Sessions

@@ -101,6 +101,13 @@ package struct RequestFailure: Error, Equatable, Sendable {
         remedy: "tokenctl unlock"
     )
 
+    /// What every request is answered once the agent stops.
+    static let stoppingAgent = RequestFailure(
+        code: .temporarilyUnavailable,
+        message: "The agent is stopping.",
+        retryAfter: .seconds(1)
+    )
+
     /// The `error` member of answers and events.
     var wire: FailureMessage {
         FailureMessage {
