@@ -28,7 +28,8 @@ package enum ToolDirectory {
 
     private static func link(_ name: String, in directory: String) {
         let places = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"]
-        guard let program = places.map({ "\($0)/\(name)" }).first(where: { access($0, X_OK) == 0 }) else {
+        let candidates = places.map { place in "\(place)/\(name)" }
+        guard let program = candidates.first(where: { path in access(path, X_OK) == 0 }) else {
             unlink("\(directory)/\(name)")
             return
         }
