@@ -362,7 +362,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SealedStoreTests",
-            dependencies: ["SealedStore", "Threads", "TokenCore", "TestSupport"],
+            dependencies: ["SealedStore", "Text", "Threads", "TokenCore", "TestSupport"],
             exclude: ["Vectors"],
             swiftSettings: testing
         ),

@@ -27,7 +27,7 @@ extension SimulatedFleet {
         if let slot { members.active[slot].isHeld = false }
         let life = lives[host(index)]
         let fence = slot.flatMap { members.active[$0].member.fence }
-        guard course.instant < until, let slot, let fence else {
+        guard course.instant < until, let fence else {
             tell(index) { $0.answered(.untouched, jitter: 0, at: $1) }
             if let slot { retry(index, slot) }
             return
