@@ -140,8 +140,3 @@ private final class SlowProcesses: ProcessExamining {
         )
     }
 }
-
-extension SessionAgent {
-    /// Peers that are being looked at for the audit log.
-    fileprivate var looksUnderWay: Int { requests.examiner.looksUnderWay }
-}

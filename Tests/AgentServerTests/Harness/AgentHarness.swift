@@ -166,6 +166,8 @@ extension SessionAgent {
     var waitingPreparations: Int { requests.tokens.preparations.count }
     var waitingArrivals: Int { requests.arrivals.count }
     var subscriberCount: Int { requests.events.count }
+    /// Peers that are being looked at for the audit log.
+    var looksUnderWay: Int { requests.examiner.looksUnderWay }
     /// Requests that wait for their socket's or program's turn.
     var turnsAwaited: Int { requests.waitingForTurn }
     var heldAttempts: Int { refreshes.count(at: .held) }
