@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DemoIssuer
 import TestSupport
 import Testing
 
@@ -33,7 +34,7 @@ extension EndToEnd {
             let new = try start(scene)
             try #require(try await Polling.until { new.standardError.contains("listening") })
             // Nobody accepts yet at the new socket.
-            let get = try await scene.agent.tokenctl("get", "work")
+            let get = try await scene.agent.tokenctl("get", "work", "--timeout", "30s")
             #expect(get.status == 0 && get.line == token, "\(get) \(new.standardError)")
             #expect(try await old.finish().status == 0)
             #expect(new.standardError.contains("process \(old.pid) uses the store"), "\(new.standardError)")
@@ -42,18 +43,20 @@ extension EndToEnd {
             #expect(try await new.finish().status == 0)
         }
 
-        @Test func `tells those that wait at the running one to try again`() async throws {
+        @Test func `lets the running one finish a refresh that somebody waits for`() async throws {
             let scene = try await Scene.loggedIn()
-            scene.issuer.queue(.failure("temporarily_unavailable", status: 503))
-            let waiting = try scene.agent.startTokenctl([
-                "get", "work", "--min-valid", "9m59s", "--timeout", "60s",
-            ])
-            try #require(try await scene.agent.hasWaiters(1))
+            let old = try #require(scene.agent.agent)
+            scene.issuer.queue(Disturbance(isHeld: true))
+            let waiting = try scene.agent.startTokenctl(["refresh", "work"])
+            try #require(try await scene.agent.reaches("refreshing", "work"))
             let new = try start(scene)
-            let told = try await waiting.finish()
-            #expect(told.status == 5, "\(told)")
-            #expect(told.standardError.contains("try again in"), "\(told)")
-            try #require(try await Polling.until { try await scene.agent.tokenctl("list").line == "work" })
+            try #require(try await Polling.until { new.standardError.contains("uses the store") })
+            scene.issuer.release()
+            let got = try await waiting.finish()
+            #expect(got.status == 0, "\(got) \(scene.agent.log)")
+            #expect(try await old.finish().status == 0)
+            let get = try await scene.agent.tokenctl("get", "work", "--timeout", "30s")
+            #expect(get.status == 0 && scene.refreshes == 1, "\(get)")
             new.signal(.terminate)
             #expect(try await new.finish().status == 0)
         }
