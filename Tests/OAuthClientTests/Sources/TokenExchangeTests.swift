@@ -193,7 +193,7 @@ struct TokenExchangeTests {
             let bench = try Bench(Self.profile(.file(path)))
             let outcome = await bench.server.refresh(Self.request())
             let failure = try #require(outcome.failure)
-            #expect(failure.kind == .misconfigured)
+            #expect(failure.kind == .helperFailed)
             #expect(failure.message.contains(words), "\(failure.message)")
             #expect(failure.message.contains("subject_token_file"))
         }
