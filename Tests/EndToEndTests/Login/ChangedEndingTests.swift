@@ -17,7 +17,6 @@ extension EndToEnd {
             var testDescription: String { name }
         }
 
-        private static let backEnd = MobileBackEnd(.signaling)
         private static let path = "/end"
 
         static let kinds = [
@@ -50,12 +49,13 @@ extension EndToEnd {
                 """
             },
             Kind(name: "json", key: "logout_url") { issuer in
-                """
-                kind = "json"
-                preset = "signaling"
-                login_url = "\(issuer.issuer)\(backEnd.loginPath)"
-                refresh_url = "\(issuer.issuer)\(backEnd.refreshPath)"
-                """
+                let backEnd = MobileBackEnd(.signaling)
+                return """
+                    kind = "json"
+                    preset = "signaling"
+                    login_url = "\(issuer.issuer)\(backEnd.loginPath)"
+                    refresh_url = "\(issuer.issuer)\(backEnd.refreshPath)"
+                    """
             },
         ]
 

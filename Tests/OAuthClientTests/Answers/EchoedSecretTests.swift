@@ -69,7 +69,7 @@ struct EchoedSecretTests {
 
     @Test(arguments: [
         "abc%2Ddef%2Dsecret", "abc%2ddef-secret", "%61bc-def-secret", "abc%252Ddef%252Dsecret",
-        "%61%62%63%2D%64ef-s%65cret",
+        "a%62c%2D%64ef-s%65cret",
     ])
     func `a secret with any of its bytes percent-encoded is taken out`(echo: String) async throws {
         let redaction = Redaction([Array("abc-def-secret".utf8)])

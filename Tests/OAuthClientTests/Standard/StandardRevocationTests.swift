@@ -83,10 +83,7 @@ struct StandardRevocationTests {
         let elsewhere = "https://other.example/revoke"
         let (bench, key) = try signing(revocation: elsewhere)
         bench.exchange.always(elsewhere, .json(#"{"error":"invalid_client"}"#, status: 401))
-        guard case .refused = try await revoke(bench, accessToken: nil) else {
-            Issue.record("not refused")
-            return
-        }
+        #expect(try await revoke(bench, accessToken: nil) != .revoked)
         #expect(audiences(bench) == ["https://id.example", .string(elsewhere)])
         #expect(!key.path.isEmpty)
     }
