@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/xattr.h>
 
 /// Makes the system call `number` with arguments that make no sense; returns 0, or the error number.
 int attempt_call(long number);
