@@ -83,7 +83,7 @@ struct RunningProgram {
             close(errors)
             if ended >= 0 { close(ended) }
         }
-        do {
+        do throws(ProgramFailure) {
             guard ended >= 0 else {
                 let reason = unsafe String(cString: strerror(errno))
                 throw ProgramFailure(message: "cannot watch \(name): \(reason)")
