@@ -19,11 +19,9 @@ enum ClaimedCaller {
     }()
 
     private static func link(_ path: String) -> String? {
-        let target = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: limit) { buffer in
-            let count = unsafe readlink(path, buffer.baseAddress, buffer.count)
-            guard count > 0, count < limit else { return [UInt8]() }
-            return unsafe buffer[..<count].map { UInt8(bitPattern: $0) }
-        }
-        return target.isEmpty ? nil : String(validating: target, as: UTF8.self)
+        var target = [CChar](repeating: 0, count: limit)
+        let count = unsafe readlink(path, &target, target.count)
+        guard count > 0, count < limit else { return nil }
+        return String(validating: target.prefix(count), as: UTF8.self)
     }
 }
