@@ -31,7 +31,11 @@ struct ListenerTables {
             throw run.failure
         }
         if let proxy, let session { try proxy.check(session) }
-        message.socket = try endpoint.connectIfThere()?.path ?? endpoint.socketPath
+        if let path = endpoint.connectIfThere()?.path {
+            message.socket = path
+        } else {
+            message.socket = try endpoint.socketPath
+        }
         if let name {
             let named = (message.listeners ?? []).filter { $0.name?.bytewise == name.bytewise }
             guard !named.isEmpty else {
