@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Testing
+import Text
 
 @testable import TokenProxy
 
