@@ -19,7 +19,7 @@ struct ConfigurationReport {
     /// The state of a configuration that has no mistakes.
     var summary: String {
         let count = message.sessions ?? 0
-        guard count > 0 || unsafe access(file, F_OK) == 0 else { return "no configuration file at \(file)" }
+        guard unsafe count > 0 || access(file, F_OK) == 0 else { return "no configuration file at \(file)" }
         return "\(file): OK (\(count) session\(count == 1 ? "" : "s"))"
     }
 
