@@ -39,12 +39,10 @@ final class HostAnnouncements {
     /// What is known of how this host has announced itself.
     private func note(_ result: Result<FleetTime, FleetTrouble>, in agent: isolated SessionAgent) {
         announcedAt = try? result.get()
-        let trouble = result.failure
-        defer { self.trouble = trouble }
+        let former = trouble
+        trouble = result.failure
         // A keeper that may not write refreshes nothing, and finds out when it has to.
-        guard let trouble, trouble.kind == .denied, port?.role == .keeper, self.trouble != trouble else {
-            return
-        }
+        guard let trouble, trouble.kind == .denied, port?.role == .keeper, trouble != former else { return }
         agent.ports.logger.warning("fleet: no right to write", metadata: ["error": "\(trouble.sentence)"])
     }
 
