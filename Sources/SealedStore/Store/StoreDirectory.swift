@@ -36,7 +36,7 @@ package final class StoreDirectory: Sendable {
     func note(socket: String) { lock.note(socket: socket, in: root) }
 
     /// Lets another agent use the store.
-    func close() {
+    package func close() {
         lock.release()
     }
 }
