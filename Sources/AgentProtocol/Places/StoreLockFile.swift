@@ -4,7 +4,7 @@ import Glibc
 import Text
 
 /// The file that an agent holds locked while it uses its store, and in which it notes its process and its socket.
-package struct StoreLockFile: ~Copyable {
+package final class StoreLockFile {
     private let descriptor: Int32
 
     /// Opens the lock file of the store in `stateDirectory`, or returns `nil` if this process sees none.
@@ -21,7 +21,7 @@ package struct StoreLockFile: ~Copyable {
     /// Keeps agents from starting on the store while this value is there.
     ///
     /// - Returns: `false` if an agent uses the store.
-    package borrowing func share() -> Bool { flock(descriptor, LOCK_SH | LOCK_NB) == 0 }
+    package func share() -> Bool { flock(descriptor, LOCK_SH | LOCK_NB) == 0 }
 
     /// Whether an agent uses the store.
     package var isHeld: Bool {
