@@ -47,7 +47,7 @@ struct HostileAnswerTests {
         expectSoon(member) {
             let refused = reply.refused(object: reply.jsonObject, at: now)
             _ = FailureClassification.classify(refused, from: "id.example")
-            _ = JSONRules.signaling.classify(reply, from: "id.example", at: now)
+            _ = JSONRules.signaling.classify(reply, .refresh, from: "id.example", at: now)
             _ = CognitoRefusal(reply, from: "id.example", at: now)
         }
     }
@@ -131,7 +131,7 @@ struct HostileAnswerTests {
         let reply = HTTPReply(status: status, body: body.serialized)
         let messages = [
             FailureClassification.classify(refused, from: "id.example").message,
-            JSONRules.signaling.classify(reply, from: "id.example", at: now).message,
+            JSONRules.signaling.classify(reply, .refresh, from: "id.example", at: now).message,
             CognitoRefusal(reply, from: "id.example", at: now).failure.message,
         ]
         for message in messages {
