@@ -59,10 +59,10 @@ private func savedTokens(_ bytes: [UInt8]) -> TokenResponse? {
 private func fuzzOtherKinds(_ reply: HTTPReply, at now: WallTime) {
     let failures = [
         ProcessorTime.limited("a back end's refusal") {
-            JSONRules.signaling.classify(reply, from: "id.example.com", at: now)
+            JSONRules.signaling.classify(reply, .refresh, from: "id.example.com", at: now)
         },
         ProcessorTime.limited("a wrapped refusal") {
-            wrappedRules.classify(reply, from: "id.example.com", at: now)
+            wrappedRules.classify(reply, .refresh, from: "id.example.com", at: now)
         },
         ProcessorTime.limited("a pool's refusal") {
             CognitoRefusal(reply, from: "id.example.com", at: now).failure
