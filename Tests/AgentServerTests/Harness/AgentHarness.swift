@@ -43,7 +43,7 @@ final class AgentHarness: Sendable {
         chance: Double = 0,
         memory: SealedMemory? = nil,
         fleet: FleetPort? = nil,
-        reserve: (TemporaryDirectory) -> ReserveSocket? = { _ in nil },
+        reserve: MovedSockets? = nil,
         prepare: (MemoryStore, SealedMemory) throws -> Void = { _, _ in },
         configure: (inout AgentConfiguration, TemporaryDirectory) -> Void = { _, _ in },
         beforeStart: (String, TemporaryDirectory) throws -> Void = { _, _ in }
@@ -86,7 +86,7 @@ final class AgentHarness: Sendable {
             ),
             identity: AgentIdentity(version: "1.2.3", isMemoryLocked: true, store: "/state"),
             auditFile: AuditFile(path: directory.path("audit.log"), limit: auditLimit),
-            reserve: reserve(directory),
+            reserve: reserve?.socket(in: directory),
             loop: loop
         )
         let socket = try ListeningSocket.bind(to: path)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import Glibc
-import Synchronization
 import TestSupport
 import Testing
 
@@ -127,19 +126,15 @@ struct PeersTests {
     }
 
     @Test func `a socket whose directory is gone moves to its reserve, and others are told`() async throws {
-        let moves = Mutex<[String]>([])
-        let agent = try await AgentHarness(reserve: { directory in
-            ReserveSocket(path: directory.path("state/run/agent.sock")) { path in
-                moves.withLock { $0.append(path) }
-            }
-        })
+        let moved = MovedSockets()
+        let agent = try await AgentHarness(reserve: moved)
         let reserve = agent.directory.path("state/run/agent.sock")
         // As after a logout, when nobody can make the directory again.
         try #require(Program.succeeds("rm -r '\(agent.directory.path("run"))'"))
         try agent.directory.write("", to: "run")
         for _ in 0..<2 {
             await agent.runtime.housekeep()
-            #expect(moves.withLock(\.self) == [reserve])
+            #expect(moved.paths == [reserve])
             #expect(try await SocketPeer(reserve).exchange("GET", "/v1").status == 200)
         }
         #expect(File.mode(reserve) == 0o600)
