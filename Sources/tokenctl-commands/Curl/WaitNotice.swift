@@ -7,6 +7,8 @@ import Glibc
 enum WaitNotice {
     /// What is over within a second needs no word.
     private static let patience: UInt32 = 2
+    /// What ends a wait; while curl runs they are passed on to it.
+    private static let endings = [SIGINT, SIGTERM, SIGHUP]
 
     /// Does `body`, and says on standard error that it waits for another token if that takes long.
     ///
@@ -18,8 +20,28 @@ enum WaitNotice {
             let text: StaticString = "tokenctl: the server refused the token; waiting for a new one\n"
             _ = unsafe write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
         }
+        let before = endings.map(withoutHandler)
         alarm(patience)
-        defer { alarm(0) }
+        defer {
+            alarm(0)
+            for (number, action) in zip(endings, before) {
+                var action = action
+                unsafe sigaction(number, &action, nil)
+            }
+        }
         return try body()
+    }
+
+    /// Has the signal end this process, unless it is ignored; returns what it did before.
+    private static func withoutHandler(_ number: Int32) -> sigaction {
+        var before = sigaction()
+        unsafe sigaction(number, nil, &before)
+        guard unsafe unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) != 1 else {
+            return before
+        }
+        // A handler of zeros is the usual action.
+        var usual = sigaction()
+        unsafe sigaction(number, &usual, nil)
+        return before
     }
 }

@@ -19,7 +19,6 @@ extension EndToEnd {
 
         private func scene() async throws -> Scene {
             let scene = try await Scene.loggedIn(session: Self.hosts, more: Self.role)
-            // The one client that changes its files itself; the others are not seen, whether they are here or not.
             _ = try ToolDirectory.including(Self.hasKubectl ? ["kubectl"] : [], in: scene.agent.home)
             // In place of a [[socket]].
             try scene.agent.home.makeDirectory("tokens")
@@ -86,7 +85,7 @@ extension EndToEnd {
             ),
         ]
 
-        /// Whether there is a kubectl, and one that knows how to be told not to ask (1.22).
+        /// Whether there is a kubectl that knows --exec-interactive-mode (1.22).
         private static let hasKubectl = Program.succeeds(
             "kubectl config set-credentials --help | grep -q exec-interactive-mode"
         )
