@@ -89,12 +89,12 @@ final class HTTPTransport: HTTPExchanging {
 
     /// Whether a server behind a proxy is in a private network.
     ///
-    /// - Throws: `insecure` if it is and may not be: the proxy is not asked for it.
+    /// - Throws: `insecure` if a server is and may not be: neither it nor a proxy gets a connection.
     private func leadsInside(
         _ request: OutgoingRequest,
         _ tunnel: ProxyTunnel?
     ) async throws(TransportFailure) -> Bool {
-        guard tunnel != nil, request.publicAddressOnly || !request.hasBody else { return false }
+        guard request.publicAddressOnly || tunnel != nil && !request.hasBody else { return false }
         let isInternal = await ProxyRoutes.leadsInside(request.url.host)
         guard !isInternal || !request.publicAddressOnly else { throw .internalAddress }
         return isInternal

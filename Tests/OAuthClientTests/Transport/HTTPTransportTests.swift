@@ -174,6 +174,8 @@ struct HTTPTransportTests {
             return
         }
         #expect(server.bytesReceived == 0)
+        // Not even a connection: whoever listens there learns nothing.
+        #expect(server.connections == 0)
     }
 
     @Test func `a body is wiped once it has been sent`() async throws {
