@@ -74,8 +74,9 @@ package struct RPCPacket: Sendable {
     package let messages: [RPCMessage]
     package let isBatch: Bool
 
-    /// Checks a text; the failure says what is wrong with it.
-    package init(parsing bytes: [UInt8]) throws(RPCFailure) {
+    /// Checks a text, whose byte order mark says nothing; the failure says what is wrong with it.
+    package init(parsing text: [UInt8]) throws(RPCFailure) {
+        let bytes = text.starts(with: ByteOrderMark.bytes) ? Array(ByteOrderMark.dropped(from: text)) : text
         guard String(validating: bytes, as: UTF8.self) != nil else {
             throw RPCFailure(.notJSON, "the message is not UTF-8")
         }

@@ -31,6 +31,7 @@ struct PacketTests {
         (#" { "method" : "a" , "id" : "\u0041é" , "jsonrpc" : "2.0" } "#, .request(.text("Aé"))),
         (#"{"jsonrpc":"2.0","method":"a","params":[{"id":[1,2,{"x":null}]}]}"#, .notification),
         (#"{"jsonrpc":"2.0","id":7,"result":{}}"#, .response(.number("7"))),
+        ("\u{FEFF}{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", .response(.number("7"))),
         (#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}"#, .response(nil)),
         (
             #"{"jsonrpc":"2.0","id":-0.5e+3,"method":"a","later":{"deep":[true,false]}}"#,
