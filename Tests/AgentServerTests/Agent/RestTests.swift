@@ -2,6 +2,7 @@
 
 import TestSupport
 import Testing
+import TokenCore
 
 @testable import AgentServer
 
@@ -15,7 +16,8 @@ import Testing
         looks: [(jobs: Int, underWay: Int)],
         expected: [Bool]
     ) {
-        var rest = Rest {}
+        let clocks = ClockSteps(at: Moment(now: .seconds(0), wallTime: WallTime(secondsSince1970: 0)))
+        var rest = Rest({}, clocks: clocks)
         #expect(looks.map { rest.begins(jobs: $0.jobs, isWorking: $0.underWay > 0) } == expected)
     }
 
@@ -43,11 +45,11 @@ import Testing
         async throws
     {
         let agent = try await AgentHarness()
-        await agent.runtime.agent.rest.again()
+        await agent.runtime.agent.disturbRest()
         #expect(agent.rests.value == 0)
         for _ in 0..<2 { await agent.runtime.housekeep() }
         #expect(agent.rests.value == 1)
-        await agent.runtime.agent.rest.again()
+        await agent.runtime.agent.disturbRest()
         #expect(agent.rests.value == 2)
         await agent.stop()
     }
@@ -67,4 +69,9 @@ import Testing
         #expect(agent.rests.value == (isCrowd ? 2 : 1))
         await agent.stop()
     }
+}
+
+extension SessionAgent {
+    /// Does what disturbs a rest without being work.
+    fileprivate func disturbRest() { rest.again() }
 }
