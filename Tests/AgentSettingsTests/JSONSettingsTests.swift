@@ -78,7 +78,7 @@ struct JSONSettingsTests {
         ),
         (
             "base_url = \"http://api.example\"\npreset = \"ecall\"",
-            "3: session.phone.base_url: must begin with https:// (plain http is for literal loopback addresses only)"
+            "3: session.phone.base_url: must begin with https:// (plain http is for this machine only)"
         ),
         (
             "preset = \"ecall\"",

@@ -15,7 +15,17 @@ package struct CertificateAuthority: Sendable {
     /// The authority's own certificate, for `ca_file`.
     package let certificatePEM: String
 
+    /// An authority that signs itself.
     package init(name: String = "tokenagent demonstration CA") throws {
+        try self.init(name, signedBy: nil)
+    }
+
+    /// An authority whose certificate this one signs.
+    package func intermediate(name: String) throws -> CertificateAuthority {
+        try CertificateAuthority(name, signedBy: self)
+    }
+
+    private init(_ name: String, signedBy issuer: CertificateAuthority?) throws {
         let name = try DistinguishedName { CommonName(name) }
         let identifier = SubjectKeyIdentifier(hash: key.publicKey)
         let now = Date()
@@ -25,7 +35,7 @@ package struct CertificateAuthority: Sendable {
             publicKey: key.publicKey,
             notValidBefore: now.addingTimeInterval(-3600),
             notValidAfter: now.addingTimeInterval(30 * 86_400),
-            issuer: name,
+            issuer: issuer?.name ?? name,
             subject: name,
             signatureAlgorithm: .ecdsaWithSHA256,
             extensions: Certificate.Extensions {
@@ -33,7 +43,7 @@ package struct CertificateAuthority: Sendable {
                 Critical(KeyUsage(keyCertSign: true, cRLSign: true))
                 identifier
             },
-            issuerPrivateKey: key
+            issuerPrivateKey: issuer?.key ?? key
         )
         self.name = name
         self.identifier = identifier
@@ -45,7 +55,8 @@ package struct CertificateAuthority: Sendable {
     /// The first name is the common name too. `validity` is counted from now.
     package func issue(
         for names: [String] = ["127.0.0.1", "localhost"],
-        validity: ClosedRange<Duration> = .seconds(-3600)...(.seconds(7 * 86_400))
+        validity: ClosedRange<Duration> = .seconds(-3600)...(.seconds(7 * 86_400)),
+        isForServers: Bool = true
     ) throws -> TLSIdentity {
         let leafKey = P256.Signing.PrivateKey()
         let publicKey = Certificate.PublicKey(leafKey.publicKey)
@@ -61,7 +72,7 @@ package struct CertificateAuthority: Sendable {
             signatureAlgorithm: .ecdsaWithSHA256,
             extensions: Certificate.Extensions {
                 SubjectAlternativeNames(names.map(CertificateAuthority.generalName))
-                try ExtendedKeyUsage([.serverAuth, .clientAuth])
+                try ExtendedKeyUsage(isForServers ? [.serverAuth, .clientAuth] : [.clientAuth])
                 SubjectKeyIdentifier(hash: publicKey)
                 AuthorityKeyIdentifier(keyIdentifier: identifier.keyIdentifier)
             },

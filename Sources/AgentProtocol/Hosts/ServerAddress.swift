@@ -58,14 +58,19 @@ package struct ServerAddress: Equatable, Sendable {
     /// Whether the scheme does without TLS.
     package var isClear: Bool { scheme == "http" || scheme == "grpc" }
 
-    /// Whether the host is this machine: a literal loopback address, or `localhost` (RFC 6761 §6.3).
+    /// Whether the host is this machine: a literal loopback address, or `localhost` or a name below it (RFC 6761 §6.3).
     package var isLoopback: Bool {
-        if place.host == "localhost" || place.host == "[::1]" { return true }
+        if isLoopbackName || place.host == "[::1]" { return true }
         let numbers = place.host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return numbers.count == 4 && place.host.utf8.starts(with: "127.".utf8)
             && numbers.allSatisfy { digits in
                 (1...3).contains(digits.count) && digits.allSatisfy(\.isASCIIDigit)
             }
+    }
+
+    /// Whether the host is this machine by its name, for which no resolver is to be asked.
+    package var isLoopbackName: Bool {
+        place.host == "localhost" || place.host.utf8.reversed().starts(with: ".localhost".utf8.reversed())
     }
 
     /// Scheme, host and port: `https://git.example.com`, the port where it is not the scheme's own.

@@ -28,7 +28,7 @@ package enum EnvironmentScrub {
     ]
     private static let agentNames: Set<String> = serviceNames.union([
         "HOME", "PATH", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "STATE_DIRECTORY", "RUNTIME_DIRECTORY",
-        "CREDENTIALS_DIRECTORY", "JOURNAL_STREAM", "INVOCATION_ID", "SUDO_UID",
+        "CREDENTIALS_DIRECTORY", "JOURNAL_STREAM", "INVOCATION_ID", "SUDO_UID", "SSL_CERT_FILE",
     ])
     private static let agentPrefixes = ["XDG_", "LC_", "TOKENAGENT_"]
     private static let commandNames: Set<String> = serviceNames.union([

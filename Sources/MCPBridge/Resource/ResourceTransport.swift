@@ -16,7 +16,8 @@ import Text
 /// A request is never repeated here: the server may have acted on it. Where the environment names a proxy, the HTTP library
 /// asks it for connections; it speaks no TLS with proxies.
 final class ResourceTransport: Sendable {
-    private let client: HTTPClient
+    /// One for each address of a server on this machine, which are tried in their order; else one.
+    private let clients: [HTTPClient]
     private let address: String
     /// For people.
     private let server: String
@@ -36,6 +37,7 @@ final class ResourceTransport: Sendable {
         var handshake = TLSConfiguration.makeClientConfiguration()
         handshake.minimumTLSVersion = .tlsv12
         handshake.certificateVerification = .fullVerification
+        handshake.trustRoots = SystemRoots().trustRoots
         if let authorities {
             handshake.additionalTrustRoots = [.certificates(try ResourceTransport.certificates(authorities))]
         }
@@ -58,7 +60,13 @@ final class ResourceTransport: Sendable {
             let identity = ServerIdentity(host: address.server.place.host)
             configuration.http1_1ConnectionDebugInitializer = { identity.admit($0) }
         }
-        client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+        // No resolver is asked where this machine is.
+        let host = address.server.place.host
+        let resolutions = address.server.isLoopbackName ? LoopbackName.addresses.map { [host: $0] } : [[:]]
+        clients = resolutions.map { resolution in
+            configuration.dnsOverride = resolution
+            return HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
+        }
         server = address.server.origin
         self.address = String(
             decoding: Array(address.text.utf8.prefix { $0 != UInt8(ascii: "#") }),
@@ -76,7 +84,7 @@ final class ResourceTransport: Sendable {
         if request.method == .post { outgoing.body = .bytes(ByteBuffer(bytes: request.body)) }
         let incoming: HTTPClientResponse
         do {
-            incoming = try await client.execute(outgoing, deadline: .distantFuture)
+            incoming = try await execute(outgoing)
         } catch {
             throw RPCFailure(explaining: error, of: server)
         }
@@ -91,9 +99,21 @@ final class ResourceTransport: Sendable {
         )
     }
 
+    /// Sends `request` to the first address at which somebody listens.
+    private func execute(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
+        for client in clients.dropLast() {
+            do {
+                return try await client.execute(request, deadline: .distantFuture)
+            } catch let error as IOError where [ECONNREFUSED, EADDRNOTAVAIL].contains(error.errnoCode) {
+                continue
+            }
+        }
+        return try await clients[clients.count - 1].execute(request, deadline: .distantFuture)
+    }
+
     /// Closes all connections.
     func shutDown() async {
-        try? await client.shutdown()
+        for client in clients { try? await client.shutdown() }
     }
 
     private static func proxy(
@@ -126,7 +146,9 @@ final class ResourceTransport: Sendable {
     }
 
     private static func certificates(_ path: String) throws(AgentError) -> [NIOSSLCertificate] {
-        if let found = try? NIOSSLCertificate.fromPEMFile(path), !found.isEmpty { return found }
+        if let found = try? NIOSSLCertificate.fromPEMFile(path), !found.isEmpty {
+            return TrustAnchors.trusting(found)
+        }
         guard unsafe access(path, R_OK) == 0 else {
             throw AgentError(.badRequest, "--ca-file \(path): \(systemMessage(errno))")
         }

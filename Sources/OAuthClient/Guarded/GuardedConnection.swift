@@ -122,7 +122,7 @@ extension GuardedConnection {
             // Its bytes may be for the guard.
             .channelOption(.autoRead, value: false)
         guard let proxy = order.tunnel?.proxy else {
-            return bootstrap.connect(host: url.host, port: url.port)
+            return bootstrap.connect(host: order.request.address ?? url.host, port: url.port)
         }
         return bootstrap.connect(host: proxy.host, port: proxy.port).flatMapErrorThrowing { error in
             throw ProxyFailure.unreachable(TransportFailure.reason(notConnected: error))

@@ -56,7 +56,13 @@ final class TLSContexts: Sendable {
             throw .misconfigured("TLS cannot begin with these certificates")
         }
         // A key that was shown to one server is not to stay.
-        if identity == nil { contexts.withLock { $0[key] = context } }
+        if identity == nil {
+            contexts.withLock { contexts in
+                // Those of certificates that the system no longer has.
+                contexts = contexts.filter { $0.key.credentials.system == credentials.system }
+                contexts[key] = context
+            }
+        }
         return Security(context: context, name: isAddress ? nil : url.host, keys: keys)
     }
 }

@@ -14,6 +14,8 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
         var server: ServerIdentity?
         var credentials: TLSCredentials
         var publicAddressOnly: Bool
+        /// Where all connections lead, if no resolver is asked.
+        var address: String?
     }
 
     private struct Entry {

@@ -7,7 +7,7 @@ import TokenCore
 /// An absolute `https` or `http` URL that is safe to send secrets to, as far as its text can tell.
 ///
 /// ASCII without blanks, no user information, no fragment (RFC 6749 §3.1–3.2); a query is kept. Plain `http`
-/// is accepted only for a literal loopback address.
+/// is accepted only for this machine: a literal loopback address, `localhost` or a name below it.
 package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     /// As written.
     package let description: String
@@ -47,8 +47,17 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
         (host, port) = try EndpointURL.split(authority, defaultPort: isTLS ? 443 : 80)
         path = String(tail[..<(queryStart ?? tail.endIndex)])
         query = queryStart.map { String(tail[$0...].dropFirst()) }
-        guard isTLS || IPAddress(host)?.isLoopback == true else { throw .notSecure }
+        guard isTLS || isLoopback else { throw .notSecure }
     }
+
+    /// Whether the host is this machine, as far as its text tells.
+    package var isLoopback: Bool { IPAddress(host)?.isLoopback ?? LoopbackName.contains(host) }
+
+    /// Whether the host is inside a private network, as far as its text tells.
+    var isInternal: Bool { IPAddress(host)?.isInternal ?? LoopbackName.contains(host) }
+
+    /// The addresses to connect to, one after the other; `nil` stands for those that a resolver has for the host.
+    var addresses: [String?] { LoopbackName.contains(host) ? LoopbackName.addresses : [nil] }
 
     /// Who the server has to prove to be; `nil`: it speaks no TLS.
     var serverIdentity: ServerIdentity? { isTLS ? ServerIdentity(host: host) : nil }
@@ -57,6 +66,9 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     package var origin: String {
         "\(isTLS ? "https" : "http")://\(hostAndPort)"
     }
+
+    /// As written, but with the host in lower case.
+    var normalized: String { origin + path + (query.map { "?" + $0 } ?? "") }
 
     /// For messages.
     package var hostAndPort: String {
@@ -106,7 +118,7 @@ package enum EndpointProblem: Error, Equatable, Sendable, CustomStringConvertibl
         case .notAURL: "is not an absolute URL"
         case .tooLong: "is longer than \(EndpointURL.longest) bytes"
         case .wrongScheme: "must begin with https://"
-        case .notSecure: "must begin with https:// (plain http is for literal loopback addresses only)"
+        case .notSecure: "must begin with https:// (plain http is for this machine only)"
         case .hasUserInformation: "must not contain a user name or password"
         case .hasFragment: "must not contain a fragment (#)"
         }

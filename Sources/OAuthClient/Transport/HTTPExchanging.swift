@@ -26,6 +26,8 @@ struct OutgoingRequest: Sendable {
     /// Refuse to talk to an address inside a private network: set where a server's own metadata, not the
     /// configuration, named the host.
     var publicAddressOnly = false
+    /// Where to connect to in place of what a resolver says about the host.
+    var address: String?
     /// Whether the body of the answer is wanted: where the header says all, the body may as well never end.
     var readsBody = true
     /// From the call to the last byte of the answer, where that is to be shorter than ``HTTPLimits/total``.

@@ -7,7 +7,9 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import ServerCertificates
 import Text
+import TokenCore
 
 /// The network: HTTP/1.1 over a fresh connection per request, no redirect followed, nothing decompressed.
 ///
@@ -24,6 +26,8 @@ final class HTTPTransport: HTTPExchanging {
     private let door: GuardDoor?
     private let contexts = TLSContexts()
     private let proxies: ProxyRoutes
+    /// The authorities that this machine trusts now.
+    private let system: @Sendable () -> SystemRoots
 
     init(
         eventLoop: any EventLoop,
@@ -31,7 +35,8 @@ final class HTTPTransport: HTTPExchanging {
         proxies: ProxyRoutes = ProxyRoutes(),
         totalLimit: Duration = HTTPLimits.total,
         connectLimit: Duration = HTTPLimits.connect,
-        hangingAfter: Duration = HTTPLimits.hanging
+        hangingAfter: Duration = HTTPLimits.hanging,
+        system: @escaping @Sendable () -> SystemRoots = { SystemRoots() }
     ) {
         self.eventLoop = eventLoop
         self.door = door
@@ -39,6 +44,7 @@ final class HTTPTransport: HTTPExchanging {
         self.totalLimit = totalLimit
         self.connectLimit = connectLimit
         self.hangingAfter = hangingAfter
+        self.system = system
     }
 
     func shutDown() async {
@@ -56,10 +62,47 @@ final class HTTPTransport: HTTPExchanging {
         let attempt = GuardedAttempt.guarding(request)
         if let earlier = await attempt?.earlierAnswer(to: request, on: eventLoop) { return earlier }
         if attempt?.fence == .recorded { throw .ambiguous("no answer to what was sent before was recorded") }
-        let credentials = try TLSCredentials(request.trust)
+        let credentials = try TLSCredentials(request.trust, system: system())
+        if request.url.isTLS { try credentials.check() }
         let tunnel = try await proxies.tunnel(to: request.url, request.trust.proxy, credentials)
         let isInternal = try await leadsInside(request, tunnel)
         let end = ContinuousClock.now + min(totalLimit, request.limit ?? totalLimit)
+        var request = request
+        var first: TransportFailure?
+        for address in request.url.addresses {
+            request.address = address
+            do throws(TransportFailure) {
+                return try await send(request, attempt, tunnel, credentials, isInternal, until: end)
+            } catch {
+                // A proxy is asked for no connection that is not needed.
+                if case .untrusted = error, tunnel == nil { throw await explained(error, request) }
+                // Nothing was sent to an address at which nobody listens.
+                guard case .unreachable = error else { throw error }
+                first = first ?? error
+            }
+        }
+        throw first ?? .unreachable("there is no address")
+    }
+
+    /// `failure`, with what the server's certificates say about it.
+    private func explained(
+        _ failure: TransportFailure,
+        _ request: OutgoingRequest
+    ) async -> TransportFailure {
+        let inquiry = CertificateInquiry(url: request.url, address: request.address, limit: connectLimit)
+        guard let fault = await inquiry.fault(on: eventLoop) else { return failure }
+        let sentence = ServerText.cleaned(fault.sentence, limit: 300)
+        return fault.concernsAuthority ? .untrusted(sentence) : .insecure(sentence)
+    }
+
+    private func send(
+        _ request: OutgoingRequest,
+        _ attempt: GuardedAttempt?,
+        _ tunnel: ProxyTunnel?,
+        _ credentials: TLSCredentials,
+        _ isInternal: Bool,
+        until end: ContinuousClock.Instant
+    ) async throws(TransportFailure) -> HTTPReply {
         while true {
             let stage = ConnectionStage()
             var link: GuardLink?
@@ -154,9 +197,12 @@ final class HTTPTransport: HTTPExchanging {
         let key = ClientCache<HTTPClient>.Key(
             server: request.url.serverIdentity,
             credentials: credentials,
-            publicAddressOnly: request.publicAddressOnly
+            publicAddressOnly: request.publicAddressOnly,
+            address: request.address
         )
-        let client = clients.borrow(key) { makeClient(credentials, gate: gate(for: request, credentials)) }
+        let client = clients.borrow(key) {
+            makeClient(credentials, gate: gate(for: request, credentials), overriding: request.resolution)
+        }
         let result = await exchange(request, stage, until: end) { body in
             try await HTTPTransport.perform(request, body: body, over: client)
         }
@@ -174,7 +220,7 @@ final class HTTPTransport: HTTPExchanging {
     ) async -> Result<HTTPReply, TransportFailure> {
         // With a body it is the body that says when the request may be out.
         let gate = gate(for: request, credentials, stage: request.identity == nil ? stage : nil)
-        let client = makeClient(credentials, request.identity, gate: gate)
+        let client = makeClient(credentials, request.identity, gate: gate, overriding: request.resolution)
         let result = await exchange(request, stage, until: end) { body in
             try await HTTPTransport.perform(request, body: body, over: client)
         }
@@ -224,7 +270,9 @@ final class HTTPTransport: HTTPExchanging {
         body: OutgoingBody?,
         over client: HTTPClient
     ) async throws -> HTTPReply {
-        var outgoing = HTTPClientRequest(url: request.url.description)
+        var outgoing = HTTPClientRequest(
+            url: request.address == nil ? request.url.description : request.url.normalized
+        )
         outgoing.headers = HTTPHeaders(of: request, body)
         if request.deletes { outgoing.method = .DELETE }
         if let body {
@@ -263,7 +311,8 @@ final class HTTPTransport: HTTPExchanging {
     private func makeClient(
         _ credentials: TLSCredentials,
         _ identity: HandshakeIdentity? = nil,
-        gate: ConnectionGate
+        gate: ConnectionGate,
+        overriding resolution: [String: String]
     ) -> HTTPClient {
         var handshake = credentials.configuration
         identity?.apply(to: &handshake)
@@ -281,6 +330,7 @@ final class HTTPTransport: HTTPExchanging {
             http1_1ConnectionDebugInitializer: { gate.admit($0) }
         )
         configuration.httpVersion = .http1Only
+        configuration.dnsOverride = resolution
         configuration.maximumUsesPerConnection = 1
         return HTTPClient(eventLoopGroupProvider: .shared(eventLoop), configuration: configuration)
     }
@@ -293,6 +343,9 @@ extension TransportFailure {
             self = failure
         } else if let error = error as? HTTPParserError, error == .headerOverflow {
             self = .largeHead
+        } else if error is HTTPParserError {
+            // Something has answered, and no HTTP/1.1.
+            self = wasSent ? .ambiguous(TransportFailure.notHTTP) : .unreachable(TransportFailure.notHTTP)
         } else if wasSent {
             self = .ambiguous(TransportFailure.describeLoss(error))
         } else {
@@ -324,6 +377,8 @@ extension TransportFailure {
         }
     }
 
+    private static let notHTTP = "the server does not answer in HTTP/1.1: perhaps it speaks HTTP/2 only"
+
     private static func describeLoss(_ error: any Error) -> String {
         isTimeout(error)
             ? "the request was sent, no answer came in time"
@@ -334,4 +389,9 @@ extension TransportFailure {
     private static func isTimeout(_ error: any Error) -> Bool {
         error is CancellationError || (error as? HTTPClientError) == .cancelled
     }
+}
+
+extension OutgoingRequest {
+    /// What is known of the host without a resolver.
+    fileprivate var resolution: [String: String] { address.map { [url.host: $0] } ?? [:] }
 }

@@ -4,24 +4,28 @@ import Glibc
 import NIOCore
 import NIOPosix
 import NIOSSL
+import ServerCertificates
 import TokenCore
 
 /// A ``ServerTrust`` with its files read: what a TLS context is made of.
 struct TLSCredentials: Hashable {
     let extraRoots: [NIOSSLCertificate]
     let pins: [String]
+    let system: SystemRoots
 
-    /// Reads the CA file anew each time, so that a repaired or replaced one counts at once.
+    /// Reads the CA file anew each time, and looks whether the system's has changed, so that a repaired or replaced one
+    /// counts at once.
     /// - Throws: `.misconfigured`.
-    init(_ trust: ServerTrust) throws(TransportFailure) {
+    init(_ trust: ServerTrust, system: SystemRoots = SystemRoots()) throws(TransportFailure) {
         pins = trust.pins
+        self.system = system
         guard let path = trust.caFile else {
             extraRoots = []
             return
         }
         do {
             let bytes = try SmallFile.read(path)
-            extraRoots = try NIOSSLCertificate.fromPEMBytes(bytes)
+            extraRoots = try TrustAnchors.read(pem: bytes)
         } catch let error as SmallFile.Failure {
             throw .misconfigured("ca_file \(path): \(error.message)")
         } catch {
@@ -30,11 +34,21 @@ struct TLSCredentials: Hashable {
         guard !extraRoots.isEmpty else { throw .misconfigured("ca_file \(path): holds no PEM certificate") }
     }
 
+    /// - Throws: `.misconfigured` where no server could be trusted.
+    func check() throws(TransportFailure) {
+        guard extraRoots.isEmpty, let lack = system.lack else { return }
+        throw .misconfigured(
+            "\(lack): install the package ca-certificates, or set \(SystemRoots.variable) or ca_file"
+        )
+    }
+
     /// Verification always on, TLS 1.2 at least, the system's roots plus ours.
     var configuration: TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.certificateVerification = .fullVerification
+        configuration.applicationProtocols = ["http/1.1"]
+        configuration.trustRoots = system.trustRoots
         if !extraRoots.isEmpty { configuration.additionalTrustRoots = [.certificates(extraRoots)] }
         return configuration
     }
@@ -49,6 +63,10 @@ extension TransportFailure {
             if text.contains("CERTIFICATE_VERIFY_FAILED") {
                 self = .untrusted(
                     "the server's certificate is not signed by an authority known here, or not valid now"
+                )
+            } else if text.contains("NO_APPLICATION_PROTOCOL") {
+                self = .insecure(
+                    "the server speaks HTTP/2 only, which is not supported: it has to offer HTTP/1.1 as well"
                 )
             } else if text.contains("VERSION") || text.contains("PROTOCOL") {
                 self = .insecure("the server does not speak TLS 1.2 or newer")
@@ -77,4 +95,9 @@ extension NIOConnectionError {
 
 extension Duration {
     var nanoseconds: Int64 { saturatedNanoseconds }
+}
+
+/// The variable of the environment that names the file with the system's certificates.
+package enum CertificateVariable {
+    package static let name = SystemRoots.variable
 }

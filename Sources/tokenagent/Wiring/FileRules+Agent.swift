@@ -30,7 +30,8 @@ extension FileRules {
             reachesAbstractSockets: environment["NOTIFY_SOCKET"]?.hasPrefix("@") ?? false
         )
         let personal = PersonalDirectories(places)
-        for file in [places.configuration.path] + settings.files(slots) {
+        let roots = [environment[CertificateVariable.name]].compactMap(\.self).filter { $0.hasPrefix("/") }
+        for file in [places.configuration.path] + settings.files(slots) + roots {
             readable += personal.readable(for: file)
         }
         readable += [places.configuration.sessionDirectory, environment["CREDENTIALS_DIRECTORY"]]

@@ -42,6 +42,7 @@ final class TinyServer: Sendable {
         maximumTLSVersion: TLSVersion? = nil,
         closesAtOnce: Bool = false,
         silent: Int = 0,
+        host: String = "127.0.0.1",
         respond: @escaping @Sendable (String) -> [Action]
     ) async throws -> TinyServer {
         let server = TinyServer(respond: respond)
@@ -58,7 +59,7 @@ final class TinyServer: Sendable {
                     )
                 }
             }
-        let channel = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
+        let channel = try await bootstrap.bind(host: host, port: 0).get()
         server.channel.withLock { $0 = channel }
         return server
     }

@@ -47,7 +47,9 @@ struct EndpointURLTests {
         ("https://id.example/a b", .notAURL), ("https://id.example/\n", .notAURL),
         ("https://\u{69}d.ex\u{E4}mple/", .notAURL),
         ("https://[::1/", .notAURL), ("https://[nonsense]/", .notAURL), ("https://[::1]x/", .notAURL),
-        ("http://id.example/", .notSecure), ("http://localhost:8080/", .notSecure),
+        ("http://id.example/", .notSecure), ("http://localhost.example/", .notSecure),
+        ("http://notlocalhost/", .notSecure), ("http://.localhost/", .notSecure),
+        ("http://localhost../", .notSecure),
         ("http://10.0.0.1/", .notSecure),
         ("http://127.0.0.1.evil.example/", .notSecure), ("http://127.1/", .notSecure),
         ("http://2130706433/", .notSecure),
@@ -55,6 +57,17 @@ struct EndpointURLTests {
     ])
     func `what is no safe endpoint is refused`(text: String, problem: EndpointProblem) {
         #expect(throws: problem) { try EndpointURL(text) }
+    }
+
+    @Test(arguments: [
+        "http://localhost", "http://LocalHost:3000/mcp", "http://app.localhost/", "http://a.b.localhost:1/",
+        "http://localhost./",
+    ])
+    func `localhost and what is below it are this machine`(text: String) throws {
+        let url = try EndpointURL(text)
+        #expect(url.isLoopback && url.isInternal)
+        #expect(url.addresses == ["127.0.0.1", "::1"])
+        #expect(try EndpointURL("https://id.example").addresses == [nil])
     }
 
     @Test(arguments: [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import TestSupport
 import Testing
 import TokenCore
 
@@ -30,6 +31,47 @@ struct HTTPTransportTests {
         await transport.shutDown()
         await server.stop()
         #expect(server.connections == 3)
+    }
+
+    /// No resolver has the last two.
+    @Test(arguments: ["127.0.0.1", "::1"], ["localhost", "LOCALHOST", "app.localhost", "x.y.localhost"])
+    func `localhost is reached without a resolver, wherever the server listens`(
+        host: String,
+        name: String
+    ) async throws {
+        // Not every machine has the other address.
+        guard host == "127.0.0.1" || File.exists("/proc/net/if_inet6") else { return }
+        let server = try await TinyServer.start(host: host) { _ in [.send(Wire.ok)] }
+        let transport = HTTPTransport(eventLoop: Wire.eventLoop)
+        let url = try EndpointURL("http://\(name):\(server.port)/a?b=c")
+        for form in [nil, FormBody([("a", "b")])] {
+            let request = OutgoingRequest(url: url, form: form, trust: ServerTrust())
+            #expect(try await transport.outcome(of: request).get().status == 200)
+        }
+        #expect(
+            server.requests.map { String($0.split(separator: "\r\n")[0]) } == [
+                "GET /a?b=c HTTP/1.1", "POST /a?b=c HTTP/1.1",
+            ]
+        )
+        let field = "host: \(name.lowercased()):\(server.port)\r\n"
+        #expect(server.requests.allSatisfy { $0.lowercased().contains(field) }, "\(server.requests)")
+        await transport.shutDown()
+        await server.stop()
+    }
+
+    @Test func `a server that speaks HTTP/2 only is called so`() async throws {
+        // SETTINGS, which such a server sends first.
+        let server = try await TinyServer.start { _ in [.send("\0\0\0\u{4}\0\0\0\0\0"), .close] }
+        let transport = HTTPTransport(eventLoop: Wire.eventLoop)
+        let url = try EndpointURL("http://127.0.0.1:\(server.port)/")
+        let result = await transport.outcome(of: OutgoingRequest(url: url, trust: ServerTrust()))
+        guard case .failure(.unreachable(let message)) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(message.contains("HTTP/2 only"))
+        await transport.shutDown()
+        await server.stop()
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])

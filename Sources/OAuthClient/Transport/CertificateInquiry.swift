@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import NIOCore
+import NIOPosix
+import NIOSSL
+import ServerCertificates
+import Synchronization
+
+/// Asks a server that is not trusted for its certificates once more, to say why; the handshake ends there, and nothing
+/// else is sent.
+struct CertificateInquiry: Sendable {
+    let url: EndpointURL
+    /// Where to connect to in place of what a resolver says.
+    let address: String?
+    let limit: Duration
+
+    /// What is wrong with the certificates, or `nil` if they do not come or do not tell.
+    func fault(on eventLoop: any EventLoop) async -> ChainFault? {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.certificateVerification = .noHostnameVerification
+        configuration.trustRoots = .certificates([])
+        guard url.isTLS, let context = try? NIOSSLContext(configuration: configuration) else { return nil }
+        let name = IPAddress(url.host) == nil ? url.host : nil
+        let shown = eventLoop.makePromise(of: [NIOSSLCertificate].self)
+        let connection = ClientBootstrap(group: eventLoop)
+            .connectTimeout(.nanoseconds(limit.nanoseconds))
+            .channelInitializer { channel in
+                channel.closeFuture.whenComplete { _ in shown.succeed([]) }
+                return channel.eventLoop.makeCompletedFuture {
+                    let handler = try NIOSSLClientHandler(
+                        context: context,
+                        serverHostname: name,
+                        customVerificationCallback: { certificates, verdict in
+                            shown.succeed(certificates)
+                            verdict.succeed(.failed)
+                        }
+                    )
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+            .connect(host: address ?? url.host, port: url.port)
+        connection.whenFailure { _ in shown.succeed([]) }
+        let alarm = eventLoop.scheduleTask(in: .nanoseconds(limit.nanoseconds)) { shown.succeed([]) }
+        let chain = (try? await shown.futureResult.get()) ?? []
+        alarm.cancel()
+        connection.whenSuccess { $0.close(promise: nil) }
+        return ChainFault(chain, at: Int64(time(nil)))
+    }
+}

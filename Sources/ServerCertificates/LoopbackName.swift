@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+
+import Text
+
+/// The names of this machine that no resolver is asked for: `localhost` and the names below it (RFC 6761 §6.3).
+package enum LoopbackName {
+    /// The addresses that such a name has, in the order in which they are tried.
+    package static let addresses = ["127.0.0.1", "::1"]
+
+    /// Whether `host` is such a name, in any case and with a dot at the end or without.
+    package static func contains(_ host: String) -> Bool {
+        var name = Array(host.utf8.map(\.lowercasedASCII))
+        if name.last == UInt8(ascii: ".") { name.removeLast() }
+        let top = Array("localhost".utf8)
+        return name == top
+            || name.suffix(top.count + 1).elementsEqual(Array(".".utf8) + top) && name.count > top.count + 1
+    }
+}

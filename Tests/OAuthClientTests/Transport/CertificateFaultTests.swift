@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import ServerCertificates
+import TestSupport
+import Testing
+import Text
+import TokenCore
+
+@testable import OAuthClient
+
+/// What is said about a server that is not trusted, and which authorities are.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct CertificateFaultTests {
+    private static let day = Duration.seconds(86_400)
+
+    /// Posts to a server that shows `identity` and `others`.
+    private func post(
+        _ identity: TLSIdentity,
+        with others: [CertificateAuthority] = [],
+        trusting authorities: String?
+    ) async throws -> Result<HTTPReply, TransportFailure> {
+        let file = try authorities.map { try TemporaryFile($0) }
+        let server = try await TinyServer.start(
+            certificate: ([identity.certificatePEM] + others.map(\.certificatePEM)).joined(separator: "\n"),
+            key: identity.privateKeyPEM
+        ) { _ in [.send(Wire.ok)] }
+        let result = try await Wire.post(server, scheme: "https", trust: ServerTrust(caFile: file?.path))
+        if case .failure = result { #expect(server.bytesReceived == 0) }
+        return result
+    }
+
+    private func message(_ result: Result<HTTPReply, TransportFailure>) throws -> RefreshFailure {
+        guard case .failure(let failure) = result else {
+            Issue.record("\(result)")
+            return RefreshFailure(kind: .misbehaved, message: "")
+        }
+        return failure.refreshFailure(at: try EndpointURL("https://id.example/token"))
+    }
+
+    @Test
+    func `an expired certificate, one from the future, and one for clients have sentences of their own`()
+        async throws
+    {
+        let authority = try CertificateAuthority()
+        let expired = try authority.issue(validity: (.zero - Self.day * 3)...(.zero - Self.day * 2))
+        let told = try message(await post(expired, trusting: authority.certificatePEM))
+        #expect(told.kind == .insecure && told.remedy == nil)
+        #expect(told.message.contains("the server's certificate expired on 20"), "\(told.message)")
+        let future = try message(
+            await post(
+                try authority.issue(validity: Self.day...(Self.day * 2)),
+                trusting: authority.certificatePEM
+            )
+        )
+        #expect(future.message.contains("is not valid before 20") && future.message.contains("clock"))
+        let client = try message(
+            await post(try authority.issue(isForServers: false), trusting: authority.certificatePEM)
+        )
+        #expect(client.message.contains("is not one for servers"), "\(client.message)")
+    }
+
+    @Test func `an authority that is not known is named, and ca_file is`() async throws {
+        let authority = try CertificateAuthority(name: "Corporate \u{1B}[31mCA")
+        let told = try message(await post(try authority.issue(), trusting: try CertificateAuthority().certificatePEM))
+        #expect(
+            told.message.contains("is signed by \"Corporate [31mCA\", an authority that is not known here")
+        )
+        #expect(told.remedy?.contains("ca_file") == true)
+    }
+
+    @Test func `an intermediate authority alone is an anchor, whether the server shows it or not`()
+        async throws
+    {
+        let root = try CertificateAuthority(name: "root")
+        let intermediate = try root.intermediate(name: "intermediate")
+        let identity = try intermediate.issue()
+        for shown in [[], [intermediate], [intermediate, root]] {
+            let result = try await post(identity, with: shown, trusting: intermediate.certificatePEM)
+            #expect(try result.get().status == 200, "\(shown.count) shown")
+        }
+        // The root is one still, and a sibling of the intermediate is not.
+        let whole = try await post(identity, with: [intermediate], trusting: root.certificatePEM)
+        #expect(try whole.get().status == 200)
+        let sibling = try root.intermediate(name: "sibling")
+        let told = try message(await post(identity, with: [intermediate], trusting: sibling.certificatePEM))
+        #expect(told.kind == .insecure)
+        // Nor does it vouch for other purposes or other hosts.
+        let wrong = try intermediate.issue(for: ["other.example"])
+        #expect(try message(await post(wrong, trusting: intermediate.certificatePEM)).kind == .insecure)
+        let client = try intermediate.issue(isForServers: false)
+        #expect(try message(await post(client, trusting: intermediate.certificatePEM)).kind == .insecure)
+    }
+
+    // MARK: The system's authorities
+
+    @Test func `a machine without certificates of authorities is told so, unless there is a ca_file`() throws
+    {
+        let none = SystemRoots(named: "/nonexistent/roots.pem")
+        let credentials = try TLSCredentials(ServerTrust(), system: none)
+        let failure = #expect(throws: TransportFailure.self) { try credentials.check() }
+        guard case .misconfigured(let message) = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(message.contains("SSL_CERT_FILE names /nonexistent/roots.pem") && message.contains("ca_file"))
+        let file = try TemporaryFile(try CertificateAuthority().certificatePEM)
+        try TLSCredentials(ServerTrust(caFile: file.path), system: none).check()
+    }
+
+    @Test func `SSL_CERT_FILE is honored, and what is added to it counts without a restart`() async throws {
+        let (first, second) = (
+            try CertificateAuthority(name: "first"), try CertificateAuthority(name: "second")
+        )
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(first.certificatePEM, to: "roots.pem")
+        func credentials() throws -> TLSCredentials {
+            try TLSCredentials(ServerTrust(), system: SystemRoots(named: path))
+        }
+        let before = try credentials()
+        #expect(before == (try credentials()))
+        _ = try directory.write(first.certificatePEM + "\n" + second.certificatePEM, to: "roots.pem")
+        let after = try credentials()
+        #expect(before != after)
+        for (authority, isTrusted) in [(first, true), (second, true), (try CertificateAuthority(), false)] {
+            let identity = try authority.issue()
+            let server = try await TinyServer.start(
+                certificate: identity.certificatePEM,
+                key: identity.privateKeyPEM
+            ) { _ in [.send(Wire.ok)] }
+            let transport = HTTPTransport(eventLoop: Wire.eventLoop, system: { SystemRoots(named: path) })
+            let url = try EndpointURL("https://127.0.0.1:\(server.port)/token")
+            let result = await transport.outcome(of: OutgoingRequest(url: url, trust: ServerTrust()))
+            #expect(((try? result.get())?.status == 200) == isTrusted, "\(result)")
+            await transport.shutDown()
+            await server.stop()
+        }
+    }
+}
