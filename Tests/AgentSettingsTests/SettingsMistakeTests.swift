@@ -134,10 +134,14 @@ struct SettingsMistakeTests {
     }
 
     @Test(arguments: [
-        ("http://id.example", "must begin with https:// (plain http is for literal loopback addresses only)"),
+        ("http://id.example", "must begin with https:// (plain http is for this machine only)"),
         (
-            "http://localhost:1",
-            "must begin with https:// (plain http is for literal loopback addresses only)"
+            "http://localhost.example:1",
+            "must begin with https:// (plain http is for this machine only)"
+        ),
+        (
+            "https://login.example/{tenantid}/v2.0",
+            "must be the issuer of one tenant: a template with {…} is not supported"
         ),
         ("ftp://id.example", "must begin with https://"),
         ("https://me:pw@id.example", "must not contain a user name or password"),

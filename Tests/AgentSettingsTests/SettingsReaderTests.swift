@@ -91,6 +91,43 @@ struct SettingsReaderTests {
         #expect(read.profile { _ in SecretID(rawValue: 1) }.authorization.prompt == prompt)
     }
 
+    @Test func `the metadata may be elsewhere than the issuer's name leads, which may then be any name`()
+        throws
+    {
+        let address = "https://id.example/p/.well-known/openid-configuration?p=signin"
+        let keys = "issuer = \"acme.com\"\nmetadata_url = \"\(address)\"\nclient_id = \"c\""
+        let read = try #require(try read("[session.work]\n\(keys)").sessions.first)
+        #expect(read.server == .oidc(issuer: "acme.com", metadata: address))
+        #expect(read.issuerShown == "acme.com" && read.fleetBinding.endpoint == address)
+        // Its tokens are not for a server that another document describes.
+        let other = try #require(
+            try self.read("[session.work]\n\(keys.replacing("signin", with: "reset"))").sessions.first
+        )
+        #expect(read.fingerprint != other.fingerprint)
+        let resource = "resource = \"https://api.example/mcp\"\n"
+        let named = try #require(try self.read("[session.work]\n\(resource)\(keys)").sessions.first)
+        let expected = ProtectedResource(
+            address: "https://api.example/mcp",
+            issuer: "acme.com",
+            metadata: address
+        )
+        #expect(named.server == .resource(expected))
+    }
+
+    @Test func `a session may name its program to its servers, and all may`() throws {
+        let agent = "[agent]\nuser_agent = \"all\"\n"
+        for (text, expected) in [
+            (session(""), nil), (agent + session(""), "all"),
+            (agent + session("user_agent = \"mine\""), "mine"),
+        ] as [(String, String?)] {
+            let read = try #require(try read(text).sessions.first)
+            #expect(
+                read.userAgent == expected
+                    && read.profile { _ in SecretID(rawValue: 1) }.userAgent == expected
+            )
+        }
+    }
+
     @Test func `endpoints may stand beside an issuer`() throws {
         let keys = """
             device_authorization_endpoint = "https://id.example/device"

@@ -59,6 +59,8 @@ package struct SessionSettings: Equatable, Sendable {
     package var kind: String
     /// Where the session's tokens come from, for people: the issuer or the host of its endpoints.
     package var issuer: String
+    /// What the server counts as in the pace of refreshes, where that is not ``issuer``.
+    package var pacedAs: String?
     /// Changes exactly when a setting changes that decides where secrets are sent or who the client is.
     package var fingerprint: String
     /// The servers that its tokens are for, as helpers of other programs need to know.
@@ -94,6 +96,7 @@ package struct SessionSettings: Equatable, Sendable {
         policy: SessionPolicy,
         kind: String,
         issuer: String,
+        pacedAs: String? = nil,
         fingerprint: String,
         endings: [String] = [],
         hosts: [String] = [],
@@ -117,6 +120,7 @@ package struct SessionSettings: Equatable, Sendable {
             policy.isShared ? nil : LoginSettings(fingerprint: fingerprint, endings: endings).text
         self.kind = kind
         self.issuer = issuer
+        self.pacedAs = pacedAs
         self.fingerprint = fingerprint
         self.hosts = hosts
         self.resource = resource
@@ -138,7 +142,7 @@ package struct SessionSettings: Equatable, Sendable {
     ///
     /// A program has no issuer, and its failures hold up no other session.
     func paceKey(of name: SessionName) -> String {
-        kind == "command" ? "command \(name)" : issuer
+        kind == "command" ? "command \(name)" : pacedAs ?? issuer
     }
 
     /// What the server does with a refresh token that was sent before, as far as the configuration tells.

@@ -21,7 +21,8 @@ package protocol DiagnosticsProviding: Sendable {
 
 /// What is looked at before a session uses it.
 package enum ExaminedPlace: Equatable, Sendable {
-    case issuer(String)
+    /// An issuer, and where its metadata are if its name does not lead there; without a name the document tells it.
+    case issuer(String?, metadata: String? = nil)
     /// A protected resource, and the issuer to take of those that it names; `nil`: the first.
     case resource(String, issuer: String?)
 }

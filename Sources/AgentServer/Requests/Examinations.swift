@@ -48,7 +48,12 @@ final class Examinations {
     }
 
     private static func place(_ body: RequestBody<ExamineMembers>) throws(RequestFailure) -> ExaminedPlace {
-        guard let resource = try body.value(\.resource) else { return .issuer(try body.required(\.issuer)) }
+        guard let resource = try body.value(\.resource) else {
+            guard let metadata = try body.value(\.metadata) else {
+                return .issuer(try body.required(\.issuer))
+            }
+            return .issuer(try body.value(\.issuer), metadata: metadata)
+        }
         return .resource(resource, issuer: try body.value(\.issuer))
     }
 

@@ -96,6 +96,7 @@ package struct SettingsReader {
                 coversInternal: false,
                 else: .environment
             )
+            settings.userAgent = agent.string("user_agent")
             agent.refuseUnknownKeys()
         }
         if var hooks = root.table("hooks") {
@@ -175,7 +176,8 @@ package struct SettingsReader {
             policy: policy,
             proxy: settings.proxy,
             // A fleet with a mistake is one all the same: the mistake has been reported.
-            fleetRole: settings.fleet?.role ?? (root.has("fleet") ? .keeper : nil)
+            fleetRole: settings.fleet?.role ?? (root.has("fleet") ? .keeper : nil),
+            userAgent: settings.userAgent
         )
     }
 

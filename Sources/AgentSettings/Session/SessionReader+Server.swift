@@ -8,7 +8,7 @@ extension SessionReader {
     mutating func server(_ kind: ServerKind) -> ServerProfile.Kind? {
         if kind != .oidc, table.has("resource") { refuseResource(kind) }
         return switch kind {
-        case .oidc: table.has("resource") ? resource() : issuer().map { .oidc(issuer: $0) }
+        case .oidc: table.has("resource") ? resource() : issuer()
         case .oauth2: fixedEndpoints().map { .oauth2($0) }
         case .json: part(JSONBackEndReader(table, home: home)) { $0.read() }.map { .json($0) }
         case .cognito: cognito().map { .cognito($0) }
@@ -19,14 +19,30 @@ extension SessionReader {
         }
     }
 
-    private mutating func issuer() -> String? {
-        table.requiredURL("issuer", "the address of the authorization server")?.description
+    private mutating func issuer() -> ServerProfile.Kind? {
+        let metadata = table.url("metadata_url")?.description
+        if !table.has("issuer") {
+            table.report("issuer", "is missing: the address of the authorization server")
+        }
+        return issuerName().map { .oidc(issuer: $0, metadata: metadata) }
+    }
+
+    /// An address, unless it is written where its metadata are: then it may be any name.
+    private mutating func issuerName() -> String? {
+        guard let name = table.string("issuer") else { return nil }
+        // What is wrong with a template is told with what else is wrong with the server.
+        let isName = table.has("metadata_url") || name.utf8.contains(UInt8(ascii: "{"))
+        return isName ? name : table.url(name, of: "issuer")?.description
     }
 
     /// A protected resource, which names its issuer itself unless a secret of ours is at stake.
     private mutating func resource() -> ServerProfile.Kind? {
         let address = table.url("resource")
-        let issuer = table.url("issuer")
+        let metadata = table.url("metadata_url")?.description
+        let issuer = issuerName()
+        if metadata != nil, !table.has("issuer") {
+            table.report("issuer", "is missing: metadata_url is where the metadata of this one are")
+        }
         if table.has("resources") {
             table.report("resources", "must not stand beside resource, which is asked for by itself")
         }
@@ -39,7 +55,7 @@ extension SessionReader {
             )
         }
         return address.map {
-            .resource(ProtectedResource(address: $0.description, issuer: issuer?.description))
+            .resource(ProtectedResource(address: $0.description, issuer: issuer, metadata: metadata))
         }
     }
 
@@ -123,7 +139,11 @@ extension TableReader {
 
     /// An https URL, or plain http to a literal loopback address.
     mutating func url(_ key: String) -> EndpointURL? {
-        guard let text = string(key) else { return nil }
+        string(key).flatMap { url($0, of: key) }
+    }
+
+    /// The address in `text`, which `key` has.
+    mutating func url(_ text: String, of key: String) -> EndpointURL? {
         do throws(EndpointProblem) {
             return try EndpointURL(text)
         } catch {

@@ -21,6 +21,8 @@ struct SessionSurroundings {
     let proxy: ProxyChoice
     /// What this host is in the fleet; `nil`: there is no `[fleet]`.
     let fleetRole: FleetRole?
+    /// What `[agent]` sets as `user_agent`.
+    let userAgent: String?
 }
 
 /// Reads one `[session.NAME]`.
@@ -46,6 +48,7 @@ struct SessionReader {
         let resources = isStandard ? table.strings("resources") ?? [] : []
         let sources = sources(kind, server, flow)
         let trust = kind.isServer ? trust() : ServerTrust(proxy: surroundings.proxy)
+        let userAgent = kind.isServer ? table.string("user_agent") ?? surroundings.userAgent : nil
         let responses = isStandard ? TokenResponseSettings(reading: &table) : TokenResponseSettings()
         let hasLogins = kind.hasLogins && flow.isLogin
         let hasSilentLogins = hasLogins && kind.hasSilentLogins
@@ -71,6 +74,7 @@ struct SessionReader {
             resources: resources,
             sources: sources,
             trust: trust,
+            userAgent: userAgent,
             responses: responses,
             policy: policy,
             hosts: hosts,

@@ -26,7 +26,8 @@ extension ConfiguredSession {
             bindsTokens: responses.bindsTokens,
             endpoints: endpoints,
             requiresIDToken: responses.requiresIDToken,
-            lifetimeUnit: responses.lifetimeUnit
+            lifetimeUnit: responses.lifetimeUnit,
+            userAgent: userAgent
         )
     }
 
@@ -60,7 +61,7 @@ extension ConfiguredSession {
     /// The issuer, the address or the pool, to show people where the session belongs.
     package var issuerShown: String {
         let identity = server.identity
-        if identity.kind == .oauth2 { return issuer ?? identity.address }
+        if identity.kind == .oauth2 || server.metadataAddress != nil { return issuer ?? identity.address }
         return identity.pool ?? identity.address
     }
 

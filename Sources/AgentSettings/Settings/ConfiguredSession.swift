@@ -20,6 +20,8 @@ package struct ConfiguredSession: Equatable, Sendable {
     /// What its tokens are made from, if it has no login of its own.
     package var sources: ConfiguredSources
     package var trust: ServerTrust
+    /// `user_agent`, its own or that of all sessions; `nil`: the program's name and version.
+    package var userAgent: String?
     /// What is expected of the server's token responses.
     package var responses: TokenResponseSettings
     package var policy: SessionPolicy

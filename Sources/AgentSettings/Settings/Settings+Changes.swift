@@ -17,6 +17,7 @@ extension Settings {
             ("agent.log_level", logLevel != old.logLevel),
             ("agent.allow_root", allowsRoot != old.allowsRoot),
             ("agent.audit", keepsAudit != old.keepsAudit), ("agent.proxy", proxy != old.proxy),
+            ("agent.user_agent", userAgent != old.userAgent),
             ("vault.unlock_command", vault.unlockCommand != old.vault.unlockCommand),
         ]
         let keys = differing.filter(\.1).map(\.0) + hooks.keys(differingFrom: old.hooks)
@@ -102,9 +103,11 @@ extension ConfiguredSession {
         let differing: [(String, Bool)] = [
             ("kind", server.identity.kind != old.server.identity.kind), ("issuer", issuer != old.issuer),
             ("resource", server.resourceAddress != old.server.resourceAddress),
+            ("metadata_url", server.metadataAddress != old.server.metadataAddress),
             ("ca_file", trust.caFile != old.trust.caFile), ("pins", trust.pins != old.trust.pins),
             ("proxy", trust.proxy != old.trust.proxy),
-            ("hosts", hosts != old.hosts), ("allow", rules != old.rules),
+            ("user_agent", userAgent != old.userAgent), ("hosts", hosts != old.hosts),
+            ("allow", rules != old.rules),
         ]
         return differing.filter(\.1).map(\.0)
     }
@@ -155,6 +158,15 @@ extension ServerProfile.Kind {
     /// The protected resource that names the server.
     package var resourceAddress: String? {
         if case .resource(let resource) = self { resource.address } else { nil }
+    }
+
+    /// Where the metadata of its issuer are, if a person has written that.
+    package var metadataAddress: String? {
+        switch self {
+        case .oidc(_, let address): address
+        case .resource(let resource): resource.metadata
+        default: nil
+        }
     }
 }
 

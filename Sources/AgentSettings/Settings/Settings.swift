@@ -12,6 +12,8 @@ package struct Settings: Equatable, Sendable {
     package var keepsAudit: Bool
     /// How servers are reached where a session says nothing else.
     package var proxy: ProxyChoice
+    /// `User-Agent` of the sessions that name none; `nil`: the program's name and version.
+    package var userAgent: String?
     package var hooks: HookSettings
     package var vault: VaultSettings
     /// `nil`: this host is in no fleet.

@@ -7,6 +7,8 @@ import TokenCore
 actor Discovery {
     /// Servers change their endpoints rarely; 404 at one of them asks for a fresh look anyway.
     static let lifetime: Duration = .seconds(24 * 3_600)
+    /// After this a document is looked for again at a server that had none.
+    static let lifetimeWithoutDocument: Duration = .seconds(3_600)
 
     private let issuer: Issuer.Description
     private let tools: ServerTools
@@ -21,7 +23,7 @@ actor Discovery {
     /// The metadata, at most ``lifetime`` old; older is better than none while the server is away.
     /// - Throws: why there is none.
     func metadata() async throws(RefreshFailure) -> ServerMetadata {
-        if let known, tools.timekeeper.now - known.at < Discovery.lifetime { return known.metadata }
+        if let known, tools.timekeeper.now - known.at < lifetime(of: known.metadata) { return known.metadata }
         do throws(RefreshFailure) {
             return try await refetched()
         } catch {
@@ -50,32 +52,42 @@ actor Discovery {
         let result = await task.value
         inFlight = nil
         let metadata = try result.get()
+        // A document that was seen once says more than the endpoints that are written.
+        if let known, metadata.lacksDocument, !known.metadata.lacksDocument { return known.metadata }
         known = (metadata, tools.timekeeper.now)
         return metadata
     }
 
+    private func lifetime(of metadata: ServerMetadata) -> Duration {
+        metadata.lacksDocument ? Discovery.lifetimeWithoutDocument : Discovery.lifetime
+    }
+
     /// One look at the metadata; nothing of it is kept.
+    ///
+    /// - Parameters:
+    ///   - issuer: as the configuration describes it.
+    ///   - tools: how to get there.
+    ///   - match: how closely the document has to name the issuer.
+    /// - Returns: the metadata, or why there are none.
     static func fetch(
         _ issuer: Issuer.Description,
-        _ tools: ServerTools
+        _ tools: ServerTools,
+        match: IssuerName.Match = .exact
     ) async -> Result<ServerMetadata, RefreshFailure> {
         switch issuer.metadata {
-        case .published(let name, let written):
-            return await MetadataFetch(issuer: name, written: written, trust: issuer.trust, tools: tools)
-                .run()
+        case .published(let name, let address, let written):
+            var fetch = MetadataFetch(issuer: name, written: written, trust: issuer.trust, tools: tools)
+            fetch.match = match
+            return await fetch.published(at: address)
         case .named(let server, let written):
-            let fetch = MetadataFetch(
+            var fetch = MetadataFetch(
                 issuer: server.issuer,
                 written: written,
-                isPublic: server.isPublic,
                 trust: issuer.trust,
                 tools: tools
             )
-            do throws(RefreshFailure) {
-                return .success(try await fetch.named())
-            } catch {
-                return .failure(error)
-            }
+            fetch.isPublic = server.isPublic
+            return await fetch.named()
         case .written(let endpoints):
             return Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
                 .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
@@ -96,77 +108,104 @@ extension Issuer.Description {
     }
 }
 
-/// One look at both documents of an issuer.
+/// One look at the documents of an issuer.
 private struct MetadataFetch {
-    var issuer: String
+    var issuer: String?
+    var match = IssuerName.Match.exact
     var written: WrittenEndpoints
     /// Nothing of it may lead into a private network.
     var isPublic = false
     var trust: ServerTrust
     var tools: ServerTools
 
-    /// The OpenID document first; the OAuth one fills what is missing, or stands alone.
-    func run() async -> Result<ServerMetadata, RefreshFailure> {
-        let url: EndpointURL
-        do throws(EndpointProblem) {
-            url = try EndpointURL(issuer)
+    /// The document at `address`, which a person has written, or else those where the issuer's name leads: the OpenID one
+    /// first, which the OAuth one completes or replaces.
+    ///
+    /// A server without a document that can be used has the endpoints that are written.
+    func published(at address: String?) async -> Result<ServerMetadata, RefreshFailure> {
+        let places: [String]
+        do throws(RefreshFailure) {
+            if let address {
+                places = [address]
+            } else {
+                let url = try EndpointURL(issuer ?? "", of: "issuer")
+                places = [WellKnownURL.openID(url), WellKnownURL.authorizationServer(url)]
+            }
         } catch {
-            return .failure(RefreshFailure(kind: .misconfigured, message: "issuer \(error)"))
+            return .failure(error)
         }
-        let openID = await document(WellKnownURL.openID(url))
-        guard case .success(var metadata) = openID else {
-            guard case .failure(let failure) = openID, failure.kind == .misconfigured else { return openID }
-            let other = await document(WellKnownURL.authorizationServer(url))
-            if case .success = other { return other }
-            return openID
+        do throws(JSONFetch.Miss) {
+            return .success(try await completed(try await first(of: places), from: places))
+        } catch {
+            guard error.sign != .outage,
+                let fixed = try? ServerMetadata(written, issuer: issuer, lacking: error.failure.message)
+            else { return .failure(error.failure) }
+            return .success(fixed)
         }
-        if metadata.deviceAuthorization == nil || metadata.revocation == nil,
-            case .success(let other) = await document(WellKnownURL.authorizationServer(url)),
-            other.token == metadata.token
-        {
-            metadata.fill(from: other)
-        }
-        return .success(metadata)
     }
 
-    /// The first document there is, of a server that a resource names; one that is wrong is the end.
-    func named() async throws(RefreshFailure) -> ServerMetadata {
+    /// `metadata`, with what it lacks taken from a later one of `places`.
+    private func completed(
+        _ found: (metadata: ServerMetadata, place: Int),
+        from places: [String]
+    ) async throws(JSONFetch.Miss) -> ServerMetadata {
+        var metadata = found.metadata
+        guard metadata.deviceAuthorization == nil || metadata.revocation == nil else { return metadata }
+        for place in places.dropFirst(found.place + 1) {
+            guard let other = try? await first(of: [place]).metadata, other.token == metadata.token else {
+                continue
+            }
+            metadata.fill(from: other)
+        }
+        return metadata
+    }
+
+    /// The first document of a server that a resource names.
+    func named() async -> Result<ServerMetadata, RefreshFailure> {
+        let issuer = issuer ?? ""
         let url: EndpointURL
         do throws(EndpointProblem) {
             url = try EndpointURL(issuer)
         } catch {
             let message = ServerText.cleaned("the resource names \(issuer), which \(error)", limit: 400)
-            throw RefreshFailure(kind: .misconfigured, message: message)
+            return .failure(RefreshFailure(kind: .misconfigured, message: message))
         }
         guard url.query == nil else {
-            throw RefreshFailure(kind: .misconfigured, message: "the resource names an issuer with a query")
+            let message = "the resource names an issuer with a query"
+            return .failure(RefreshFailure(kind: .misconfigured, message: message))
         }
-        let places = WellKnownURL.server(url)
-        return try metadata(
-            try await JSONFetch.first(of: places, trust: trust, publicAddressOnly: isPublic, tools: tools)
-        )
-    }
-
-    private func document(_ address: String) async -> Result<ServerMetadata, RefreshFailure> {
-        do throws(RefreshFailure) {
-            return .success(try await fetch(address))
+        do throws(JSONFetch.Miss) {
+            return .success(try await first(of: WellKnownURL.server(url)).metadata)
         } catch {
-            return .failure(error)
+            return .failure(error.failure)
         }
     }
 
-    private func fetch(_ address: String) async throws(RefreshFailure) -> ServerMetadata {
-        try metadata(try await JSONFetch.get(address, trust: trust, tools: tools))
+    private func first(
+        of places: [String]
+    ) async throws(JSONFetch.Miss) -> (metadata: ServerMetadata, place: Int) {
+        let (metadata, place) = try await JSONFetch.first(
+            of: places,
+            trust: trust,
+            publicAddressOnly: isPublic,
+            tools: tools
+        ) { object, reply, url throws(RefreshFailure) in
+            try self.metadata(object, reply, url)
+        }
+        return (metadata, place)
     }
 
     private func metadata(
-        _ found: (JSONObject, HTTPReply, EndpointURL)
+        _ object: JSONObject,
+        _ reply: HTTPReply,
+        _ url: EndpointURL
     ) throws(RefreshFailure) -> ServerMetadata {
-        let (object, reply, url) = found
         do throws(ServerMetadata.Problem) {
             var metadata = try ServerMetadata(
                 object,
                 issuer: issuer,
+                match: match,
+                from: url,
                 isInternal: reply.isInternal,
                 written: written
             )
@@ -174,85 +213,8 @@ private struct MetadataFetch {
             return metadata
         } catch {
             let message = ServerText.cleaned("\(url.description): \(error.message)")
-            throw RefreshFailure(kind: .misconfigured, message: message)
+            let remedy = error.correction?.remedy(isNew: match != .exact)
+            throw RefreshFailure(kind: .misconfigured, message: message, remedy: remedy)
         }
-    }
-}
-
-/// Fetches public JSON documents.
-enum JSONFetch {
-    /// The object at `address`.
-    ///
-    /// A page in place of the object is a portal's, which speaks for the network. Where the object is looked for at
-    /// several places (`isOneOfSeveral`), it may as well be the server's own for what is not there.
-    /// - Throws: `misconfigured` when the server answers with something else for good (404, no JSON).
-    static func get(
-        _ address: String,
-        trust: ServerTrust,
-        publicAddressOnly: Bool = false,
-        isOneOfSeveral: Bool = false,
-        limit: Duration? = nil,
-        tools: ServerTools
-    ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
-        let url = try EndpointURL(address, of: address)
-        var request = OutgoingRequest(url: url, trust: trust, publicAddressOnly: publicAddressOnly)
-        request.headers = [("accept", "application/json")]
-        request.limit = limit
-        let reply: HTTPReply
-        do throws(TransportFailure) {
-            reply = try await tools.exchanged(request)
-        } catch {
-            throw error.refreshFailure(at: url)
-        }
-        guard reply.status == 200, let object = reply.jsonObject else {
-            throw refusal(of: reply, url, isOneOfSeveral, tools)
-        }
-        return (object, reply, url)
-    }
-
-    /// The object at the first of `places` that has one.
-    ///
-    /// - Throws: `misconfigured` with what the last of them says, if none has; any other failure ends the search.
-    static func first(
-        of places: [String],
-        trust: ServerTrust,
-        publicAddressOnly: Bool,
-        limit: Duration? = nil,
-        tools: ServerTools
-    ) async throws(RefreshFailure) -> (object: JSONObject, reply: HTTPReply, url: EndpointURL) {
-        var missing = RefreshFailure(kind: .misconfigured, message: "there is no place to look at")
-        for place in places {
-            do throws(RefreshFailure) {
-                return try await get(
-                    place,
-                    trust: trust,
-                    publicAddressOnly: publicAddressOnly,
-                    isOneOfSeveral: true,
-                    limit: limit,
-                    tools: tools
-                )
-            } catch {
-                guard error.kind == .misconfigured else { throw error }
-                missing = error
-            }
-        }
-        throw missing
-    }
-
-    private static func refusal(
-        of reply: HTTPReply,
-        _ url: EndpointURL,
-        _ isOneOfSeveral: Bool,
-        _ tools: ServerTools
-    ) -> RefreshFailure {
-        let answer = reply.refused(object: nil, at: tools.timekeeper.wallTime)
-        let isMissing =
-            [400, 401, 404, 405, 410].contains(reply.status) && (isOneOfSeveral || !answer.isHTML)
-        let words = reply.status == 200 ? "the answer is not a JSON object" : "answered \(reply.status)"
-        return RefreshFailure(
-            kind: isMissing || (reply.status == 200 && !answer.isHTML) ? .misconfigured : .busy,
-            message: ServerText.cleaned("\(url.description): \(words)"),
-            retryAfter: answer.retryAfter
-        )
     }
 }

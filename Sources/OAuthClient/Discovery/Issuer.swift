@@ -10,8 +10,11 @@ struct Issuer: Sendable {
     struct Description: Hashable, Sendable {
         /// Where its metadata is.
         enum Metadata: Hashable, Sendable {
-            /// Published by this issuer; the endpoints written down replace those published.
-            case published(issuer: String, written: WrittenEndpoints)
+            /// Published by this issuer, at `address` or where its name leads; the endpoints written down replace those
+            /// published.
+            ///
+            /// Only a document at `address`, which a person has written, may name an issuer that nobody has named yet.
+            case published(issuer: String?, address: String? = nil, written: WrittenEndpoints)
             /// Published by a server that a protected resource names.
             case named(FoundServer, written: WrittenEndpoints)
             /// Written down by hand.
@@ -24,16 +27,16 @@ struct Issuer: Sendable {
         let trust: ServerTrust
 
         /// An issuer that no session uses yet.
-        init(issuer: String, trust: ServerTrust) {
+        init(issuer: String?, address: String? = nil, trust: ServerTrust) {
             self.trust = trust
-            metadata = .published(issuer: issuer, written: WrittenEndpoints())
+            metadata = .published(issuer: issuer, address: address, written: WrittenEndpoints())
         }
 
         init(_ profile: ServerProfile) {
             trust = profile.trust
             metadata =
-                if case .oidc(let issuer) = profile.kind {
-                    .published(issuer: issuer, written: profile.endpoints)
+                if case .oidc(let issuer, let address) = profile.kind {
+                    .published(issuer: issuer, address: address, written: profile.endpoints)
                 } else if case .oauth2(let endpoints) = profile.kind {
                     .written(endpoints)
                 } else {
@@ -42,9 +45,14 @@ struct Issuer: Sendable {
         }
 
         /// The server of a session whose resource names it.
-        init(_ profile: ServerProfile, namedBy found: FoundServer) {
+        ///
+        /// `address`: where a person has written that its metadata is.
+        init(_ profile: ServerProfile, namedBy found: FoundServer, address: String?) {
             trust = profile.trust
-            metadata = .named(found, written: profile.endpoints)
+            metadata =
+                address == nil
+                ? .named(found, written: profile.endpoints)
+                : .published(issuer: found.issuer, address: address, written: profile.endpoints)
         }
     }
 

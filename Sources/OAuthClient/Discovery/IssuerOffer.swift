@@ -3,7 +3,7 @@
 import Text
 import TokenCore
 
-/// What an issuer says it offers, in words of our own: no text of the server is in it.
+/// What an issuer says it offers, in words of our own: no text of the server is in it but its name.
 package struct IssuerOffer: Equatable, Sendable {
     /// A way to prove the client's identity, spelled as in the configuration.
     package enum Authentication: String, CaseIterable, Sendable {
@@ -50,10 +50,16 @@ package struct IssuerOffer: Equatable, Sendable {
     /// All that the server lists, in its words, checked for what they are; `nil`: not said, or too many.
     package var allScopes: [String]?
     package var features: [Feature]
+    /// The issuer's name as its document spells it, printable ASCII without blanks.
+    package var issuer: String?
+    /// What of the document is not used, a clause each.
+    package var remarks: [String]
 }
 
 extension IssuerOffer {
     init(_ metadata: ServerMetadata) {
+        issuer = metadata.issuer
+        remarks = metadata.remarks
         flows = metadata.flows
         authentication = metadata.authentication
         scopes = metadata.scopes.map { known in

@@ -10,8 +10,16 @@ struct ServerExamination {
     /// Resolves the name, connects, checks the certificate with the session's own trust, and where the server has
     /// metadata reads it and compares its issuer (RFC 8414 §3.3, OpenID Connect Discovery §4.3).
     ///
-    /// - Returns: what was seen, as a clause for a person, or why it failed.
-    func run() async -> Result<String, RefreshFailure> {
+    /// - Returns: what was seen, or why it failed.
+    func run() async -> Result<ServerFinding, RefreshFailure> {
+        let exchange = ClockComparingExchange(tools.exchange, tools.timekeeper)
+        var tools = tools
+        tools.exchange = exchange
+        return await ServerExamination(profile: profile, tools: tools).look()
+            .map { ServerFinding($0, clockLead: exchange.clockLead) }
+    }
+
+    private func look() async -> Result<String, RefreshFailure> {
         if case .resource(let resource) = profile.kind {
             let discovery = ResourceDiscovery(address: resource.address, trust: profile.trust, tools: tools)
             do throws(RefreshFailure) {
@@ -23,7 +31,10 @@ struct ServerExamination {
         }
         guard case .oidc = profile.kind else { return await reach(profile.kind.identity.address) }
         let issuer = Issuer.Description(profile)
-        return await Discovery.fetch(issuer, tools).map { _ in "trusted; its metadata names this issuer" }
+        return await Discovery.fetch(issuer, tools).map { metadata in
+            let trusted = metadata.lacksDocument ? "trusted" : "trusted; its metadata names this issuer"
+            return ([trusted] + metadata.remarks).joined(separator: "; ")
+        }
     }
 
     /// Fetches the endpoint as a browser would; any answer shows that the server is there and trusted.
@@ -35,7 +46,7 @@ struct ServerExamination {
             return .failure(RefreshFailure(kind: .misconfigured, message: "an endpoint \(error)"))
         }
         do throws(TransportFailure) {
-            _ = try await tools.exchange.send(OutgoingRequest(url: url, trust: profile.trust))
+            _ = try await tools.exchanged(OutgoingRequest(url: url, trust: profile.trust))
             return .success("trusted; it answers")
         } catch {
             return .failure(error.refreshFailure(at: url))

@@ -6,6 +6,7 @@ import TokenCore
 
 /// What a server publishes about itself, checked (OIDC Discovery §3, RFC 8414 §2).
 struct ServerMetadata: Equatable, Sendable {
+    /// As the document spells it.
     var issuer: String?
     var token: EndpointURL
     var authorization: EndpointURL?
@@ -47,6 +48,14 @@ struct ServerMetadata: Equatable, Sendable {
     var readsClientDocuments = false
     /// There is no document: the configuration names all endpoints.
     var isFixed = false
+    /// Optional endpoints that the document has, but that are no use to anybody.
+    private(set) var unusable: [UnusableEndpoint] = []
+    /// The host that the document came from.
+    private var documentHost: String?
+    /// Why there is no document, at a server that ought to have one.
+    private var missing: String?
+    /// Whether the endpoints that are written stand in for a document that cannot be had.
+    var lacksDocument: Bool { missing != nil }
     /// Endpoints that the configuration names beside the document.
     private var written: [EndpointURL] = []
 
@@ -65,48 +74,106 @@ struct ServerMetadata: Equatable, Sendable {
         isFixed = true
     }
 
+    /// The endpoints that the configuration writes for a server whose metadata cannot be used, which `reason` says.
+    ///
+    /// - Returns: `nil` without a token endpoint.
+    init?(
+        _ endpoints: WrittenEndpoints,
+        issuer: String?,
+        lacking reason: String
+    ) throws(EndpointProblem) {
+        guard let token = endpoints.token else { return nil }
+        try self.init(
+            FixedEndpoints(
+                token: token,
+                authorization: endpoints.authorization,
+                deviceAuthorization: endpoints.deviceAuthorization,
+                revocation: endpoints.revocation,
+                endSession: endpoints.endSession,
+                keySet: endpoints.keySet,
+                issuer: issuer
+            )
+        )
+        missing = reason
+    }
+
     /// Why a document is not used.
     struct Problem: Error, Equatable {
         var message: String
+        var correction: Correction?
     }
 
-    /// Reads a document that must be the one of `issuer`; one bad endpoint spoils all of it.
+    /// What would make a document that of the session.
+    enum Correction: Equatable {
+        /// The issuer as it spells itself.
+        case spelling(String)
+        /// Its issuer, with the address at which its document was found.
+        case address(issuer: String, String)
+        case tenant
+
+        /// What a person can do; `isNew`: with the options of `tokenctl add`, as there is no session yet.
+        func remedy(isNew: Bool) -> String {
+            switch self {
+            case .spelling(let issuer):
+                isNew
+                    ? "use --issuer \(issuer)"
+                    : "write issuer = \"\(issuer)\" into the session, as the server spells it"
+            case .address(let issuer, let url):
+                isNew
+                    ? "if this is the right server, use --metadata-url \(url)"
+                    : "if this is the right server, write issuer = \"\(issuer)\" and metadata_url = \"\(url)\""
+            case .tenant: "use the issuer of your own tenant, with its ID in it; templates are not supported"
+            }
+        }
+    }
+
+    /// An optional endpoint that cannot be used, and why: the end of a sentence that begins with its name.
+    struct UnusableEndpoint: Equatable, Sendable {
+        var name: String
+        var reason: String
+    }
+
+    /// Reads a document that must be the one of `issuer`.
+    ///
+    /// An optional endpoint that cannot be used is as if it were not there.
     ///
     /// - Parameters:
     ///   - document: as published.
-    ///   - issuer: the issuer that it has to name.
+    ///   - issuer: the issuer that it has to name; `nil`: not known.
+    ///   - match: how closely.
+    ///   - url: where it is from.
     ///   - isInternal: it came from an address inside a private network.
     ///   - endpoints: what the configuration says instead; the document's own value is then not looked at.
     /// - Throws: why nothing of it is used.
     init(
         _ document: JSONObject,
-        issuer: String,
+        issuer: String?,
+        match: IssuerName.Match = .exact,
+        from url: EndpointURL? = nil,
         isInternal: Bool,
         written endpoints: WrittenEndpoints = WrittenEndpoints()
     ) throws(Problem) {
-        // Simple string comparison, no normalisation (RFC 8414 §3.3), so not with `String`'s `==`.
-        guard let named = document["issuer"]?.string else {
+        // Simple string comparison (RFC 8414 §3.3), so not with `String`'s `==`.
+        guard let named = document["issuer"]?.string, !named.isEmpty else {
             throw Problem(message: "the document names no issuer")
         }
-        guard named.bytewise == issuer.bytewise else {
-            throw Problem(
-                message: "the document is of issuer \(ServerText.cleaned(named, limit: 200)), not \(issuer)"
-            )
+        guard !IssuerName.isTemplate(named) else { throw .template(named) }
+        guard IssuerName.areSame(named, issuer, match) else { throw .otherIssuer(named, than: issuer, url) }
+        guard named.utf8.count <= EndpointURL.longest, named.utf8.allSatisfy(\.isVisibleASCII) else {
+            throw Problem(message: "the document's issuer is not printable ASCII without blanks")
         }
         let reader = Reader(document: document, issuerIsLocal: isInternal, written: endpoints.byName)
-        guard let token = try reader.endpoint("token_endpoint") else {
-            throw Problem(message: "the document has no token_endpoint")
+        switch reader.endpoint("token_endpoint") {
+        case .usable(let token): self.token = token
+        case .absent: throw Problem(message: "the document has no token_endpoint")
+        case .unusable(let reason): throw Problem(message: "token_endpoint \(reason)")
         }
-        self.issuer = issuer
-        self.token = token
+        self.issuer = named
         self.isInternal = isInternal
-        authorization = try reader.endpoint("authorization_endpoint")
-        deviceAuthorization = try reader.endpoint("device_authorization_endpoint")
-        pushedAuthorization = try reader.endpoint("pushed_authorization_request_endpoint")
-        revocation = try reader.endpoint("revocation_endpoint")
-        endSession = try reader.endpoint("end_session_endpoint")
-        keySet = try reader.endpoint("jwks_uri")
-        registration = try reader.endpoint("registration_endpoint")
+        documentHost = url?.host
+        for (name, member) in ServerMetadata.optionalEndpoints {
+            self[keyPath: member] = optional(name, reader.endpoint(name))
+        }
         readsClientDocuments = document["client_id_metadata_document_supported"]?.bool ?? false
         authenticationMethods = reader.strings("token_endpoint_auth_methods_supported")
         assertionAlgorithms = reader.strings("token_endpoint_auth_signing_alg_values_supported")
@@ -122,7 +189,30 @@ struct ServerMetadata: Equatable, Sendable {
         written = endpoints.byName.values.compactMap { try? EndpointURL($0) }
         guard let object = document["mtls_endpoint_aliases"]?.object else { return }
         let others = Reader(document: object, issuerIsLocal: isInternal, written: endpoints.byName)
-        for name in ServerMetadata.aliased { aliases[name] = try others.endpoint(name) }
+        for name in ServerMetadata.aliased {
+            aliases[name] = optional("mtls_endpoint_aliases.\(name)", others.endpoint(name))
+        }
+    }
+
+    private static var optionalEndpoints: [(String, WritableKeyPath<ServerMetadata, EndpointURL?>)] {
+        [
+            ("authorization_endpoint", \.authorization),
+            ("device_authorization_endpoint", \.deviceAuthorization),
+            ("pushed_authorization_request_endpoint", \.pushedAuthorization),
+            ("revocation_endpoint", \.revocation), ("end_session_endpoint", \.endSession),
+            ("jwks_uri", \.keySet), ("registration_endpoint", \.registration),
+        ]
+    }
+
+    /// The endpoint `name`, if it can be used; one that cannot is noted in ``unusable``.
+    private mutating func optional(_ name: String, _ value: Reader.Endpoint) -> EndpointURL? {
+        switch value {
+        case .usable(let url): return url
+        case .absent: return nil
+        case .unusable(let reason):
+            unusable.append(UnusableEndpoint(name: name, reason: reason))
+            return nil
+        }
     }
 
     /// The endpoints at which a client proves who it is.
@@ -144,13 +234,10 @@ struct ServerMetadata: Equatable, Sendable {
 
     /// Takes from `other`, another document of the same issuer, what this one lacks.
     mutating func fill(from other: ServerMetadata) {
-        authorization = authorization ?? other.authorization
-        deviceAuthorization = deviceAuthorization ?? other.deviceAuthorization
-        pushedAuthorization = pushedAuthorization ?? other.pushedAuthorization
-        revocation = revocation ?? other.revocation
-        endSession = endSession ?? other.endSession
-        keySet = keySet ?? other.keySet
-        registration = registration ?? other.registration
+        for (name, member) in ServerMetadata.optionalEndpoints {
+            self[keyPath: member] = self[keyPath: member] ?? other[keyPath: member]
+            if self[keyPath: member] != nil { unusable.removeAll { $0.name == name } }
+        }
         readsClientDocuments = readsClientDocuments || other.readsClientDocuments
         authenticationMethods = authenticationMethods ?? other.authenticationMethods
         assertionAlgorithms = assertionAlgorithms ?? other.assertionAlgorithms
@@ -167,12 +254,12 @@ struct ServerMetadata: Equatable, Sendable {
 
     /// Whether a request to `url` must not end inside a private network.
     ///
-    /// The issuer's host, and any address that the configuration names, may be anywhere.
+    /// The host of the document, and any address that the configuration names, may be anywhere.
     func publicAddressOnly(_ url: EndpointURL) -> Bool {
         guard !isFixed, !written.contains(url) else { return false }
         if isPublic { return true }
         guard !isInternal, let issuer else { return false }
-        return (try? EndpointURL(issuer))?.host != url.host
+        return (documentHost ?? (try? EndpointURL(issuer))?.host) != url.host
     }
 }
 
@@ -181,26 +268,68 @@ private struct Reader {
     var issuerIsLocal: Bool
     var written: [String: String]
 
-    func endpoint(_ name: String) throws(ServerMetadata.Problem) -> EndpointURL? {
-        if let text = written[name] { return try? EndpointURL(text) }
-        guard let value = document[name], value != .null else { return nil }
-        guard let text = value.string else {
-            throw ServerMetadata.Problem(message: "\(name) is not a string")
-        }
+    enum Endpoint {
+        case usable(EndpointURL)
+        case absent
+        /// Why, as the end of a sentence that begins with its name; nothing of the server's text is in it.
+        case unusable(String)
+    }
+
+    func endpoint(_ name: String) -> Endpoint {
+        if let text = written[name] { return (try? EndpointURL(text)).map { .usable($0) } ?? .absent }
+        guard let value = document[name], value != .null else { return .absent }
+        guard let text = value.string else { return .unusable("is not a string") }
+        guard !text.isEmpty else { return .unusable("is empty") }
         let url: EndpointURL
         do throws(EndpointProblem) {
             url = try EndpointURL(text)
         } catch {
-            throw ServerMetadata.Problem(message: "\(name) \(error.description)")
+            return .unusable(error.description)
         }
-        let isInternal = IPAddress(url.host)?.isInternal ?? (url.host == "localhost")
-        guard issuerIsLocal || !isInternal else {
-            throw ServerMetadata.Problem(message: "\(name) leads into a private network")
-        }
-        return url
+        guard issuerIsLocal || !url.isInternal else { return .unusable("leads into a private network") }
+        return .usable(url)
     }
 
     func strings(_ name: String) -> [ByteText]? {
         document[name]?.array?.compactMap { $0.string?.bytewise }
+    }
+}
+
+extension ServerMetadata.Problem {
+    /// A document of another issuer: how to have it anyway depends on how much the names differ.
+    fileprivate static func otherIssuer(
+        _ named: String,
+        than expected: String?,
+        _ url: EndpointURL?
+    ) -> Self {
+        let name = ServerText.cleaned(named, limit: 200)
+        let expected = expected ?? ""
+        let message = "the document is of issuer \(name), not \(expected)"
+        if IssuerName.differInSpelling(named, expected) {
+            return Self(message: message, correction: .spelling(name))
+        }
+        return Self(message: message, correction: url.map { .address(issuer: name, $0.description) })
+    }
+
+    /// The document of Entra's `common` and `organizations`.
+    fileprivate static func template(_ named: String) -> Self {
+        let name = ServerText.cleaned(named, limit: 200)
+        return Self(
+            message: "the document names no single issuer but one for each tenant, \(name)",
+            correction: .tenant
+        )
+    }
+}
+
+extension ServerMetadata {
+    /// Why the endpoint `name` is missing although the document has it, in brackets after a sentence; else empty.
+    func reason(forLacking name: String) -> String {
+        unusable.first { $0.name == name }.map { " (in its metadata \(name) \($0.reason))" } ?? ""
+    }
+
+    /// What `tokenctl add` and `tokenctl doctor` mention, a clause each, without text of the server.
+    var remarks: [String] {
+        (lacksDocument ? ["the endpoints that are written are used, as there is no metadata"] : [])
+            + unusable.map { "\($0.name) is not used: it \($0.reason)" }
     }
 }

@@ -27,7 +27,7 @@ enum WellKnownURL {
     }
 
     /// Both specifications drop a terminating slash first.
-    private static func trimmed(_ path: String) -> String {
+    static func trimmed(_ path: String) -> String {
         path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 }

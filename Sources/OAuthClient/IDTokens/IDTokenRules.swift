@@ -7,7 +7,9 @@ import TokenCore
 /// What an ID token must say (OIDC Core §3.1.3.7, §12.2); its signature is checked elsewhere.
 struct IDTokenRules: Sendable {
     /// Clocks of servers and laptops differ by this much without anybody noticing.
-    static let skew: Duration = .seconds(120)
+    static let skew: Duration = .seconds(300)
+    /// By how much a person may have authenticated before ``maximumAge``.
+    static let ageSkew: Duration = .seconds(120)
 
     /// `nil`: the configuration names none, so any is accepted.
     var issuer: String?
@@ -19,52 +21,100 @@ struct IDTokenRules: Sendable {
     /// `max_age` of our authorization request.
     var maximumAge: Duration?
 
-    /// Why an ID token is not believed.
+    /// Why an ID token is not believed; texts are the token's own and have not been cleaned.
     enum Problem: Error, Equatable {
         case malformed
-        case algorithm
+        /// Five parts (RFC 7516 §3.1).
+        case encrypted
+        /// A claim is missing or is no number.
+        case time(String)
+        case algorithm(String?, accepted: Set<SignatureAlgorithm>)
         case criticalHeader
-        case issuer
-        case audience
+        case issuer(String?, expected: String?)
+        case audience([ByteText]?)
         case authorizedParty
-        case expired
-        case issuedInFuture
-        case notYetValid
+        case expired(for: Duration)
+        case issuedInFuture(by: Duration)
+        case notYetValid(for: Duration)
         case nonce
         case authenticationTime
         case subject
         case accessTokenHash
-        case signature
+        case signature(SignatureAlgorithm, key: String?)
         /// A claim of a refreshed ID token that must stay the same has changed.
         case changed(String)
 
         var message: String {
             switch self {
             case .malformed: "the ID token is malformed"
-            case .algorithm: "the ID token's signature algorithm is not accepted"
-            case .criticalHeader: "the ID token demands an extension we do not know"
-            case .issuer: "the ID token is of another issuer"
-            case .audience: "the ID token is for another client"
-            case .authorizedParty: "the ID token was issued to another party"
-            case .expired: "the ID token has expired: is this computer's clock right?"
-            case .issuedInFuture: "the ID token was issued in the future: is this computer's clock right?"
-            case .notYetValid: "the ID token is not valid yet: is this computer's clock right?"
-            case .nonce: "the ID token does not belong to this login"
-            case .authenticationTime: "the server did not ask the person again, as max_age demands"
-            case .subject: "the ID token names no subject"
-            case .accessTokenHash: "the ID token does not belong to the access token"
-            case .signature: "the ID token's signature is not the issuer's"
+            case .encrypted:
+                "the ID token is encrypted, which is not supported: have the server send signed ones"
+            case .time(let claim): "the ID token has no \(claim) that is a number"
+            case .algorithm(let name, let accepted): Problem.algorithmText(name, accepted)
+            case .criticalHeader: "the ID token demands an extension we do not know (crit)"
+            case .issuer(let name, let expected):
+                "the ID token is of \(Problem.quoted(name)) (iss), not of the issuer \(Problem.quoted(expected))"
+            case .audience(let audiences):
+                "the ID token is for another client: its aud is \(Problem.quoted(audiences?.map(\.text).joined(separator: " ")))"
+            case .authorizedParty: "the ID token was issued to another party (azp)"
+            case .expired(let age):
+                "the ID token expired \(Problem.phrase(age)) ago (exp): is this computer's clock right?"
+            case .issuedInFuture(let lead):
+                "the ID token was issued \(Problem.phrase(lead)) in the future (iat): is this computer's clock right?"
+            case .notYetValid(let lead):
+                "the ID token is not valid for another \(Problem.phrase(lead)) (nbf): is this computer's clock right?"
+            case .nonce: "the ID token does not belong to this login (nonce)"
+            case .authenticationTime:
+                "the server did not ask the person again, as max_age demands (auth_time)"
+            case .subject: "the ID token names no subject (sub)"
+            case .accessTokenHash: "the ID token does not belong to the access token (at_hash)"
+            case .signature(let algorithm, let key):
+                "the ID token's signature (\(algorithm.rawValue), \(Problem.named(key))) is not by a key of the issuer"
             case .changed(let claim): "the ID token of the refresh has another \(claim) than the login's"
             }
         }
+
+        /// What is wrong with the algorithm: unknown here, or not one that the server's metadata list.
+        private static func algorithmText(_ name: String?, _ accepted: Set<SignatureAlgorithm>) -> String {
+            let shown = quoted(name)
+            guard let name, let algorithm = SignatureAlgorithm(named: name.bytewise) else {
+                return "the ID token's signature algorithm \(shown) is not supported"
+            }
+            guard !algorithm.isSymmetric || accepted.contains(where: \.isSymmetric) else {
+                return
+                    "the ID token is signed with \(shown), which is not accepted: it needs a client secret and a server "
+                    + "whose metadata list it"
+            }
+            let list = accepted.map(\.rawValue).sorted().joined(separator: " ")
+            return
+                "the ID token is signed with \(shown), which is not among those that the server's metadata list (\(list))"
+        }
+
+        /// How the key `name` is called in a message.
+        static func named(_ name: String?) -> String { name.map { "key \(quoted($0))" } ?? "no key named" }
+
+        private static func phrase(_ duration: Duration) -> String {
+            DurationPhrase.short(duration.wholeSeconds)
+        }
+
+        private static func quoted(_ text: String?) -> String {
+            text.map { "\"\(ServerText.cleaned($0, limit: 150))\"" } ?? "none"
+        }
+    }
+
+    /// The parts of `token`, if it is a signed JWT.
+    static func parts(_ token: String) throws(Problem) -> JWTParts {
+        if let parts = JWTParts(token) { return parts }
+        throw token.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4 ? Problem.encrypted : Problem.malformed
     }
 
     /// The algorithm of `token`, if it is one we accept.
     func algorithm(of token: JWTParts) throws(Problem) -> SignatureAlgorithm {
         guard token.header["crit"] == nil else { throw .criticalHeader }
-        guard let name = token.header["alg"]?.string,
-            let algorithm = SignatureAlgorithm(named: name.bytewise), algorithms.contains(algorithm)
-        else { throw .algorithm }
+        let name = token.header["alg"]?.string
+        guard let algorithm = name.flatMap({ SignatureAlgorithm(named: $0.bytewise) }),
+            algorithms.contains(algorithm)
+        else { throw .algorithm(name, accepted: algorithms) }
         return algorithm
     }
 
@@ -72,13 +122,12 @@ struct IDTokenRules: Sendable {
     func checkBinding(_ token: JWTParts, accessToken: String) throws(Problem) {
         let claims = token.claims
         guard let named = claims["iss"]?.string, issuer.map({ $0.bytewise == named.bytewise }) ?? true else {
-            throw .issuer
+            throw .issuer(claims["iss"]?.string, expected: issuer)
         }
-        // Only our own client is a trusted audience.
-        guard let audiences = claims.audiences, audiences.contains(clientID.bytewise) else { throw .audience }
-        let party = claims["azp"]
-        if party != nil, party != .string(clientID) { throw .authorizedParty }
-        guard audiences.count == 1 || party == .string(clientID) else { throw .audience }
+        // Others may be named beside us (OIDC Core with errata set 2, §3.1.3.7).
+        let audiences = claims.audiences
+        guard audiences?.contains(clientID.bytewise) == true else { throw .audience(audiences) }
+        if let party = claims["azp"], party != .string(clientID) { throw .authorizedParty }
         guard let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) else {
             throw .subject
         }
@@ -88,22 +137,21 @@ struct IDTokenRules: Sendable {
 
     /// Checks `exp`, `iat` and `nbf`.
     func checkTimes(_ token: JWTParts, at now: WallTime) throws(Problem) {
-        guard let expiry = token.claims.seconds("exp"), let issued = token.claims.seconds("iat") else {
-            throw .malformed
-        }
+        guard let expiry = token.claims.time("exp") else { throw .time("exp") }
+        guard let issued = token.claims.time("iat") else { throw .time("iat") }
         let late = now + IDTokenRules.skew
-        guard WallTime(secondsSince1970: expiry) + IDTokenRules.skew > now else { throw .expired }
-        guard WallTime(secondsSince1970: issued) <= late else { throw .issuedInFuture }
+        guard expiry + IDTokenRules.skew > now else { throw .expired(for: now - expiry) }
+        guard issued <= late else { throw .issuedInFuture(by: issued - now) }
         try checkAuthenticationTime(token, at: now)
-        guard let start = token.claims["nbf"] else { return }
-        guard start.double != nil, let start = token.claims.seconds("nbf") else { throw .malformed }
-        guard WallTime(secondsSince1970: start) <= late else { throw .notYetValid }
+        guard token.claims["nbf"] != nil else { return }
+        guard let start = token.claims.time("nbf") else { throw .time("nbf") }
+        guard start <= late else { throw .notYetValid(for: start - now) }
     }
 
     /// OIDC Core §3.1.3.7 (13); a server that does not say when shows nothing.
     private func checkAuthenticationTime(_ token: JWTParts, at now: WallTime) throws(Problem) {
         guard let maximumAge, let time = token.claims.seconds("auth_time") else { return }
-        guard now - WallTime(secondsSince1970: time) <= maximumAge + IDTokenRules.skew else {
+        guard now - WallTime(secondsSince1970: time) <= maximumAge + IDTokenRules.ageSkew else {
             throw .authenticationTime
         }
     }
@@ -147,5 +195,11 @@ struct IDTokenRules: Sendable {
             case .rs512, .ps512, .es512, .hs512, .edDSA: Array(SHA512.hash(data: bytes))
             }
         guard value == .string(Base64.urlEncoded(hash.prefix(hash.count / 2))) else { throw .accessTokenHash }
+    }
+}
+
+extension JSONObject {
+    fileprivate func time(_ claim: String) -> WallTime? {
+        seconds(claim).map { WallTime(secondsSince1970: $0) }
     }
 }

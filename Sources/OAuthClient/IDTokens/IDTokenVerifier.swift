@@ -14,7 +14,6 @@ struct IDTokenVerifier: Sendable {
 
     init(
         profile: ServerProfile,
-        issuer: String?,
         metadata: ServerMetadata,
         keys: KeySetCache,
         clientSecret: SecretID?,
@@ -22,7 +21,7 @@ struct IDTokenVerifier: Sendable {
         tools: ServerTools
     ) {
         rules = IDTokenRules(
-            issuer: issuer,
+            issuer: metadata.issuer,
             clientID: profile.client.id,
             nonce: nonce,
             algorithms: IDTokenVerifier.algorithms(metadata, hasSecret: clientSecret != nil),
@@ -34,13 +33,17 @@ struct IDTokenVerifier: Sendable {
         self.tools = tools
     }
 
-    /// What the metadata lists, RS256 when it lists nothing (OIDC Registration §2); MACs only with a secret.
+    /// What the metadata lists; MACs only with a secret.
     ///
-    /// Without a metadata document it is every algorithm we know.
+    /// Where it lists nothing, the published key decides, so it is every algorithm that has one. Without a metadata
+    /// document it is every algorithm we know.
     private static func algorithms(_ metadata: ServerMetadata, hasSecret: Bool) -> Set<SignatureAlgorithm> {
-        let listed = metadata.signingAlgorithms.map { Set($0.compactMap(SignatureAlgorithm.init(named:))) }
-        let unlisted = metadata.isFixed ? Set(SignatureAlgorithm.allCases) : [.rs256]
-        return (listed ?? unlisted).filter { hasSecret || !$0.isSymmetric }
+        if let listed = metadata.signingAlgorithms {
+            return Set(listed.compactMap(SignatureAlgorithm.init(named:))).filter {
+                hasSecret || !$0.isSymmetric
+            }
+        }
+        return Set(SignatureAlgorithm.allCases).filter { metadata.isFixed && hasSecret || !$0.isSymmetric }
     }
 
     /// Checks the ID token of a login completely.
@@ -104,8 +107,7 @@ struct IDTokenVerifier: Sendable {
     }
 
     private func parse(_ token: String) throws(Refusal) -> JWTParts {
-        guard let parts = JWTParts(token) else { throw .broken(.malformed) }
-        return parts
+        try rule { () throws(IDTokenRules.Problem) in try IDTokenRules.parts(token) }
     }
 
     private func rule<Result>(_ check: () throws(IDTokenRules.Problem) -> Result) throws(Refusal) -> Result {
@@ -126,7 +128,7 @@ struct IDTokenVerifier: Sendable {
             throw .undecided(
                 RefreshFailure(
                     kind: .misconfigured,
-                    message: "the issuer publishes no jwks_uri",
+                    message: "the issuer publishes no jwks_uri\(metadata.reason(forLacking: "jwks_uri"))",
                     remedy: "write its jwks_uri into the session, if it has one"
                 )
             )
@@ -144,15 +146,19 @@ struct IDTokenVerifier: Sendable {
         }
         switch verdict {
         case .verified: return
-        case .refused: throw .broken(.signature)
+        case .refused: throw .broken(.signature(algorithm, key: token.header["kid"]?.string))
         case .noKey:
-            let message = "the issuer publishes no key that may have signed the ID token"
+            let key = IDTokenRules.Problem.named(token.header["kid"]?.string)
+            let message =
+                "the issuer publishes no key that may have signed the ID token (\(algorithm.rawValue), \(key))"
             throw .undecided(RefreshFailure(kind: .misbehaved, message: message))
         }
     }
 
     private func verifyMAC(_ token: JWTParts, _ algorithm: SignatureAlgorithm) throws(Refusal) {
-        guard let clientSecret else { throw .broken(.algorithm) }
+        guard let clientSecret else {
+            throw .broken(.algorithm(algorithm.rawValue, accepted: rules.algorithms))
+        }
         var secret: [UInt8]
         do {
             secret = try unsafe tools.memory.open(clientSecret) { unsafe Array($0) }
@@ -160,6 +166,8 @@ struct IDTokenVerifier: Sendable {
             throw .undecided(.locked)
         }
         defer { secret.wipe() }
-        guard algorithm.verify(token, secret: secret) else { throw .broken(.signature) }
+        guard algorithm.verify(token, secret: secret) else {
+            throw .broken(.signature(algorithm, key: token.header["kid"]?.string))
+        }
     }
 }

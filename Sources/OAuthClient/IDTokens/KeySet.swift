@@ -5,8 +5,11 @@ import TokenCore
 
 /// The public keys of an issuer (RFC 7517 §5), reduced to those that can verify signatures.
 struct KeySet: Equatable, Sendable {
-    /// Issuers publish a handful; more is an attempt to keep us busy.
-    static let limit = 64
+    /// The number of keys that are tried for one token.
+    ///
+    /// Issuers publish a handful, some one for each of their customers. The document itself is bounded by
+    /// ``HTTPLimits/body``.
+    static let limit = 128
 
     struct Key: Equatable, Sendable {
         var identifier: ByteText?
@@ -33,7 +36,7 @@ struct KeySet: Equatable, Sendable {
 
     /// Reads a JWK set; keys of unknown kinds, or meant for encryption, are passed over.
     init?(_ document: JSONObject) {
-        guard let list = document["keys"]?.array, list.count <= KeySet.limit else { return nil }
+        guard let list = document["keys"]?.array else { return nil }
         keys = list.compactMap { $0.object.flatMap(KeySet.key) }
     }
 
@@ -99,18 +102,20 @@ struct KeySet: Equatable, Sendable {
     /// Keys that may have made a signature with this `kid` and `alg`.
     ///
     /// If the token has no `kid`, every fitting key is a candidate; a key without `kid` always is. All keys
-    /// that share an identifier are tried.
+    /// that share an identifier are tried, the first ``limit`` of them: those that have the token's `kid` come first.
     func candidates(identifier: String?, algorithm: SignatureAlgorithm) -> [Key] {
         let identifier = identifier?.bytewise
-        return keys.filter { key in
+        let fitting = keys.filter { key in
             (identifier == nil || key.identifier == nil || key.identifier == identifier)
-                && (key.algorithm == nil || key.algorithm == algorithm.rawValue.bytewise)
+                && (key.algorithm.map { SignatureAlgorithm(named: $0) == algorithm } ?? true)
                 && algorithm.fits(key.material)
         }
+        let named = fitting.filter { $0.identifier != nil }
+        return Array((named + fitting.filter { $0.identifier == nil }).prefix(KeySet.limit))
     }
 }
 
-/// Signature algorithms an ID token may use (RFC 7518 §3.1, RFC 8037); `none` is not one.
+/// Signature algorithms an ID token may use (RFC 7518 §3.1, RFC 8037, RFC 9864); `none` is not one.
 enum SignatureAlgorithm: String, CaseIterable, Sendable {
     case rs256 = "RS256"
     case rs384 = "RS384"
@@ -127,7 +132,13 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
     case hs512 = "HS512"
 
     /// The algorithm that a server calls `name`; like ``init(rawValue:)``, but compared as bytes.
+    ///
+    /// Only Ed25519 is known of what `EdDSA` may be, which RFC 9864 gives a name of its own.
     init?(named name: ByteText) {
+        if name == "Ed25519" {
+            self = .edDSA
+            return
+        }
         guard let known = SignatureAlgorithm.allCases.first(where: { $0.rawValue.bytewise == name }) else {
             return nil
         }

@@ -7,8 +7,9 @@ import TokenCore
 extension StandardLogin {
     func logInByDevice() async throws(LoginStop) -> LoginGrant {
         guard let url = metadata.deviceAuthorization else {
+            let reason = metadata.reason(forLacking: "device_authorization_endpoint")
             throw misconfigured(
-                "the server has no device_authorization_endpoint",
+                "the server has no device_authorization_endpoint\(reason)",
                 "log in by another flow, such as --flow browser"
             )
         }

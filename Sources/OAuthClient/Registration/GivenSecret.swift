@@ -12,7 +12,12 @@ extension ServerProfile {
         guard case .given(let session) = client.proof.secret else { return nil }
         let identity = kind.identity
         // Of a resource it is the issuer that the configuration names: its own address may not stand for it.
-        let server = identity.kind == .oidc ? identity.issuer : nil
+        let server: String? =
+            switch kind {
+            case .oidc(let issuer, let metadata): metadata ?? issuer
+            case .resource(let resource): resource.metadata ?? resource.issuer
+            default: nil
+            }
         let address = [identity.address, identity.pool].compactMap(\.self).joined(separator: " ")
         return ClientRegistration.Purpose(issuer: server ?? address, givenTo: session)
     }

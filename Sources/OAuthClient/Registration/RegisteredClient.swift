@@ -14,11 +14,11 @@ extension StandardServer {
     /// - Throws: `clientUnknown` if that client is gone.
     func knownClient(_ found: FoundServer?) async throws(RefreshFailure) -> StandardServer {
         guard let introduction = profile.client.introduction else { return self }
-        guard let client = found?.client, let issuer else { throw .clientUnknown }
+        guard let client = found?.client, let address else { throw .clientUnknown }
         if let document = introduction.document, client.bytewise == document.bytewise {
             return with(publicClient: client)
         }
-        guard let registration = await tools.registrar.registration(of: client, at: issuer) else {
+        guard let registration = await tools.registrar.registration(of: client, at: address) else {
             throw .clientUnknown
         }
         return with(registration)
@@ -29,13 +29,13 @@ extension StandardServer {
         _ metadata: ServerMetadata,
         _ request: LoginRequest
     ) async throws(RefreshFailure) -> StandardServer {
-        guard let introduction = profile.client.introduction, let issuer else { return self }
+        guard let introduction = profile.client.introduction, let address else { return self }
         guard request.flow ?? profile.flow != .import else { throw .clientOfImportUnknown }
         if let document = introduction.document, metadata.readsClientDocuments {
             return with(publicClient: document)
         }
         let purpose = ClientRegistration.Purpose(
-            issuer: issuer,
+            issuer: address,
             redirectURI: profile.authorization.registeredURI,
             authentication: introduction.method.rawValue
         )
@@ -56,8 +56,8 @@ extension StandardServer {
     }
 
     func unregister(_ found: FoundServer?) async {
-        guard lacksClient, let issuer, let client = found?.client,
-            let registration = await tools.registrar.registration(of: client, at: issuer)
+        guard lacksClient, let address, let client = found?.client,
+            let registration = await tools.registrar.registration(of: client, at: address)
         else { return }
         // A server that is away keeps a client that nobody uses any more.
         try? await delete(registration)
@@ -80,8 +80,8 @@ extension StandardServer {
 
     /// Drops a client that the server has turned out not to know, so that the next login gets another.
     func forgetClient() async {
-        guard let issuer,
-            let registration = await tools.registrar.registration(of: profile.client.id, at: issuer)
+        guard let address,
+            let registration = await tools.registrar.registration(of: profile.client.id, at: address)
         else { return }
         await tools.registrar.drop(registration)
     }

@@ -6,10 +6,13 @@ package struct ProtectedResource: Hashable, Sendable {
     package var address: String
     /// The authorization server to take, if the resource names it; `nil`: the first that it names.
     package var issuer: String?
+    /// Where the metadata of ``issuer`` are; `nil`: where its name leads.
+    package var metadata: String?
 
-    package init(address: String, issuer: String? = nil) {
+    package init(address: String, issuer: String? = nil, metadata: String? = nil) {
         self.address = address
         self.issuer = issuer
+        self.metadata = metadata
     }
 
     /// Host and port, as an entry of `hosts`: where its tokens go.

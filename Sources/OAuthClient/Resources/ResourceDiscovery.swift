@@ -57,23 +57,28 @@ struct ResourceDiscovery: Sendable {
         named: [String],
         isPublic: Bool
     ) async throws(RefreshFailure) -> ResourceMetadata {
-        let searches =
+        let places =
             named.isEmpty
-            ? [WellKnownURL.protectedResource(url)]
-            : named.prefix(ResourceDiscovery.maximumNamed).map { [$0] }
-        var first: RefreshFailure?
-        for places in searches {
-            do throws(RefreshFailure) {
-                return try await metadata(of: url, at: places, isPublic: isPublic)
-            } catch {
-                guard error.kind == .misconfigured else { throw error }
-                first = first ?? error
+            ? WellKnownURL.protectedResource(url) : Array(named.prefix(ResourceDiscovery.maximumNamed))
+        do throws(JSONFetch.Miss) {
+            return try await first(of: places, isPublic: isPublic) { object, place throws(RefreshFailure) in
+                try ResourceDiscovery.metadata(object, from: place, of: url)
             }
+        } catch {
+            if named.isEmpty, allowsOwnServer, error.sign != .outage,
+                let own = try await ownServer(of: url, isPublic: isPublic)
+            {
+                return own
+            }
+            var failure = error.failure
+            guard error.sign < .wrongDocument, failure.kind == .misconfigured else { throw failure }
+            failure.message = ServerText.cleaned(
+                "the resource does not say whose tokens it takes: \(failure.message)"
+            )
+            failure.remedy =
+                "set issuer, and resources = [\"\(address)\"] in place of resource, in the session's table"
+            throw failure
         }
-        if named.isEmpty, allowsOwnServer, let own = try await ownServer(of: url, isPublic: isPublic) {
-            return own
-        }
-        throw first ?? RefreshFailure(kind: .misconfigured, message: "there is no place to look at")
     }
 
     /// The origin of the resource, if it publishes that it is an authorization server (Model Context Protocol 2025-03-26,
@@ -82,55 +87,45 @@ struct ResourceDiscovery: Sendable {
         of url: EndpointURL,
         isPublic: Bool
     ) async throws(RefreshFailure) -> ResourceMetadata? {
-        let found: (object: JSONObject, reply: HTTPReply, url: EndpointURL)
-        do throws(RefreshFailure) {
-            let origin = try EndpointURL(url.origin, of: "resource")
-            found = try await JSONFetch.first(
-                of: [WellKnownURL.authorizationServer(origin)],
-                trust: trust,
-                publicAddressOnly: isPublic,
-                limit: limit,
-                tools: tools
-            )
+        let origin = try EndpointURL(url.origin, of: "resource")
+        let places = [WellKnownURL.authorizationServer(origin)]
+        do throws(JSONFetch.Miss) {
+            let issuer = try await first(of: places, isPublic: isPublic) { object, _ throws(RefreshFailure) in
+                object["issuer"]?.string
+            }
+            return issuer.flatMap { IssuerName.areSame($0, url.origin) ? ResourceMetadata(ownServer: $0) : nil }
         } catch {
-            guard error.kind == .misconfigured else { throw error }
+            guard error.sign != .outage else { throw error.failure }
             return nil
         }
-        guard let issuer = found.object["issuer"]?.string,
-            [url.origin, url.origin + "/"].contains(where: { $0.bytewise == issuer.bytewise })
-        else { return nil }
-        return ResourceMetadata(ownServer: issuer)
     }
 
-    /// The document at the first of `places` that has one.
-    private func metadata(
-        of url: EndpointURL,
-        at places: [String],
-        isPublic: Bool
-    ) async throws(RefreshFailure) -> ResourceMetadata {
-        let found: (object: JSONObject, reply: HTTPReply, url: EndpointURL)
-        do throws(RefreshFailure) {
-            found = try await JSONFetch.first(
-                of: places,
-                trust: trust,
-                publicAddressOnly: isPublic,
-                limit: limit,
-                tools: tools
-            )
-        } catch {
-            guard error.kind == .misconfigured else { throw error }
-            var missing = error
-            missing.message = ServerText.cleaned(
-                "the resource does not say whose tokens it takes: \(error.message)"
-            )
-            missing.remedy =
-                "set issuer, and resources = [\"\(address)\"] in place of resource, in the session's table"
-            throw missing
-        }
+    /// What `read` makes of the first document at one of `places` that it accepts.
+    private func first<Value>(
+        of places: [String],
+        isPublic: Bool,
+        _ read: (JSONObject, EndpointURL) throws(RefreshFailure) -> Value
+    ) async throws(JSONFetch.Miss) -> Value {
+        try await JSONFetch.first(
+            of: places,
+            trust: trust,
+            publicAddressOnly: isPublic,
+            limit: limit,
+            tools: tools
+        ) { object, _, place throws(RefreshFailure) in
+            try read(object, place)
+        }.0
+    }
+
+    private static func metadata(
+        _ object: JSONObject,
+        from place: EndpointURL,
+        of url: EndpointURL
+    ) throws(RefreshFailure) -> ResourceMetadata {
         do throws(ResourceMetadata.Problem) {
-            return try ResourceMetadata(found.object, of: url)
+            return try ResourceMetadata(object, of: url)
         } catch {
-            let message = ServerText.cleaned("\(found.url.description): \(error.message)")
+            let message = ServerText.cleaned("\(place.description): \(error.message)")
             throw RefreshFailure(kind: .misconfigured, message: message)
         }
     }

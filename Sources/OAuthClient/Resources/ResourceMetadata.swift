@@ -48,7 +48,7 @@ struct ResourceMetadata: Equatable, Sendable {
     }
 
     func names(_ issuer: String) -> Bool {
-        servers.contains { $0.bytewise == issuer.bytewise }
+        servers.contains { IssuerName.areSame($0, issuer) }
     }
 }
 

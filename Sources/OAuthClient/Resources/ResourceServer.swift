@@ -121,7 +121,7 @@ final class ResourceServer: AuthorizationServer {
             resource: found.metadata.resource,
             isPublic: found.isPublic && resource.issuer == nil
         )
-        if let former, former.issuer.bytewise != place.issuer.bytewise {
+        if let former, !IssuerName.areSame(former.issuer, place.issuer) {
             throw .issuerChanged(from: former.issuer, to: place.issuer, isWritten: resource.issuer != nil)
         }
         var server = server(place)
@@ -172,9 +172,9 @@ final class ResourceServer: AuthorizationServer {
             // A resource that names another server at each login must not fill the memory.
             if servers.count >= ResourceServer.mostServers { servers.removeAll() }
             var profile = profile
-            profile.kind = .oidc(issuer: found.issuer)
+            profile.kind = .oidc(issuer: found.issuer, metadata: resource.metadata)
             profile.resources = [found.resource].compactMap(\.self)
-            let description = Issuer.Description(profile, namedBy: found)
+            let description = Issuer.Description(profile, namedBy: found, address: resource.metadata)
             let server = StandardServer(
                 profile: profile,
                 issuer: Issuer(description, tools: tools),

@@ -42,6 +42,7 @@ package final class AuthorizationServers: AuthorizationServing {
     ///   - variables: the proxies that the environment of the agent's start names.
     ///   - eventLoopGroup: one of its loops carries all connections; never shut down from here.
     ///   - workflow: the job of GitHub Actions that started the agent, if one did.
+    ///   - userAgent: `User-Agent` of the sessions that name none.
     ///   - sleep: waits between device polls; boot-time clock by default.
     package convenience init(
         profiles: [SessionName: ServerProfile],
@@ -54,6 +55,7 @@ package final class AuthorizationServers: AuthorizationServing {
         variables: ProxyVariables = .none,
         eventLoopGroup: any EventLoopGroup,
         workflow: WorkflowIdentity? = nil,
+        userAgent: String = "tokenagent",
         sleep: @escaping Sleeping = { try await Task.sleep(for: $0, clock: .continuous) }
     ) {
         let eventLoop = eventLoopGroup.next()
@@ -67,7 +69,8 @@ package final class AuthorizationServers: AuthorizationServing {
             eventLoop: eventLoop,
             sleep: sleep,
             workflow: workflow,
-            registrar: Registrar(registrations)
+            registrar: Registrar(registrations),
+            userAgent: userAgent
         )
         self.init(
             profiles: profiles,
@@ -106,7 +109,12 @@ package final class AuthorizationServers: AuthorizationServing {
                 configured.issuers[issuer] = old.issuers[issuer]
             }
             for (name, profile) in profiles where configured.servers[name] == nil {
-                configured.servers[name] = makeServer(profile, of: configured.issuer(of: profile, tools))
+                let tools = tools.serving(profile)
+                configured.servers[name] = makeServer(
+                    profile,
+                    of: configured.issuer(of: profile, tools),
+                    tools
+                )
             }
         }
     }
@@ -196,22 +204,33 @@ package final class AuthorizationServers: AuthorizationServing {
 
     /// Looks at the server of `session` as the session would use it, for diagnostics.
     ///
-    /// - Returns: what was seen, as a clause for a person, or why the session could not use it.
-    package func examine(_ session: SessionName) async -> Result<String, RefreshFailure> {
+    /// - Returns: what was seen, or why the session could not use it.
+    package func examine(_ session: SessionName) async -> Result<ServerFinding, RefreshFailure> {
         guard let profile = server(for: session)?.profile else {
             return .failure(.unknown(session))
         }
-        let result = await ServerExamination(profile: profile, tools: tools).run()
-        let way = proxies.description(of: profile.kind.identity.address, profile.trust.proxy)
-        return result.map { words in ([words] + [way].compactMap(\.self)).joined(separator: "; ") }
+        let result = await ServerExamination(profile: profile, tools: tools.serving(profile)).run()
+        guard let way = proxies.description(of: profile.kind.identity.address, profile.trust.proxy) else {
+            return result
+        }
+        return result.map { finding in
+            var finding = finding
+            finding.words += "; \(way)"
+            return finding
+        }
     }
 
-    /// Looks at an issuer that no session uses yet.
+    /// Looks at an issuer that no session uses yet; of one that is `nil` the document at `address` tells the name.
     ///
     /// - Returns: what it offers, or why a session could not use it.
-    package func examine(issuer: String, trust: ServerTrust) async -> Result<IssuerOffer, RefreshFailure> {
-        let description = Issuer.Description(issuer: issuer, trust: trust)
-        return await Discovery.fetch(description, tools).map { IssuerOffer($0) }
+    package func examine(
+        issuer: String?,
+        metadata address: String? = nil,
+        trust: ServerTrust
+    ) async -> Result<IssuerOffer, RefreshFailure> {
+        let description = Issuer.Description(issuer: issuer, address: address, trust: trust)
+        let match: IssuerName.Match = issuer == nil ? .any : .spelling
+        return await Discovery.fetch(description, tools, match: match).map { IssuerOffer($0) }
     }
 
     /// Looks at a protected resource that no session uses yet, and at the issuer it names.
@@ -234,7 +253,11 @@ package final class AuthorizationServers: AuthorizationServing {
         configured.withLock { $0.servers[session] }
     }
 
-    private func makeServer(_ profile: ServerProfile, of issuer: Issuer) -> any AuthorizationServer {
+    private func makeServer(
+        _ profile: ServerProfile,
+        of issuer: Issuer,
+        _ tools: ServerTools
+    ) -> any AuthorizationServer {
         let server: any AuthorizationServer =
             switch profile.kind {
             case .oidc, .oauth2: StandardServer(profile: profile, issuer: issuer, tools: tools)

@@ -21,10 +21,10 @@ extension ServerProfile.Kind {
     package var problems: [ProfileProblem] {
         switch self {
         // An issuer identifier has no query (OIDC Discovery §3, RFC 8414 §2).
-        case .oidc(let issuer): Self.problems("issuer", of: issuer)
+        case .oidc(let issuer, let metadata): Self.problems(issuer, metadata)
         case .resource(let resource):
             Self.problems("resource", of: resource.address)
-                + (resource.issuer.map { Self.problems("issuer", of: $0) } ?? [])
+                + (resource.issuer.map { Self.problems($0, resource.metadata) } ?? [])
         case .oauth2: []
         case .json(let backEnd): backEnd.problems
         case .cognito(let pool): pool.problems
@@ -32,6 +32,19 @@ extension ServerProfile.Kind {
         case .awsRole(let role): role.problems
         case .gitHubApp(let app): app.problems
         }
+    }
+
+    /// What is wrong with an issuer that has its metadata at `metadata`: an address where its name has to lead there.
+    private static func problems(_ issuer: String, _ metadata: String?) -> [ProfileProblem] {
+        guard !IssuerName.isTemplate(issuer) else {
+            let message = "must be the issuer of one tenant: a template with {…} is not supported"
+            return [ProfileProblem("issuer", message)]
+        }
+        guard metadata != nil else { return problems("issuer", of: issuer) }
+        guard issuer.utf8.count > EndpointURL.longest || !issuer.utf8.allSatisfy(\.isVisibleASCII) else {
+            return []
+        }
+        return [ProfileProblem("issuer", "must be printable ASCII without blanks")]
     }
 
     private static func problems(_ key: String, of address: String) -> [ProfileProblem] {
@@ -48,6 +61,19 @@ extension ServerProfile {
     package var otherProblems: [ProfileProblem] {
         authorization.problems + scopes.compactMap(Self.scopeProblem)
             + resources.compactMap(Self.resourceProblem) + trust.problems
+            + [userAgentProblem].compactMap(\.self)
+    }
+
+    /// Bytes; real ones are shorter, and servers refuse long ones.
+    private static let longestUserAgent = 256
+
+    /// RFC 9110 §10.1.5.
+    private var userAgentProblem: ProfileProblem? {
+        guard let userAgent,
+            userAgent.utf8.count > Self.longestUserAgent || userAgent.utf8.first == 0x20
+                || userAgent.utf8.last == 0x20 || !userAgent.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+        else { return nil }
+        return ProfileProblem("user_agent", "must be printable ASCII, at most \(Self.longestUserAgent) bytes")
     }
 
     private var nameProblem: ProfileProblem? {

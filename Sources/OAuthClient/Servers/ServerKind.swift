@@ -57,12 +57,19 @@ extension ServerProfile.Kind {
 
     package var identity: Identity {
         switch self {
-        case .oidc(let issuer): Identity(kind: .oidc, address: issuer, issuer: issuer)
+        // What belongs to a server belongs to the address of its metadata: anybody's document may name any issuer.
+        case .oidc(let issuer, let metadata):
+            Identity(
+                kind: .oidc,
+                address: metadata ?? issuer,
+                pool: metadata == nil ? nil : issuer,
+                issuer: issuer
+            )
         case .resource(let resource):
             Identity(
                 kind: .oidc,
                 address: resource.address,
-                pool: resource.issuer,
+                pool: resource.metadata ?? resource.issuer,
                 issuer: resource.issuer
             )
         case .oauth2(let endpoints):

@@ -8,8 +8,9 @@ package struct ServerProfile: Equatable, Sendable {
     ///
     /// Indirect but for the commonest: otherwise each would take the room of the largest.
     package enum Kind: Equatable, Sendable {
-        /// OpenID Connect, or OAuth 2.0 with published metadata: everything follows from the issuer.
-        case oidc(issuer: String)
+        /// OpenID Connect, or OAuth 2.0 with published metadata: everything follows from the issuer, and from the address
+        /// of its metadata where that is another.
+        case oidc(issuer: String, metadata: String? = nil)
         /// The same, with the issuer that a protected resource names at each login.
         indirect case resource(ProtectedResource)
         /// OAuth 2.0 with the endpoints written down by hand.
@@ -53,6 +54,8 @@ package struct ServerProfile: Equatable, Sendable {
     package var requiresIDToken: Bool
     /// What the lifetimes in token responses are counted in.
     package var lifetimeUnit: LifetimeUnit
+    /// `User-Agent` of its requests; `nil`: as usual.
+    package var userAgent: String?
 
     package init(
         kind: Kind,
@@ -67,7 +70,8 @@ package struct ServerProfile: Equatable, Sendable {
         bindsTokens: Bool = false,
         endpoints: WrittenEndpoints = WrittenEndpoints(),
         requiresIDToken: Bool = false,
-        lifetimeUnit: LifetimeUnit = .seconds
+        lifetimeUnit: LifetimeUnit = .seconds,
+        userAgent: String? = nil
     ) {
         self.lifetimeUnit = lifetimeUnit
         self.requiresIDToken = requiresIDToken
@@ -82,6 +86,7 @@ package struct ServerProfile: Equatable, Sendable {
         self.trust = trust
         self.bindsTokens = bindsTokens
         self.endpoints = endpoints
+        self.userAgent = userAgent
     }
 
     /// The token endpoint, where the configuration names it.

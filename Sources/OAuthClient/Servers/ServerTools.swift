@@ -21,11 +21,22 @@ struct ServerTools: Sendable {
     var proofNonces = ProofNonces()
     /// Shared as well: servers of one issuer have the same clients.
     var registrar = Registrar()
+    /// `User-Agent` of every request: web firewalls answer 403 to requests without one.
+    var userAgent = "tokenagent"
 }
 
 extension ServerTools {
+    /// The same tools for the server of `profile`.
+    func serving(_ profile: ServerProfile) -> ServerTools {
+        var tools = self
+        tools.userAgent = profile.userAgent ?? userAgent
+        return tools
+    }
+
     /// Sends `request`, reads the answer's body, and notes the secrets of both.
     func exchanged(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
+        var request = request
+        request.headers.append(("user-agent", userAgent))
         ExchangeSecrets.current?.remember(request)
         var reply = try await exchange.send(request)
         reply.reading = await AnswerReader.read(reply.body)

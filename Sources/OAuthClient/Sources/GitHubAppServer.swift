@@ -147,8 +147,7 @@ struct GitHubAppServer: SourceServer {
         var request = OutgoingRequest(url: url, trust: profile.trust)
         request.headers = [
             ("accept", "application/vnd.github+json"), ("authorization", "Bearer " + bearer),
-            // Without a name of the program GitHub refuses every request.
-            ("user-agent", "tokenagent"), ("x-github-api-version", "2022-11-28"),
+            ("x-github-api-version", "2022-11-28"),
         ]
         change(&request)
         let reply = try await tools.send(request)

@@ -48,7 +48,6 @@ struct LoginAnswerJudge {
         }
         let verifier = IDTokenVerifier(
             profile: server.profile,
-            issuer: server.issuer,
             metadata: metadata,
             keys: server.keys,
             clientSecret: clientSecret,

@@ -73,8 +73,8 @@ struct StandardRefresh {
     /// The metadata, or `nil` where the refresh does not need it: a public client, the endpoint on the
     /// issuer's host.
     private func metadata() async throws(RefreshFailure) -> ServerMetadata? {
-        if server.profile.client.proof == .none, let url = try pinnedURL(), let issuer = server.issuer,
-            (try? EndpointURL(issuer))?.host == url.host
+        if server.profile.client.proof == .none, let url = try pinnedURL(), let address = server.address,
+            (try? EndpointURL(address))?.host == url.host
         {
             return nil
         }
@@ -292,7 +292,6 @@ struct StandardRefresh {
         do throws(RefreshFailure) {
             let verifier = IDTokenVerifier(
                 profile: server.profile,
-                issuer: server.issuer,
                 metadata: try await server.discovery.metadata(),
                 keys: server.keys,
                 clientSecret: try await server.sharedSecret(),

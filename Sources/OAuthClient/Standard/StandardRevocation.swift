@@ -35,8 +35,10 @@ struct StandardRevocation {
         guard let url = metadata.revocation else {
             let wasEnded = await endSession(metadata)
             let asked = wasEnded ? ", though it has ended the person's session there" : ""
+            let reason = metadata.reason(forLacking: "revocation_endpoint")
             return .unsupported(
-                "\(metadata.token.hostAndPort) names no revocation_endpoint\(asked): its tokens are good until they expire"
+                "\(metadata.token.hostAndPort) names no revocation_endpoint\(reason)\(asked): its tokens are good until they "
+                    + "expire"
             )
         }
         let outcome = await revokeTokens(at: url, metadata, authentication)

@@ -31,13 +31,18 @@ struct StandardServer: AuthorizationServer {
     var heldSecrets: [SecretID] {
         get async {
             let registered: [SecretID] =
-                if lacksClient, let issuer { await tools.registrar.secrets(at: issuer) } else { [] }
+                if lacksClient, let address { await tools.registrar.secrets(at: address) } else { [] }
             return registered + [await secrets.held, await assertions?.held].compactMap(\.self)
         }
     }
 
     /// The issuer of its ID tokens; `nil`: the configuration names none, so they may name any.
     var issuer: String? { profile.kind.identity.issuer }
+
+    /// Where the metadata is: the clients that the server registers belong to it, as it may name any issuer.
+    var address: String? {
+        if case .oidc(let issuer, let metadata) = profile.kind { metadata ?? issuer } else { issuer }
+    }
 
     /// Whether an ID token that is asked for has to come and to be right, as in OpenID Connect.
     ///
@@ -171,7 +176,7 @@ struct StandardServer: AuthorizationServer {
             clientID: profile.client.id,
             voucher: voucher,
             audience: audience,
-            issuer: issuer,
+            issuer: metadata?.issuer ?? issuer,
             listed: metadata?.assertionAlgorithms,
             reader: secrets
         )

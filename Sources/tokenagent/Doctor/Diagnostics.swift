@@ -16,8 +16,6 @@ import TokenCore
 struct Diagnostics: DiagnosticsProviding {
     /// A refresh reserves 32 KiB and more; below this the next ones are in danger.
     private static let leastFreeBytes: UInt64 = 1 << 20
-    /// 2026-01-01, which is before this version was made: an earlier clock is wrong.
-    private static let earliestTime = WallTime(secondsSince1970: 1_767_225_600)
 
     let control: StoreControl
     let configuration: ConfigurationInForce
@@ -29,17 +27,29 @@ struct Diagnostics: DiagnosticsProviding {
     let eventLoop: any EventLoop
 
     func checks() async -> [DiagnosticCheck] {
-        var checks = [vault()] + counter() + durability() + [space(), memory(), sandbox(), clock()]
+        let (servers, leads) = await serverChecks()
+        var checks = [vault()] + counter() + durability()
+        checks += [space(), memory(), sandbox(), ClockCheck(timekeeper.wallTime, behind: leads).check]
         checks += control.problems.map(DiagnosticCheck.init)
         checks += ConfigurationCheckup(configuration: configuration).checks()
+        return checks + servers
+    }
+
+    /// Looks at all servers, and how far their clocks are ahead of ours.
+    private func serverChecks() async -> ([DiagnosticCheck], clockLeads: [Duration]) {
         await withTaskGroup { group in
             let look = serverCheck
             for (place, sessions) in configuration.serverPlaces {
                 group.addTask { await look.check(place, of: sessions) }
             }
-            for await check in group { checks.append(check) }
+            var checks: [DiagnosticCheck] = []
+            var leads: [Duration] = []
+            for await (check, lead) in group {
+                checks.append(check)
+                if let lead { leads.append(lead) }
+            }
+            return (checks, leads)
         }
-        return checks
     }
 
     func examine(
@@ -183,18 +193,6 @@ struct Diagnostics: DiagnosticsProviding {
             verdict: .warning,
             detail: confinement.gaps.map(\.description).joined(separator: "; "),
             remedy: "use a kernel with seccomp and Landlock, and allow both in the container"
-        )
-    }
-
-    private func clock() -> DiagnosticCheck {
-        guard timekeeper.wallTime < Diagnostics.earliestTime else {
-            return DiagnosticCheck(name: "clock", verdict: .ok, detail: "plausible")
-        }
-        return DiagnosticCheck(
-            name: "clock",
-            verdict: .problem,
-            detail: "the clock is years behind: certificates will be refused",
-            remedy: "set the clock, for example with timedatectl set-ntp true"
         )
     }
 }

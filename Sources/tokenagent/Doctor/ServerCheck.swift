@@ -17,22 +17,29 @@ struct ServerCheck: Sendable {
     let eventLoop: any EventLoop
 
     /// Checks once for all `sessions`, which use the same server and trust it in the same way.
-    func check(_ place: ServerPlace, of sessions: [SessionName]) async -> DiagnosticCheck {
+    ///
+    /// - Returns: the result, and by how much the server's clock is ahead of ours if it tells the time.
+    func check(
+        _ place: ServerPlace,
+        of sessions: [SessionName]
+    ) async -> (check: DiagnosticCheck, clockLead: Duration?) {
         let name = "server \(place.address)"
         guard let session = sessions.first else {
-            return DiagnosticCheck(name: name, verdict: .ok, detail: "no session is there")
+            return (DiagnosticCheck(name: name, verdict: .ok, detail: "no session is there"), nil)
         }
         switch await inTime({ await servers.examine(session) }) {
-        case .success(let words):
-            return DiagnosticCheck(name: name, verdict: .ok, detail: words, sessions: sessions)
+        case .success(let found):
+            let check = DiagnosticCheck(name: name, verdict: .ok, detail: found.words, sessions: sessions)
+            return (check, found.clockLead)
         case .failure(let failure):
-            return DiagnosticCheck(
+            let check = DiagnosticCheck(
                 name: name,
                 verdict: .problem,
                 detail: failure.message,
-                remedy: remedy(for: failure.kind, place, sessions),
+                remedy: failure.remedy ?? remedy(for: failure.kind, place, sessions),
                 sessions: sessions
             )
+            return (check, nil)
         }
     }
 
@@ -44,8 +51,9 @@ struct ServerCheck: Sendable {
         let trust = ServerTrust(caFile: caFile, proxy: proxy)
         let result: Result<ExaminationMessage, RefreshFailure> =
             switch place {
-            case .issuer(let issuer):
-                await inTime { await servers.examine(issuer: issuer, trust: trust) }.map(\.wire)
+            case .issuer(let issuer, let metadata):
+                await inTime { await servers.examine(issuer: issuer, metadata: metadata, trust: trust) }
+                    .map(\.wire)
             case .resource(let address, let issuer):
                 await inTime {
                     let resource = ProtectedResource(address: address, issuer: issuer)
@@ -97,6 +105,8 @@ extension IssuerOffer {
             $0.scopes = scopes?.map(\.rawValue)
             $0.allScopes = allScopes
             $0.features = features.map(\.rawValue)
+            $0.issuer = issuer
+            $0.remarks = remarks.isEmpty ? nil : remarks
         }
     }
 }

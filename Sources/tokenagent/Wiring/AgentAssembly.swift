@@ -112,7 +112,8 @@ struct AgentAssembly {
             door: GuardDoor(socket: runner.door),
             variables: ProxyVariables { environment[$0] },
             eventLoopGroup: threads.network,
-            workflow: workflow?.identity(in: opened.memory)
+            workflow: workflow?.identity(in: opened.memory),
+            userAgent: "tokenagent/\(AgentRelease.version)"
         )
     }
 

@@ -342,6 +342,8 @@ extension SessionSettings {
             policy: session.policy,
             kind: session.server.identity.kind.rawValue,
             issuer: session.issuerShown,
+            // Anybody's document may name any issuer, which must not be held up by that.
+            pacedAs: session.server.metadataAddress,
             fingerprint: session.fingerprint,
             endings: session.endings,
             hosts: session.hostsServed,

@@ -18,6 +18,12 @@ struct ServerArguments: ParsableArguments {
     var issuer: String?
 
     @Option(
+        name: .customLong("metadata-url"),
+        help: ArgumentHelp("The issuer's metadata, where its address does not lead there.", valueName: "url")
+    )
+    var metadata: String?
+
+    @Option(
         name: .customLong("url"),
         help: ArgumentHelp("A protected resource that names its authorization server.", valueName: "url")
     )
@@ -91,7 +97,7 @@ struct ServerArguments: ParsableArguments {
 
     /// Whether it is said which server is meant.
     var namesServer: Bool {
-        preset != nil || issuer != nil || resource != nil || !kindMeant.hasIssuer
+        preset != nil || issuer != nil || metadata != nil || resource != nil || !kindMeant.hasIssuer
     }
 
     func validate() throws {
@@ -108,6 +114,9 @@ struct ServerArguments: ParsableArguments {
         }
         guard resource == nil || preset == nil && kind == .oidc else {
             throw ValidationError("--url goes with --kind oidc, and with no preset")
+        }
+        guard metadata == nil || kind == .oidc && resource == nil else {
+            throw ValidationError("--metadata-url goes with --kind oidc, and not with --url")
         }
         guard (roleARN != nil) == (kind == .awsRole), roleARN == nil || preset == nil else {
             throw ValidationError("--role-arn and --kind aws_role go together, and with no preset")

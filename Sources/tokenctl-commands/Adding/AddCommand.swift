@@ -101,9 +101,12 @@ struct AddCommand: ParsableCommand {
         if isPrinted { server.authority?.takeBack() }
     }
 
-    private func add(_ server: WishedServer, _ interview: SessionInterview, _ file: SessionFile) throws {
+    private func add(_ wanted: WishedServer, _ interview: SessionInterview, _ file: SessionFile) throws {
+        var server = wanted
         let offer = try server.examined(by: agent.endpoint, for: file.name)
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
+        if let spelling = server.adoptSpelling(of: offer) { try say(spelling) }
+        for remark in offer?.remarks ?? [] { try say("Note: \(remark).") }
         let wish = try interview.wish(named: file.name, at: server, offer)
         let chosen = try ChosenSession(wish, offer)
         let text = try SessionDraft(wish, chosen, offer).text

@@ -105,6 +105,7 @@ extension SessionDraft {
         case .oidc, .oauth2, .awsRole, .githubApp:
             add("resource", server.resource)
             add("issuer", server.issuer)
+            add("metadata_url", server.metadata)
         }
         add("from", wish.source)
         add("role_arn", server.roleARN)

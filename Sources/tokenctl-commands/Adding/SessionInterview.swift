@@ -23,6 +23,7 @@ struct SessionInterview {
         var server = WishedServer(
             preset: given.preset,
             issuer: given.issuer,
+            metadata: given.metadata,
             resource: given.resource,
             authority: given.caFile.map { CopiedAuthority($0, for: file) }
         )
@@ -41,7 +42,7 @@ struct SessionInterview {
         let isServiceAccount = command.grant.serviceAccountFile != nil && server.issuer == nil
         if isServiceAccount, given.kind == nil { server.kind = .oauth2 }
         (server.roleARN, server.region) = (given.roleARN, given.region)
-        server.issuer = server.issuer ?? preset?.issuer
+        if server.metadata == nil { server.issuer = server.issuer ?? preset?.issuer }
         let known = server.kind == .oauth2 ? preset?.endpoints ?? [] : []
         let written = given.endpoints
         server.endpoints = written + known.filter { one in !written.contains { $0.key == one.key } }
@@ -50,7 +51,7 @@ struct SessionInterview {
         {
             server.endpoints.append(KnownEndpoint("revocation_endpoint", answer))
         }
-        if server.issuer == nil, server.resource == nil, server.kind.hasIssuer {
+        if server.issuer == nil, server.metadata == nil, server.resource == nil, server.kind.hasIssuer {
             let form = preset.map { ", such as \($0.issuerForm)" } ?? ""
             let (name, kind) =
                 server.kind == .awsSSO ? ("Access portal", "access portal") : ("Issuer", "issuer")

@@ -46,6 +46,8 @@ struct WishedServer {
     var kind = SessionKind.oidc
     /// For the kind `aws_sso`: the access portal.
     var issuer: String?
+    /// Where the issuer's metadata are, if its name does not lead there.
+    var metadata: String?
     /// The protected resource that names the server.
     var resource: String?
     var endpoints: [KnownEndpoint] = []
@@ -66,6 +68,7 @@ struct WishedServer {
         guard kind == .oidc else { return nil }
         var body = JSONBody<ExamineMembers>()
         if let issuer { body.add(\.issuer, issuer) }
+        if let metadata { body.add(\.metadata, metadata) }
         if let resource { body.add(\.resource, resource) }
         if let authority { body.add(\.caFile, authority.path) }
         let request = AgentRequest(.post, "examine", body: body.finished())
@@ -75,6 +78,18 @@ struct WishedServer {
         } catch {
             throw error.about(self, for: name)
         }
+    }
+
+    /// Takes the issuer as its own document spells it, with which everything else of the server is compared.
+    ///
+    /// - Returns: what a person should know of that, or `nil` if nothing has changed.
+    mutating func adoptSpelling(of offer: ExaminationMessage?) -> String? {
+        guard resource == nil, let named = offer?.issuer, named.bytewise != issuer?.bytewise else {
+            return nil
+        }
+        defer { issuer = named }
+        guard let issuer else { return "The issuer is \(named), as the document at --metadata-url says" }
+        return "The issuer spells its name \(named), which is written in place of \(issuer)"
     }
 }
 

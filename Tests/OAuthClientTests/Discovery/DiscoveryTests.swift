@@ -53,14 +53,11 @@ struct DiscoveryTests {
             ["issuer": "https://ID.example/tenant"],
             ["issuer": .null], ["issuer": 7], ["token_endpoint": .null], ["token_endpoint": 7],
             ["token_endpoint": "http://id.example/token"], ["token_endpoint": "/token"],
-            ["token_endpoint": "https://id.example/#x"],
-            ["authorization_endpoint": "https://me:pw@id.example/"], ["jwks_uri": "file:///etc/passwd"],
-            ["revocation_endpoint": "ftp://id.example/"],
-            ["device_authorization_endpoint": "http://localhost/"],
+            ["token_endpoint": "https://id.example/#x"], ["token_endpoint": ""],
             ["token_endpoint": "https://127.0.0.1/token"], ["token_endpoint": "https://[::1]/token"],
-            ["jwks_uri": "https://169.254.169.254/latest"], ["revocation_endpoint": "https://10.0.0.1/"],
-            ["end_session_endpoint": "https://localhost/"], ["jwks_uri": "https://[fe80::1]/"],
-            ["jwks_uri": "https://[::ffff:10.0.0.1]/"],
+            ["token_endpoint": "https://localhost/token"], ["token_endpoint": "https://a.localhost/token"],
+            ["token_endpoint": "https://[::ffff:10.0.0.1]/"], ["issuer": ""],
+            ["issuer": "https://id.example/é"],
         ] as [[String: JSONValue]]
     )
     func `nothing of a bad document is used`(changes: [String: JSONValue]) async throws {
@@ -70,6 +67,58 @@ struct DiscoveryTests {
             return
         }
         #expect(failure.kind == .misconfigured)
+    }
+
+    /// An optional endpoint that cannot be used, and why.
+    @Test(
+        arguments: [
+            (
+                "authorization_endpoint", "https://me:pw@id.example/",
+                "must not contain a user name or password"
+            ),
+            ("jwks_uri", "file:///etc/passwd", "must begin with https://"),
+            ("revocation_endpoint", "", "is empty"),
+            ("end_session_endpoint", "/logout", "is not an absolute URL"),
+            ("registration_endpoint", 7, "is not a string"),
+            (
+                "device_authorization_endpoint", "http://id.example/device",
+                "must begin with https:// (plain http is for this machine only)"
+            ),
+            ("device_authorization_endpoint", "http://localhost/", "leads into a private network"),
+            ("jwks_uri", "https://169.254.169.254/latest", "leads into a private network"),
+            ("revocation_endpoint", "https://10.0.0.1/", "leads into a private network"),
+            ("end_session_endpoint", "https://LOCALHOST./", "leads into a private network"),
+            ("jwks_uri", "https://[fe80::1]/", "leads into a private network"),
+            (
+                "pushed_authorization_request_endpoint", "https://[::ffff:10.0.0.1]/",
+                "leads into a private network"
+            ),
+        ] as [(String, JSONValue, String)]
+    )
+    func `an optional endpoint that cannot be used is as if it were not there`(
+        name: String,
+        value: JSONValue,
+        reason: String
+    ) async throws {
+        let found = try await metadata(TestIssuer.metadata([name: value])).get()
+        let without = try await metadata(TestIssuer.metadata([name: .null])).get()
+        #expect(without.remarks.isEmpty)
+        var expected = IssuerOffer(without)
+        expected.remarks = ["\(name) is not used: it \(reason)"]
+        #expect(IssuerOffer(found) == expected)
+        #expect(found.token == without.token && found.keySet == without.keySet)
+    }
+
+    @Test func `an endpoint that the other document has in order is used`() async throws {
+        let bench = try Bench(TestIssuer.profile())
+        bench.exchange.expect(
+            TestIssuer.discoveryURL,
+            TestIssuer.metadata(["revocation_endpoint": "/revoke"])
+        )
+        bench.exchange.expect(TestIssuer.oauthURL, TestIssuer.metadata())
+        let metadata = try await bench.server.discovery.metadata()
+        #expect(metadata.revocation?.description == "https://id.example/tenant/revoke")
+        #expect(metadata.remarks.isEmpty)
     }
 
     @Test func `nothing of a bad document is remembered, and what was known stays`() async throws {
@@ -148,6 +197,7 @@ struct DiscoveryTests {
     ) async throws {
         let bench = try Bench(TestIssuer.profile())
         bench.exchange.expect(TestIssuer.discoveryURL, answer)
+        bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
         let failure = await #expect(throws: RefreshFailure.self) {
             try await bench.server.discovery.metadata()
         }

@@ -9,7 +9,7 @@ import TokenCore
 /// `max_age` of the authorization request, and what the ID token says of it (OIDC Core §3.1.3.7 (13)).
 struct AuthenticationAgeTests {
     private static let now = WallTime(secondsSince1970: TestIssuer.now)
-    private static let skew = IDTokenRules.skew.components.seconds
+    private static let skew = IDTokenRules.ageSkew.components.seconds
 
     private func problem(
         maximumAge: Duration?,

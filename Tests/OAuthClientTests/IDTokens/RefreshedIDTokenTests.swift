@@ -74,7 +74,9 @@ struct RefreshedIDTokenTests {
         let granted = try #require(outcome.granted)
         #expect(granted.idToken == nil)
         #expect(
-            granted.remarks == [.idTokenDropped("the ID token's signature is not the issuer's")]
+            granted.remarks == [
+                .idTokenDropped("the ID token's signature (ES256, key \"ec\") is not by a key of the issuer")
+            ]
         )
     }
 

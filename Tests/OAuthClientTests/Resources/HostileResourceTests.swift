@@ -88,6 +88,7 @@ struct HostileResourceTests {
         let bench = try ResourceBench(issuer: lie.issuer)
         bench.exchange.always(ResourceBench.metadataURL, .json(ResourceBench.document(lie.document)))
         bench.exchange.always(ResourceBench.issuerURL, .json(ResourceBench.metadata(lie.metadata)))
+        for place in ResourceBench.otherPlaces { bench.exchange.always(place, .json("", status: 404)) }
         let login = await bench.logIn()
         let failure = try #require(login.outcome.failure)
         #expect(failure.message.contains(lie.word), "\(failure.message)")

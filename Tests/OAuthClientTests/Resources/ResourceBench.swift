@@ -15,6 +15,11 @@ struct ResourceBench {
     static let metadataURL = "https://api.example/meta"
     static let issuer = "https://as.example/tenant"
     static let issuerURL = "https://as.example/.well-known/oauth-authorization-server/tenant"
+    /// Where the server's metadata are looked for as well.
+    static let otherPlaces = [
+        "https://as.example/.well-known/openid-configuration/tenant",
+        "https://as.example/tenant/.well-known/openid-configuration",
+    ]
     static let tokenURL = "https://as.example/token"
 
     let memory: SealedMemory

@@ -4,13 +4,14 @@
 package struct ExamineMembers: WireMembers {
     package let issuer = WireMember<String>("issuer", isOptional: true)
     package let resource = WireMember<String>("resource", isOptional: true)
+    package let metadata = WireMember<String>("metadata_url", isOptional: true)
     package let caFile = WireMember<String>("ca_file", isOptional: true)
 
     package static let table = Self()
 }
 
-/// The answer of `POST /v1/examine`: what an issuer offers, in words that tokenagent-protocol(7) lists, and what the
-/// resource says that names it.
+/// The answer of `POST /v1/examine`: what an issuer offers, in words that tokenagent-protocol(7) lists, how it spells its
+/// name, and what the resource says that names it.
 package typealias ExaminationMessage = WireMessage<ExaminationMembers>
 
 package struct ExaminationMembers: WireMembers {
@@ -22,6 +23,7 @@ package struct ExaminationMembers: WireMembers {
     package let features = WireMember<[String]>("features")
     package let resource = WireMember<String>("resource", isOptional: true)
     package let issuer = WireMember<String>("issuer", isOptional: true)
+    package let remarks = WireMember<[String]>("remarks", isOptional: true)
     package let resourceScopes = WireMember<[String]>("resource_scopes", isOptional: true)
 
     package static let table = Self()

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import Testing
+
+@testable import tokenctl_commands
+
+/// The issuer of a new session is as its own document spells it.
+struct IssuerSpellingTests {
+    private func offer(_ issuer: String) -> ExaminationMessage { ExaminationMessage { $0.issuer = issuer } }
+
+    @Test func `another spelling is adopted, and that is said`() {
+        var server = WishedServer(issuer: "https://t.eu.auth0.com")
+        let words = server.adoptSpelling(of: offer("https://t.eu.auth0.com/"))
+        #expect(server.issuer == "https://t.eu.auth0.com/")
+        #expect(
+            words
+                == "The issuer spells its name https://t.eu.auth0.com/, which is written in place of "
+                + "https://t.eu.auth0.com"
+        )
+        #expect(server.adoptSpelling(of: offer("https://t.eu.auth0.com/")) == nil)
+    }
+
+    @Test func `a document at an address of its own tells the issuer`() {
+        var server = WishedServer(metadata: "https://other.example/openid-configuration")
+        let words = server.adoptSpelling(of: offer("acme.com"))
+        #expect(server.issuer == "acme.com")
+        #expect(words == "The issuer is acme.com, as the document at --metadata-url says")
+    }
+
+    @Test func `the issuer that a resource names stays the resource's matter`() {
+        var server = WishedServer(resource: "https://api.example")
+        #expect(server.adoptSpelling(of: offer("https://id.example")) == nil)
+        #expect(server.issuer == nil)
+    }
+}
