@@ -14,6 +14,8 @@ struct LoginUnderWay {
     var given: [SecretID] = []
     /// Its last line is on the way.
     var hasEnded = false
+    /// Shows the person's browser how the login ended.
+    var show: (@Sendable (LoginEnding) -> Void)?
 
     /// Writes one line of progress.
     func tell(_ line: LoginProgress) {
@@ -41,6 +43,17 @@ struct SocketConversation: LoginConversing {
     private func ask(_ question: LoginQuestion, in agent: isolated SessionAgent) async throws -> SecretID {
         try await agent.requests.logins.ask(question, in: number)
     }
+
+    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async {
+        await whenEnded(show, in: agent)
+    }
+
+    private func whenEnded(
+        _ show: @escaping @Sendable (LoginEnding) -> Void,
+        in agent: isolated SessionAgent
+    ) {
+        agent.requests.logins.whenEnded(number, show, in: agent)
+    }
 }
 
 extension LoginStep {
@@ -66,6 +79,7 @@ extension LoginStep {
                 $0.expiresIn = expiresIn.wholeSeconds
             }
             return .userCode(message)
+        case .notice(let text): return .notice(NoticeMessage { $0.message = text })
         }
     }
 }

@@ -192,9 +192,38 @@ final class Logins {
         }
     }
 
+    /// Has `show` called when the login ends, at once if it has.
+    func whenEnded(
+        _ number: LoginNumber,
+        _ show: @escaping @Sendable (LoginEnding) -> Void,
+        in agent: isolated SessionAgent
+    ) {
+        guard logins[number] != nil else { return show(.cancelled) }
+        logins[number]?.show = show
+    }
+
+    /// Shows the person's browser how a login ended: with the account that is there now, or with `failure`.
+    private func showEnd(
+        of login: LoginUnderWay,
+        _ failure: LoginEnding.Failure?,
+        in agent: isolated SessionAgent
+    ) {
+        let kept = agent.sessions[login.session]
+        let status = kept?.session.status
+        login.show?(
+            LoginEnding(
+                session: login.session.description,
+                account: failure == nil ? status?.account ?? status?.subject : nil,
+                server: kept?.settings.issuer ?? "",
+                failure: failure
+            )
+        )
+    }
+
     /// Cancels a login whose person left: the server is no longer asked, and the session is as it was.
     func cancel(_ number: LoginNumber, in agent: isolated SessionAgent) {
         guard let login = logins[number] else { return }
+        showEnd(of: login, LoginEnding.cancelled.failure, in: agent)
         agent.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
         }
@@ -231,6 +260,7 @@ final class Logins {
         // What has ended is told its own end.
         guard let login = logins[number], !login.hasEnded else { return }
         login.tell(.failed(FailedMessage { $0.error = failure.wire }))
+        showEnd(of: login, LoginEnding.Failure(message: failure.message, remedy: failure.remedy), in: agent)
         end(number, in: agent)
         agent.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
@@ -250,7 +280,11 @@ final class Logins {
         agent.audit.add(.login, result.decision, name, by: origin)
         // Whoever is told of it finds the token in the session's files.
         agent.configuration.files.whenWritten { [self] in
-            logins[number]?.tell(line(for: result, name, in: agent))
+            if let login = logins[number] {
+                let line = line(for: result, name, in: agent)
+                login.tell(line)
+                showEnd(of: login, line.failure, in: agent)
+            }
             end(number, in: agent)
         }
     }
@@ -368,4 +402,20 @@ extension LoginResult {
         case .cancelled, .superseded: .cancelled
         }
     }
+}
+
+extension LoginProgress {
+    /// Why the login failed, for the browser.
+    fileprivate var failure: LoginEnding.Failure? {
+        guard case .failed(let message) = self, let error = message.error else { return nil }
+        return LoginEnding.Failure(message: error.message ?? "", remedy: error.remedy)
+    }
+}
+
+extension LoginEnding {
+    fileprivate static let cancelled = LoginEnding(
+        session: "",
+        server: "",
+        failure: Failure(message: "the login was cancelled in the terminal")
+    )
 }

@@ -140,4 +140,6 @@ private struct NobodyThere: LoginConversing {
     func ask(_ question: LoginQuestion) async throws -> SecretID {
         throw CancellationError()
     }
+
+    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async {}
 }

@@ -116,7 +116,12 @@ private struct DiscreetConversation: LoginConversing {
                     expiresIn: expiresIn
                 )
             )
+        case .notice(let text): await conversation.tell(.notice(secrets.redacted(text)))
         }
+    }
+
+    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async {
+        await conversation.whenEnded(show)
     }
 
     func ask(_ question: LoginQuestion) async throws -> SecretID {

@@ -58,6 +58,9 @@ package struct AuthorizationRequest: Equatable, Sendable {
         return chosen + parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
+    /// Whether `prompt=consent` is sent although nobody wrote it: there are servers that fail at it.
+    func addsConsent(for scopes: [String]) -> Bool { prompt == nil && promptSent(with: scopes) != nil }
+
     /// The `prompt` to send: without consent, servers ignore or refuse `offline_access` (OIDC Core §11).
     private func promptSent(with scopes: [String]) -> String? {
         guard let prompt else { return scopes.contains("offline_access") ? "consent" : nil }

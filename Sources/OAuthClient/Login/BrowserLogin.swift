@@ -26,7 +26,8 @@ extension StandardLogin {
     private func authorizationEndpoint() throws(LoginStop) -> EndpointURL {
         let others = "log in by another flow, such as --flow device"
         guard let url = metadata.authorization else {
-            throw misconfigured("the server has no authorization_endpoint", others)
+            let reason = metadata.reason(forLacking: "authorization_endpoint")
+            throw misconfigured("the server has no authorization_endpoint\(reason)", others)
         }
         if let types = metadata.responseTypes, !types.contains("code") {
             throw misconfigured("the server does not offer the authorization code flow", others)
@@ -76,7 +77,14 @@ extension StandardLogin {
         let listener = try await listener(at: places)
         let transaction = transaction(port: listener.port, keyThumbprint: thumbprint)
         let response = await response(to: transaction, from: url, on: listener)
-        await listener.close()
+        guard case .success = response else {
+            await listener.close()
+            return (transaction, try response.get())
+        }
+        // The login goes on without waiting for the browser.
+        listener.stayForOutcome()
+        tools.lingering.add(listener)
+        await conversation.whenEnded { listener.show($0) }
         return (transaction, try response.get())
     }
 
@@ -84,6 +92,8 @@ extension StandardLogin {
     private func listener(at places: [LoopbackPlace]) async throws(LoginStop) -> LoopbackListener {
         var failure = RefreshFailure(kind: .misconfigured, message: "there is nowhere to listen")
         for place in places {
+            // An earlier login may still have a page to show there.
+            if place.port != 0 { await tools.lingering.close(at: place.port) }
             do throws(RefreshFailure) {
                 return try await LoopbackListener.open(place, on: tools.eventLoop)
             } catch {
@@ -101,7 +111,9 @@ extension StandardLogin {
         do throws(LoginStop) {
             let address = try await browserAddress(transaction, at: url)
             // Before anybody learns the address: a browser may be back at once.
-            listener.expect(transaction)
+            listener.expect(transaction) { [conversation] problem in
+                Task { await conversation.tell(.notice(problem.text)) }
+            }
             await conversation.tell(.openURL(address, redirectURI: transaction.redirectURI))
         } catch {
             return .failure(error)
@@ -121,10 +133,14 @@ extension StandardLogin {
                     return .failure(.cancelled)
                 }
             }
-            group.addTask { [sleep = tools.sleep, uri = transaction.redirectURI] in
+            let unfinished = RefreshFailure.loginNotFinished(
+                at: transaction.redirectURI,
+                addsConsent: profile.authorization.addsConsent(for: profile.scopes)
+            )
+            group.addTask { [sleep = tools.sleep] in
                 do {
                     try await sleep(StandardLogin.patience)
-                    return .failure(.failed(.loginNotFinished(at: uri)))
+                    return .failure(.failed(unfinished))
                 } catch {
                     return .failure(.cancelled)
                 }
@@ -182,13 +198,17 @@ extension AuthorizationTransaction {
 }
 
 extension RefreshFailure {
-    fileprivate static func loginNotFinished(at redirectURI: String) -> RefreshFailure {
-        RefreshFailure(
+    fileprivate static func loginNotFinished(at redirectURI: String, addsConsent: Bool) -> RefreshFailure {
+        let others =
+            addsConsent
+            ? ", or set prompt = \"\" if the server fails at prompt=consent, which is sent for offline_access"
+            : ""
+        return RefreshFailure(
             kind: .interactionRequired,
             message: "the login was not finished in the browser within 5 minutes",
             remedy:
                 "if the browser showed an error, register \(redirectURI) at the server, or set redirect_uri to the "
-                + "address that is registered"
+                + "address that is registered\(others)"
         )
     }
 

@@ -10,21 +10,25 @@ enum CallbackRequest: Equatable {
     case callback(String)
     /// `GET /callback`: whatever the answer was, it is not in there.
     case empty
+    /// `GET` of the page that shows how the login ended.
+    case outcome
     case refused(status: Int)
 
-    /// Request line and headers together.
-    static let headLimit = 8 << 10
+    /// Request line and headers together: browsers send the cookies of all servers on this machine.
+    static let headLimit = 64 << 10
     /// Bytes of a form: room for the longest code there is, and for what servers add to it.
     static let formLimit = 32 << 10
 
     /// Reads the bytes received so far, from the start of the connection, of a request to `place`.
-    init(_ bytes: some Collection<UInt8>, to place: LoopbackPlace) {
+    ///
+    /// `outcome`: the path of the page that shows how the login ended.
+    init(_ bytes: some Collection<UInt8>, to place: LoopbackPlace, outcome: String? = nil) {
         guard let head = CallbackRequest.head(of: Array(bytes.prefix(CallbackRequest.headLimit + 4))) else {
             self = bytes.count >= CallbackRequest.headLimit ? .refused(status: 431) : .incomplete
             return
         }
         let rest = bytes.dropFirst(head.count + 4).prefix(CallbackRequest.formLimit)
-        self = CallbackRequest.read(Array(HTTPSyntax.lines(head)), Array(rest), place)
+        self = CallbackRequest.read(Array(HTTPSyntax.lines(head)), Array(rest), place, outcome)
     }
 
     /// What stands before the empty line; `nil` as long as there is none.
@@ -44,7 +48,8 @@ enum CallbackRequest: Equatable {
     private static func read(
         _ lines: [ArraySlice<UInt8>],
         _ rest: [UInt8],
-        _ place: LoopbackPlace
+        _ place: LoopbackPlace,
+        _ outcome: String?
     ) -> CallbackRequest {
         let fields = lines.dropFirst().map(HTTPSyntax.field)
         guard let request = HTTPSyntax.requestLine(lines[0]),
@@ -63,6 +68,7 @@ enum CallbackRequest: Equatable {
             maxSplits: 1,
             omittingEmptySubsequences: false
         )
+        if let outcome, !isForm, request.target.elementsEqual(outcome.utf8) { return .outcome }
         guard parts[0].elementsEqual(place.path.utf8) else { return .refused(status: 404) }
         if isForm { return form(known, rest) }
         return parts.count == 2 ? .callback(String(decoding: parts[1], as: UTF8.self)) : .empty
@@ -85,46 +91,5 @@ enum CallbackRequest: Equatable {
         let body = rest.prefix(length)
         guard body.allSatisfy(\.isVisibleASCII) else { return .refused(status: 400) }
         return .callback(String(decoding: body, as: UTF8.self))
-    }
-}
-
-/// The pages the redirect listener shows: fixed text, nothing of the request in them.
-enum CallbackPage {
-    /// Shown where the redirect has no query: an answer behind `#` stays in the browser.
-    static var empty: String {
-        page(
-            400,
-            "Bad Request",
-            "No answer came along. If the address of this page has one behind a #, the server answers with "
-                + "response_mode=fragment: ask it for response_mode=query in authorization_parameters."
-        )
-    }
-
-    /// A whole HTTP response; only status 200 says that the response was taken.
-    static func response(status: Int) -> String {
-        let (reason, text) =
-            switch status {
-            case 200: ("OK", "The login has been handed to tokenagent. You can close this page.")
-            case 404: ("Not Found", "There is nothing here.")
-            case 405: ("Method Not Allowed", "This address does not answer such requests.")
-            case 413: ("Content Too Large", "The form is too large.")
-            case 415: ("Unsupported Media Type", "This is not a form.")
-            case 431: ("Request Header Fields Too Large", "The request is too large.")
-            default: ("Bad Request", "This is not the answer to a login that is waiting here.")
-            }
-        return page(status, reason, text)
-    }
-
-    private static func page(_ status: Int, _ reason: String, _ text: String) -> String {
-        let body = """
-            <!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>tokenagent</title><p>\(text)</p></html>
-
-            """
-        return [
-            "HTTP/1.1 \(status) \(reason)", "Content-Type: text/html; charset=utf-8",
-            "Content-Length: \(body.utf8.count)", "Content-Security-Policy: default-src 'none'",
-            "Referrer-Policy: no-referrer", "Cache-Control: no-store", "X-Content-Type-Options: nosniff",
-            "Connection: close", "", body,
-        ].joined(separator: "\r\n")
     }
 }

@@ -6,12 +6,17 @@ import NIOPosix
 import Synchronization
 import TokenCore
 
-/// Listens on a loopback address for the one redirect of a login, and no longer than that (RFC 8252 §7.3, §8.3).
+/// Listens on a loopback address for the one redirect of a login, and shows the browser how the login ends
+/// (RFC 8252 §7.3, §8.3).
 final class LoopbackListener: Sendable {
     /// Limits of each connection, and of their number.
     struct Limits: Sendable {
         var connections = 16
         var perConnection: TimeAmount = .seconds(5)
+        /// How long the browser waits for the end of the login.
+        var outcome: TimeAmount = .seconds(15)
+        /// How long the listener stays for the browser once the login has ended, if the browser does not ask.
+        var farewell: TimeAmount = .seconds(5)
     }
 
     let port: Int
@@ -66,8 +71,13 @@ final class LoopbackListener: Sendable {
     }
 
     /// From now on takes the response `transaction` accepts; everything else is turned away.
-    func expect(_ transaction: AuthorizationTransaction) {
-        desk.expect(transaction)
+    ///
+    /// `report` is called when a request was turned away that a person should know of, once for each reason.
+    func expect(
+        _ transaction: AuthorizationTransaction,
+        reporting report: @escaping @Sendable (CallbackProblem) -> Void = { _ in }
+    ) {
+        desk.expect(transaction, report)
     }
 
     /// Waits for the response of the expected transaction.
@@ -80,6 +90,76 @@ final class LoopbackListener: Sendable {
         for server in servers { try? await server.close().get() }
         desk.close()
     }
+
+    /// Waits until the port is free.
+    func untilClosed() async {
+        for server in servers { try? await server.closeFuture.get() }
+    }
+
+    /// Stays until the browser that brought the response has been shown how the login ended, but not for long.
+    ///
+    /// ``show(_:)`` follows when it has ended.
+    func stayForOutcome() {
+        let limit = desk.limits.outcome + desk.limits.farewell
+        desk.eventLoop.scheduleTask(in: limit) { [weak self] in self?.closeNow() }
+        desk.whenShown { self.closeNow() }
+    }
+
+    /// Shows the browser how the login ended, now or when it asks, and closes after that.
+    func show(_ ending: LoginEnding) {
+        desk.end(ending)
+        desk.eventLoop.scheduleTask(in: desk.limits.farewell) { [weak self] in self?.closeNow() }
+    }
+
+    private func closeNow() {
+        for server in servers { server.close(promise: nil) }
+        desk.close()
+    }
+}
+
+/// The listeners that still have a page to show, so that another login can have their ports.
+final class LingeringListeners: Sendable {
+    private let listeners: Mutex<[Weak]> = Mutex([])
+
+    private struct Weak {
+        weak var listener: LoopbackListener?
+    }
+
+    func add(_ listener: LoopbackListener) {
+        listeners.withLock { listeners in
+            listeners.removeAll { $0.listener == nil }
+            listeners.append(Weak(listener: listener))
+        }
+    }
+
+    /// Closes those at `port`, or all if that is `nil`.
+    func close(at port: Int? = nil) async {
+        let found = listeners.withLock { $0.compactMap(\.listener) }
+        for listener in found where port == nil || listener.port == port { await listener.close() }
+    }
+}
+
+/// What a person is told of requests that were turned away.
+enum CallbackProblem: Hashable, Sendable {
+    case noAnswer
+    case otherLogin
+    case refused(status: Int)
+
+    var text: String {
+        switch self {
+        case .noAnswer:
+            "the browser came back without an answer; if its address has one behind a #, set response_mode = \"query\" in "
+                + "authorization_parameters"
+        case .otherLogin:
+            "the browser came back with the answer to another login, which was refused: use the address that was "
+                + "printed for this one"
+        case .refused(431):
+            "the browser's request has more than 64 KiB of header and was refused: delete the cookies of the redirect "
+                + "address, or log in with --paste"
+        case .refused(let status):
+            "a request to the redirect address was refused (\(status)): it is not what a browser sends after a login"
+        }
+    }
 }
 
 /// Shared by the connections of one listener: who is connected, and who waits for the response.
@@ -88,15 +168,25 @@ final class CallbackDesk: Sendable {
         var place: LoopbackPlace?
         var transaction: AuthorizationTransaction?
         var connections: [any Channel] = []
+        var report: (@Sendable (CallbackProblem) -> Void)?
+        var reported: Set<CallbackProblem> = []
     }
 
     let limits: LoopbackListener.Limits
+    let eventLoop: any EventLoop
+    /// The page that shows how the login ended: nobody else on this machine can guess where it is.
+    let outcomePath = "/outcome/\(RandomText.make())"
     private let contents = Mutex(Contents())
     private let promise: EventLoopPromise<AuthorizationTransaction.Response>
+    private let ending: EventLoopPromise<LoginEnding>
+    private let shown: EventLoopPromise<Void>
 
     init(limits: LoopbackListener.Limits, eventLoop: any EventLoop) {
         self.limits = limits
+        self.eventLoop = eventLoop
         promise = eventLoop.makePromise()
+        ending = eventLoop.makePromise()
+        shown = eventLoop.makePromise()
     }
 
     /// What requests have to be for; `nil` until the port is known.
@@ -106,8 +196,41 @@ final class CallbackDesk: Sendable {
         contents.withLock { $0.place = place }
     }
 
-    func expect(_ transaction: AuthorizationTransaction) {
-        contents.withLock { $0.transaction = transaction }
+    func expect(
+        _ transaction: AuthorizationTransaction,
+        _ report: @escaping @Sendable (CallbackProblem) -> Void = { _ in }
+    ) {
+        contents.withLock { contents in
+            contents.transaction = transaction
+            contents.report = report
+        }
+    }
+
+    /// Has a person told of `problem`, the first time.
+    func note(_ problem: CallbackProblem) {
+        let report = contents.withLock { contents in
+            contents.reported.insert(problem).inserted ? contents.report : nil
+        }
+        report?(problem)
+    }
+
+    /// The login has ended.
+    func end(_ ending: LoginEnding) {
+        self.ending.succeed(ending)
+    }
+
+    /// Calls `body` on the event loop when the login has ended, with `nil` if the listener is closed before.
+    func whenEnded(_ body: @escaping (LoginEnding?) -> Void) {
+        ending.futureResult.assumeIsolated().whenComplete { body(try? $0.get()) }
+    }
+
+    /// The browser has been shown how the login ended.
+    func pageWasShown() {
+        shown.succeed()
+    }
+
+    func whenShown(_ body: @escaping @Sendable () -> Void) {
+        shown.futureResult.whenComplete { _ in body() }
     }
 
     func response() async throws -> AuthorizationTransaction.Response {
@@ -146,6 +269,8 @@ final class CallbackDesk: Sendable {
         let open = contents.withLock { $0.connections }
         for channel in open { channel.close(promise: nil) }
         promise.fail(CancellationError())
+        ending.fail(CancellationError())
+        shown.fail(CancellationError())
     }
 }
 
@@ -177,33 +302,59 @@ final class CallbackHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isAnswered, let place = desk.place else { return }
         received.append(contentsOf: unwrapInboundIn(data).readableBytesView)
-        switch CallbackRequest(received, to: place) {
+        switch CallbackRequest(received, to: place, outcome: desk.outcomePath) {
         case .incomplete: break
-        case .refused(let status): answer(CallbackPage.response(status: status), nil, context)
-        case .empty: answer(CallbackPage.empty, nil, context)
+        case .refused(let status):
+            if status != 404 { desk.note(.refused(status: status)) }
+            answer(CallbackPage(refusing: status).response, on: context.channel)
+        case .empty:
+            desk.note(.noAnswer)
+            answer(CallbackPage.empty.response, on: context.channel)
+        case .outcome: showOutcome(on: context.channel)
         case .callback(let query):
-            let response = desk.accept(query)
-            answer(CallbackPage.response(status: response == nil ? 400 : 200), response, context)
+            guard let response = desk.accept(query) else {
+                desk.note(.otherLogin)
+                return answer(CallbackPage(refusing: 400).response, on: context.channel)
+            }
+            // The response is delivered after the page has been written.
+            answer(CallbackPage.redirect(to: desk.outcomePath), on: context.channel) { [desk] in
+                desk.deliver(response)
+            }
         }
+    }
+
+    /// Answers when the login has ended, or when the browser has waited for long.
+    private func showOutcome(on channel: any Channel) {
+        isAnswered = true
+        alarm?.cancel()
+        alarm = channel.eventLoop.assumeIsolated().scheduleTask(in: desk.limits.outcome) { [self] in
+            answerOutcome(.unfinished, on: channel)
+        }
+        desk.whenEnded { [self] ending in
+            guard let ending else { return channel.close(promise: nil) }
+            alarm?.cancel()
+            answerOutcome(CallbackPage(ending), on: channel)
+        }
+    }
+
+    private func answerOutcome(_ page: CallbackPage, on channel: any Channel) {
+        answer(page.response, on: channel) { [desk] in desk.pageWasShown() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
     }
 
-    /// Writes the page before it delivers the response, as the login then closes the listener and its
-    /// connections.
+    /// Writes `page` and closes the connection; `whenWritten` comes between.
     private func answer(
         _ page: String,
-        _ response: AuthorizationTransaction.Response?,
-        _ context: ChannelHandlerContext
+        on channel: any Channel,
+        whenWritten: @escaping @Sendable () -> Void = {}
     ) {
         isAnswered = true
         received = []
-        let page = context.channel.allocator.buffer(string: page)
-        let channel = context.channel
-        context.writeAndFlush(wrapOutboundOut(page)).whenComplete { [desk] _ in
-            if let response { desk.deliver(response) }
+        channel.writeAndFlush(channel.allocator.buffer(string: page)).whenComplete { _ in
+            whenWritten()
             channel.close(promise: nil)
         }
     }

@@ -121,6 +121,7 @@ package final class AuthorizationServers: AuthorizationServing {
 
     /// Closes what is open; call once, when no request will follow.
     package func shutDown() async {
+        await tools.lingering.close()
         await transport?.shutDown()
     }
 

@@ -21,6 +21,8 @@ struct ServerTools: Sendable {
     var proofNonces = ProofNonces()
     /// Shared as well: servers of one issuer have the same clients.
     var registrar = Registrar()
+    /// Shared as well: they have the ports of this machine.
+    var lingering = LingeringListeners()
     /// `User-Agent` of every request: web firewalls answer 403 to requests without one.
     var userAgent = "tokenagent"
 }

@@ -230,6 +230,8 @@ package protocol LoginConversing: Sendable {
     /// Asks for one thing and waits for the answer, which arrives sealed.
     /// - Throws: `CancellationError` when the person left.
     func ask(_ question: LoginQuestion) async throws -> SecretID
+    /// Has `show` called once, when the login has ended and the person is told.
+    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async
 }
 
 /// What a login tells the person, already stripped of control characters.
@@ -243,6 +245,8 @@ package enum LoginStep: Equatable, Sendable {
     case serverFound(FoundServer, scopes: [String])
     /// Enter `code` at `verificationURI` (RFC 8628 §3.3); `complete` carries the code already.
     case userCode(code: String, verificationURI: String, complete: String?, expiresIn: Duration)
+    /// Something the person should know meanwhile.
+    case notice(String)
 }
 
 /// One thing a login needs from the person.

@@ -82,6 +82,11 @@ struct LoginConversation {
             "If the server rejects the redirect URI, press Ctrl-C and register \(redirect) for this client "
                 + "(redirect_port fixes its port, redirect_uri all of it)."
         )
+        // There are servers that fail at it.
+        guard address.bytewise.contains("prompt=consent") else { return }
+        try say(
+            "If the server fails at prompt=consent, which offline_access needs elsewhere: set prompt = \"\"."
+        )
     }
 
     private func present(_ code: UserCodeMessage) throws(AgentError) {

@@ -148,6 +148,7 @@ final class ScriptedPerson: LoginConversing {
     private let whenTold: @Sendable (LoginStep) async -> Void
     private let questionsAsked = Mutex<[LoginQuestion]>([])
     private let stepsTold = Mutex<[LoginStep]>([])
+    private let shows = Mutex<[@Sendable (LoginEnding) -> Void]>([])
 
     init(
         memory: SealedMemory,
@@ -171,6 +172,15 @@ final class ScriptedPerson: LoginConversing {
         questionsAsked.withLock { $0.append(question) }
         guard let answer = answers(question) else { throw CancellationError() }
         return try memory.sealing(answer, as: .password)
+    }
+
+    func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async {
+        shows.withLock { $0.append(show) }
+    }
+
+    /// The login is over, as the agent says it.
+    func end(_ ending: LoginEnding) {
+        for show in shows.withLock({ $0 }) { show(ending) }
     }
 }
 

@@ -62,7 +62,7 @@ struct GuessingTests {
         try await pool.shutdownGracefully()
         #expect(refused == guesses)
         let page = try await address.redirect("code=good&state=\(address.state)")
-        #expect(page.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(page.hasPrefix("HTTP/1.1 303 See Other\r\n"))
         #expect(try await listener.response() == .code("good"))
         await listener.close()
         Attachment.record("\(guesses) guesses, \(refused) refused", named: "figure")

@@ -16,10 +16,12 @@ struct WaitingListener {
     /// - Parameters:
     ///   - place: whose requests it answers.
     ///   - limits: of connections.
+    ///   - report: hears of requests that are turned away.
     /// - Throws: why it cannot listen.
     init(
         _ place: LoopbackPlace = .standard(port: 0),
-        limits: LoopbackListener.Limits = LoopbackListener.Limits()
+        limits: LoopbackListener.Limits = LoopbackListener.Limits(),
+        reporting report: @escaping @Sendable (CallbackProblem) -> Void = { _ in }
     ) async throws {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         listener = try await LoopbackListener.open(place, on: eventLoop, limits: limits)
@@ -30,6 +32,6 @@ struct WaitingListener {
         )
         let url = try EndpointURL("https://id.example/authorize")
         address = try #require(OpenedAddress(.openURL(transaction.address(at: url, profile: .fixed()))))
-        listener.expect(transaction)
+        listener.expect(transaction, reporting: report)
     }
 }

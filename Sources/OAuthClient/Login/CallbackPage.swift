@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import Text
+import TokenCore
+
+/// The pages the redirect listener shows: nothing of the request is in them, no script, and nothing is loaded.
+struct CallbackPage {
+    /// What the page is about, which its mark and color show.
+    enum Mood: String {
+        case success, failure, neutral
+    }
+
+    var status = 200
+    var mood = Mood.neutral
+    var title: String
+    /// Sentences; each a paragraph.
+    var text: [String] = []
+    var rows: [(name: String, value: String)] = []
+    /// A command that helps.
+    var command: String?
+
+    /// How a login ended.
+    init(_ ending: LoginEnding) {
+        let known: [(name: String, value: String)] = [
+            ("Session", ending.session), ("Account", ending.account ?? ""), ("Server", ending.server),
+        ]
+        rows = known.filter { !$0.value.isEmpty }
+        guard let failure = ending.failure else {
+            mood = .success
+            title = "You are logged in"
+            text = ["You can close this page."]
+            return
+        }
+        mood = .failure
+        title = "The login failed"
+        rows.append((name: "Reason", value: failure.message))
+        if let remedy = failure.remedy, !remedy.bytewise.hasPrefix("tokenctl ") { text.append(remedy) }
+        guard !ending.session.isEmpty else { return }
+        text.append("The terminal says the same. What to do next:")
+        let advised = failure.remedy.flatMap { $0.bytewise.hasPrefix("tokenctl ") ? $0 : nil }
+        command = advised ?? "tokenctl login \(ending.session)"
+    }
+
+    init(status: Int = 200, mood: Mood = .neutral, title: String, text: [String]) {
+        (self.status, self.mood, self.title, self.text) = (status, mood, title, text)
+    }
+
+    /// Shown when the login takes longer than the browser waits.
+    static let unfinished = CallbackPage(
+        title: "See the terminal",
+        text: ["The login is not finished yet. The terminal shows how it ends.", "You can close this page."]
+    )
+
+    /// Shown where the redirect has no query: an answer behind `#` stays in the browser.
+    static let empty = CallbackPage(
+        status: 400,
+        mood: .failure,
+        title: "No answer came along",
+        text: [
+            "If the address of this page has an answer behind a #, the server uses response_mode=fragment.",
+            "Set response_mode = \"query\" in authorization_parameters of the session.",
+        ]
+    )
+
+    /// Shown for what is no answer to the login that waits.
+    init(refusing status: Int) {
+        let text =
+            switch status {
+            case 404: "There is nothing here."
+            case 405: "This address does not answer such requests."
+            case 413: "The form is too large."
+            case 415: "This is not a form."
+            case 431: "The request is too large. Delete the cookies of this address, or log in with --paste."
+            default: "This is not the answer to a login that is waiting here."
+            }
+        self.init(status: status, mood: .failure, title: "Not a login", text: [text])
+    }
+
+    /// A whole HTTP response.
+    var response: String {
+        CallbackPage.response(
+            status,
+            [
+                "Content-Type: text/html; charset=utf-8",
+                "Content-Security-Policy: default-src 'none'; style-src 'sha256-\(CallbackPage.styleDigest)'; "
+                    + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            ],
+            body: document
+        )
+    }
+
+    /// A response that takes the browser to `path`, so that neither its address bar nor its history keeps the code.
+    static func redirect(to path: String) -> String {
+        response(303, ["Location: \(path)", "Content-Security-Policy: default-src 'none'"], body: "")
+    }
+
+    private static func response(_ status: Int, _ fields: [String], body: String) -> String {
+        let head =
+            ["HTTP/1.1 \(status) \(reasons[status] ?? "Bad Request")"] + fields + [
+                "Content-Length: \(body.utf8.count)", "Referrer-Policy: no-referrer",
+                "Cache-Control: no-store",
+                "X-Content-Type-Options: nosniff", "Connection: close", "", "",
+            ]
+        return head.joined(separator: "\r\n") + body
+    }
+
+    private static let reasons = [
+        200: "OK", 303: "See Other", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
+        415: "Unsupported Media Type", 431: "Request Header Fields Too Large",
+    ]
+
+    // MARK: HTML
+
+    private var document: String {
+        let paragraphs = text.map { "<p>\(CallbackPage.escaped($0))</p>" }.joined()
+        let list = rows.map {
+            "<div><dt>\(CallbackPage.escaped($0.name))</dt><dd>\(CallbackPage.escaped($0.value))</dd></div>"
+        }
+        .joined()
+        return """
+            <!DOCTYPE html>
+            <html lang="en"><head><meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <title>\(CallbackPage.escaped(title)) – tokenagent</title>
+            <style>\(CallbackPage.style)</style></head>
+            <body><main class="\(mood.rawValue)">
+            <svg viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="23"/><path d="\(mood.mark)"/></svg>
+            <h1>\(CallbackPage.escaped(title))</h1>
+            \(rows.isEmpty ? "" : "<dl>\(list)</dl>")
+            \(paragraphs)\(command.map { "<pre><code>\(CallbackPage.escaped($0))</code></pre>" } ?? "")
+            </main><footer>tokenagent</footer></body></html>
+
+            """
+    }
+
+    /// Text that is nothing but text in HTML.
+    private static func escaped(_ text: String) -> String {
+        let entities: [Unicode.Scalar: String] = [
+            "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;",
+        ]
+        return text.unicodeScalars.map { entities[$0] ?? String($0) }.joined()
+    }
+
+    /// Allowed by its digest alone, so that no other style counts.
+    private static let styleDigest = Base64.encoded(SHA256.hash(data: Array(style.utf8)))
+
+    private static let style = """
+        :root{--back:#eef1f5;--card:#fff;--text:#1c2733;--dim:#56636f;--line:#dde3ea;--code:#f2f5f8;--good:#1a7f4b;\
+        --bad:#b3261e;--calm:#4a5a6a}
+        @media (prefers-color-scheme:dark){:root{--back:#12171d;--card:#1c232b;--text:#e8edf2;--dim:#9fadba;\
+        --line:#313b46;--code:#12171d;--good:#5fd39a;--bad:#ff8a80;--calm:#a9b8c6}}
+        *{box-sizing:border-box}
+        body{margin:0;min-height:100vh;padding:24px 16px;display:flex;flex-direction:column;align-items:center;\
+        justify-content:center;background:var(--back);color:var(--text);\
+        font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
+        main{width:100%;max-width:460px;padding:36px 32px 30px;background:var(--card);border:1px solid var(--line);\
+        border-radius:14px;text-align:center;box-shadow:0 6px 24px rgba(0,0,0,.07);overflow-wrap:anywhere}
+        svg{width:56px;height:56px;fill:none;stroke:currentColor;stroke-width:2;stroke-linecap:round;\
+        stroke-linejoin:round}
+        path{stroke-width:4}
+        .success svg{color:var(--good)}.failure svg{color:var(--bad)}.neutral svg{color:var(--calm)}
+        h1{margin:14px 0 18px;font-size:1.5rem;line-height:1.25}
+        dl{margin:0 0 20px;text-align:left;border-top:1px solid var(--line)}
+        dl div{display:flex;gap:16px;padding:9px 2px;border-bottom:1px solid var(--line)}
+        dt{flex:0 0 5em;color:var(--dim)}
+        dd{margin:0}
+        p{margin:0 0 10px;color:var(--dim)}
+        pre{margin:14px 0 4px;padding:11px 14px;background:var(--code);border:1px solid var(--line);border-radius:8px;\
+        text-align:left;white-space:pre-wrap;font:14px/1.4 ui-monospace,"DejaVu Sans Mono",monospace}
+        footer{margin-top:16px;color:var(--dim);font-size:.85rem}
+        @media (max-width:480px){main{padding:28px 20px 24px}}
+        """
+}
+
+extension CallbackPage.Mood {
+    /// The path inside the circle.
+    fileprivate var mark: String {
+        switch self {
+        case .success: "M15 25l6 6 12-13"
+        case .failure: "M17 17l14 14M31 17L17 31"
+        case .neutral: "M14 24h.1M24 24h.1M34 24h.1"
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+import TestSupport
+import Testing
+import TokenCore
+
+@testable import AgentServer
+
+/// What the page in the browser is told of the end of a login.
+@Suite(.timeLimit(.minutes(10)))
+struct LoginEndingTests {
+    private final class Page: Sendable {
+        private let endings = Mutex<[LoginEnding]>([])
+        var shown: [LoginEnding] { endings.withLock { $0 } }
+        func show(_ ending: LoginEnding) { endings.withLock { $0.append(ending) } }
+    }
+
+    /// A login that has begun, with a page that waits for its end.
+    private func begin(
+        _ agent: AgentHarness
+    ) async throws -> (peer: SocketPeer, call: FakeServing.LogIn, page: Page) {
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("POST", "/v1/sessions/work/login", body: "{}"))
+        let call = await agent.serving.nextLogIn()
+        let page = Page()
+        await call.request.1.whenEnded { page.show($0) }
+        _ = try await peer.streamHead()
+        return (peer, call, page)
+    }
+
+    @Test func `a login that is durable is shown with its account`() async throws {
+        let agent = try await AgentHarness()
+        let (peer, call, page) = try await begin(agent)
+        #expect(page.shown.isEmpty)
+        call.answer(
+            .granted(
+                LoginGrant(
+                    tokens: try agent.granted("token-1"),
+                    renewal: .impossible,
+                    tokenEndpoint: "https://id.example/token",
+                    account: "alice"
+                )
+            )
+        )
+        #expect(try await peer.chunk().contains("\"done\""))
+        #expect(try await Polling.until { page.shown.count == 1 })
+        let ending = page.shown[0]
+        #expect(ending.session == "work" && ending.account == "alice" && ending.failure == nil)
+        #expect(!ending.server.isEmpty)
+        await agent.stop()
+    }
+
+    @Test func `a code that the server refuses is a failure with its reason`() async throws {
+        let agent = try await AgentHarness()
+        let (peer, call, page) = try await begin(agent)
+        call.answer(
+            .failed(
+                RefreshFailure(kind: .interactionRequired, code: "invalid_grant", message: "code used twice")
+            )
+        )
+        #expect(try await peer.chunk().contains("code used twice"))
+        #expect(try await Polling.until { page.shown.count == 1 })
+        #expect(page.shown[0].failure?.message.contains("code used twice") == true)
+        #expect(page.shown[0].account == nil)
+        await agent.stop()
+    }
+
+    @Test func `a login that is cancelled or refused meanwhile has an end too`() async throws {
+        let agent = try await AgentHarness()
+        let (_, first, page) = try await begin(agent)
+        async let lock: Void = agent.runtime.agent.lock()
+        #expect(try await Polling.until { page.shown.count == 1 })
+        #expect(page.shown[0].failure?.message.contains("locked") == true, "\(page.shown)")
+        // It is over, so whoever asks later is told at once.
+        let late = Page()
+        await first.request.1.whenEnded { late.show($0) }
+        #expect(late.shown.count == 1 && late.shown[0].failure != nil)
+        first.answer(.cancelled)
+        await lock
+        await agent.stop()
+    }
+}

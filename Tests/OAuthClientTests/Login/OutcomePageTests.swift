@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+
+import Crypto
+import Synchronization
+import Testing
+import Text
+import TokenCore
+
+@testable import OAuthClient
+
+/// What the browser shows at the end of a login.
+@Suite(.timeLimit(.minutes(5)))
+struct OutcomePageTests {
+    private static let done = LoginEnding(
+        session: "work",
+        account: "alice@example.com",
+        server: "https://id.example"
+    )
+
+    private static func failed(_ message: String, remedy: String? = nil) -> LoginEnding {
+        LoginEnding(
+            session: "work",
+            server: "https://id.example",
+            failure: LoginEnding.Failure(message: message, remedy: remedy)
+        )
+    }
+
+    /// The address that the browser is taken to once the answer is taken.
+    private func outcome(after query: String, at address: OpenedAddress) async throws -> String {
+        let page = try await address.redirect(query)
+        #expect(page.hasPrefix("HTTP/1.1 303 See Other\r\n"))
+        let field = page.split(separator: "\r\n").first { $0.hasPrefix("Location: ") }
+        let path = try #require(field?.dropFirst("Location: ".count))
+        #expect(path.hasPrefix("/outcome/") && !path.contains("?") && path.utf8.count >= 43)
+        return String(path)
+    }
+
+    @Test(arguments: ["code=c0de", "error=access_denied&error_description=no"])
+    func `the browser leaves the answer behind, and waits until the login has ended`(
+        answer: String
+    ) async throws {
+        let waiting = try await WaitingListener()
+        let (listener, address) = (waiting.listener, waiting.address)
+        let path = try await outcome(after: "\(answer)&state=\(address.state)", at: address)
+        _ = try await listener.response()
+        listener.stayForOutcome()
+        let request = LoopbackListenerTests.get(path, port: address.port)
+        async let page = RawConnection.exchange(port: address.port, request)
+        // Its page comes with the end of the login, whichever of both is first.
+        listener.show(Self.done)
+        let text = try await page
+        #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n") && text.contains("You are logged in"))
+        for value in ["work", "alice@example.com", "https://id.example"] { #expect(text.contains(value)) }
+        #expect(!text.contains("c0de") && !text.contains(address.state))
+    }
+
+    @Test func `nobody else on this machine finds the page`() async throws {
+        let waiting = try await WaitingListener()
+        let (listener, address) = (waiting.listener, waiting.address)
+        let path = try await outcome(after: "code=c&state=\(address.state)", at: address)
+        listener.show(Self.done)
+        for guess in [
+            "/outcome/", "/outcome", path + "x", String(path.dropLast()), path + "?x",
+            "/outcome/\(RandomText.make())",
+        ] {
+            let page = try await RawConnection.exchange(
+                port: address.port,
+                LoopbackListenerTests.get(guess, port: address.port)
+            )
+            #expect(page.hasPrefix("HTTP/1.1 404 ") && !page.contains("alice"))
+        }
+        let foreign = try await RawConnection.exchange(
+            port: address.port,
+            LoopbackListenerTests.get(path, port: address.port, host: "evil.example")
+        )
+        #expect(foreign.hasPrefix("HTTP/1.1 400 ") && !foreign.contains("alice"))
+        await listener.close()
+    }
+
+    @Test func `a login that takes long leaves it to the terminal`() async throws {
+        var limits = LoopbackListener.Limits()
+        limits.outcome = .milliseconds(50)
+        let waiting = try await WaitingListener(limits: limits)
+        let path = try await outcome(after: "code=c&state=\(waiting.address.state)", at: waiting.address)
+        let request = LoopbackListenerTests.get(path, port: waiting.address.port)
+        let page = try await RawConnection.exchange(port: waiting.address.port, request)
+        #expect(
+            page.hasPrefix("HTTP/1.1 200 ") && page.contains("See the terminal")
+                && !page.contains("logged in")
+        )
+        await waiting.listener.close()
+    }
+
+    @Test func `the listener is gone once the page was shown, or a moment after the end`() async throws {
+        for isShown in [true, false] {
+            var limits = LoopbackListener.Limits()
+            limits.farewell = isShown ? .hours(1) : .milliseconds(50)
+            let waiting = try await WaitingListener(limits: limits)
+            let (listener, address) = (waiting.listener, waiting.address)
+            let path = try await outcome(after: "code=c&state=\(address.state)", at: address)
+            _ = try await listener.response()
+            listener.stayForOutcome()
+            listener.show(Self.done)
+            if isShown {
+                let request = LoopbackListenerTests.get(path, port: address.port)
+                #expect(try await RawConnection.exchange(port: address.port, request).contains("logged in"))
+            }
+            await listener.untilClosed()
+        }
+    }
+
+    @Test func `a whole login shows its end, and the next one may have its port`() async throws {
+        let port = try await LoopbackListener.open(.standard(port: 0), on: Wire.eventLoop)
+        await port.close()
+        var profile = ServerProfile.fixed()
+        profile.authorization.redirect = .port(port.port)
+        let bench = try Bench(profile, sleep: BrowserLoginTests.forEver)
+        bench.exchange.always(
+            try #require(profile.writtenTokenEndpoint),
+            .json(#"{"error":"invalid_grant","error_description":"code already used"}"#, status: 400)
+        )
+        for _ in 0..<2 {
+            let page = Mutex<Task<String, any Error>?>(nil)
+            let person = ScriptedPerson(memory: bench.memory, whenTold: { step in
+                guard let address = OpenedAddress(step) else { return }
+                let task = Task {
+                    let path = try await outcome(after: "code=c&state=\(address.state)", at: address)
+                    return try await RawConnection.exchange(
+                        port: address.port,
+                        LoopbackListenerTests.get(path, port: address.port)
+                    )
+                }
+                page.withLock { $0 = task }
+            })
+            let result = await bench.server.logIn(LoginRequest(), conversation: person)
+            let failure = try #require(result.failure, "\(result)")
+            person.end(Self.failed(failure.message))
+            let text = try await page.withLock { $0 }?.value ?? ""
+            #expect(text.contains("The login failed") && text.contains("code already used"))
+        }
+    }
+
+    // MARK: The document
+
+    @Test func `a failure says why, and what to do`() {
+        let plain = CallbackPage(Self.failed("the server refused the login: access_denied")).response
+        #expect(plain.contains("<dt>Reason</dt><dd>the server refused the login: access_denied</dd>"))
+        #expect(plain.contains("<code>tokenctl login work</code>") && plain.contains("id.example"))
+        #expect(!plain.contains("Account") && plain.contains("class=\"failure\""))
+        let command = CallbackPage(Self.failed("the agent is locked", remedy: "tokenctl unlock")).response
+        #expect(command.contains("<code>tokenctl unlock</code>"))
+        let prose = CallbackPage(Self.failed("no", remedy: "set redirect_uri")).response
+        #expect(
+            prose.contains("<p>set redirect_uri</p>") && prose.contains("<code>tokenctl login work</code>")
+        )
+    }
+
+    @Test func `text of a server is nothing but text`() {
+        let evil = "</p><script>alert(1)</script><img src=x onerror=\"y\">'&\u{0}"
+        let page = CallbackPage(
+            LoginEnding(
+                session: evil,
+                account: evil,
+                server: evil,
+                failure: .init(message: evil, remedy: evil)
+            )
+        )
+        .response
+        #expect(!page.contains("<script") && !page.contains("<img") && page.contains("&lt;script&gt;"))
+        #expect(!page.contains("onerror=\"y\""))
+    }
+
+    @Test func `the page runs nothing, loads nothing, and has no style but its own`() throws {
+        let pages = [
+            CallbackPage(Self.done), CallbackPage(Self.failed("x")), .unfinished, .empty,
+            CallbackPage(refusing: 431),
+        ]
+        for page in pages.map(\.response) {
+            let style = try #require(page.firstMatch(of: /<style>([\s\S]*)<\/style>/)?.1)
+            let digest = Base64.encoded(SHA256.hash(data: Array(style.utf8)))
+            let policy =
+                "Content-Security-Policy: default-src 'none'; style-src 'sha256-\(digest)'; base-uri 'none'"
+            #expect(page.contains(policy))
+            for word in ["<script", "http-equiv", "src=", "href=", "url(", "@import", " style="] {
+                #expect(!page.contains(word), "\(word)")
+            }
+            #expect(page.contains("prefers-color-scheme:dark") && page.contains("width=device-width"))
+            for field in ["Referrer-Policy: no-referrer", "Cache-Control: no-store"] {
+                #expect(page.contains("\r\n\(field)\r\n"))
+            }
+            let length = try #require(page.firstMatch(of: /Content-Length: (\d+)/)?.1)
+            #expect(
+                Int(length) == page[(try #require(page.firstRange(of: "\r\n\r\n"))).upperBound...].utf8.count
+            )
+        }
+    }
+}
