@@ -36,7 +36,7 @@ private func fuzzPacket(_ text: [UInt8]) {
         "no field's value"
     )
     for message in packet.messages {
-        let answer = RPCFailure(.failed, "failed").answer(to: message.requestID)
+        let answer = RPCFailure(.failed, "failed").line(to: message.requestID)
         precondition((try? RPCPacket(parsing: answer))?.single?.answeredID == message.requestID)
     }
 }

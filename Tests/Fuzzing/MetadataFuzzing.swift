@@ -39,8 +39,10 @@ private func fuzzResource(_ object: JSONObject) {
         }
     }
     guard let read else { return }
-    let named = try? EndpointURL(read.resource)
-    precondition(named?.origin == resource.origin, "a document of another server is believed")
+    if let address = read.resource {
+        let named = try? EndpointURL(address)
+        precondition(named?.origin == resource.origin, "a document of another server is believed")
+    }
     precondition(!read.servers.isEmpty)
     let scopes = ProcessorTime.limited("its scopes") { read.scopes.flatMap { NamedScopes.checked($0) } }
     check(scopes ?? [])

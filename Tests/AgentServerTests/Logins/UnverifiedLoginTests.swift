@@ -16,7 +16,7 @@ struct UnverifiedLoginTests {
         kind: String = "oidc",
         subject: String? = nil
     ) async throws -> (login: String, status: [String?]) {
-        let agent = try await AgentHarness { configuration, _ in
+        let agent = try await AgentHarness(configure: { configuration, _ in
             configuration.sessions[AgentHarness.work] = SessionSettings(
                 policy: SessionPolicy(),
                 kind: kind,
@@ -24,7 +24,7 @@ struct UnverifiedLoginTests {
                 fingerprint: "1",
                 scopes: scopes
             )
-        }
+        })
         let peer = try agent.peer()
         try peer.send(SocketPeer.request("POST", "/v1/sessions/work/login", body: "{}"))
         let grant = LoginGrant(
