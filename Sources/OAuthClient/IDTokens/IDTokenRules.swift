@@ -105,7 +105,8 @@ struct IDTokenRules: Sendable {
     /// The parts of `token`, if it is a signed JWT.
     static func parts(_ token: String) throws(Problem) -> JWTParts {
         if let parts = JWTParts(token) { return parts }
-        throw token.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4 ? Problem.encrypted : Problem.malformed
+        throw token.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4
+            ? Problem.encrypted : Problem.malformed
     }
 
     /// The algorithm of `token`, if it is one we accept.

@@ -93,7 +93,9 @@ struct ResourceDiscovery: Sendable {
             let issuer = try await first(of: places, isPublic: isPublic) { object, _ throws(RefreshFailure) in
                 object["issuer"]?.string
             }
-            return issuer.flatMap { IssuerName.areSame($0, url.origin) ? ResourceMetadata(ownServer: $0) : nil }
+            return issuer.flatMap {
+                IssuerName.areSame($0, url.origin) ? ResourceMetadata(ownServer: $0) : nil
+            }
         } catch {
             guard error.sign != .outage else { throw error.failure }
             return nil

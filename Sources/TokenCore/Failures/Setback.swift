@@ -101,7 +101,9 @@ struct Setback: Equatable, Sendable {
             if let end = circumstances.servedUntil, end > now {
                 return max(RetrySchedule.pauseAfterRefusal(left: end - now), leastPause)
             }
-            if (1...2).contains(refusals.countAfterExpiry) { return max(RetrySchedule.refusalPause, leastPause) }
+            if (1...2).contains(refusals.countAfterExpiry) {
+                return max(RetrySchedule.refusalPause, leastPause)
+            }
         }
         let cap = RetrySchedule.cap(tokenExpiresAt: circumstances.tokenExpiresAt, now: now)
         let backoff = RetrySchedule.backoff(failures: failures, cap: cap, jitter: circumstances.jitter)

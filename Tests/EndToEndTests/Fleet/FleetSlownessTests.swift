@@ -42,13 +42,16 @@ extension EndToEnd {
             }
         }
 
-        @Test func `once a server is known to keep its refresh tokens a lost answer is asked for again at once`()
+        @Test
+        func `once a server is known to keep its refresh tokens a lost answer is asked for again at once`()
             async throws
         {
             try await FleetScene.whileRunning(Self.keep) { scene in
                 let host = scene.keepers[0]
                 try await scene.logIn(at: host)
-                for _ in 0..<4 { #expect(try await host.tokenctl("refresh", "work").status == 0, "\(host.log)") }
+                for _ in 0..<4 {
+                    #expect(try await host.tokenctl("refresh", "work").status == 0, "\(host.log)")
+                }
                 let first = try #require(try await scene.commonToken())
                 scene.issuer.queue(Disturbance(ending: .reset(afterBytes: 0)), for: "/token")
                 let refreshed = try await host.tokenctl("refresh", "work")

@@ -121,17 +121,20 @@ struct OutcomePageTests {
         )
         for _ in 0..<2 {
             let page = Mutex<Task<String, any Error>?>(nil)
-            let person = ScriptedPerson(memory: bench.memory, whenTold: { step in
-                guard let address = OpenedAddress(step) else { return }
-                let task = Task {
-                    let path = try await outcome(after: "code=c&state=\(address.state)", at: address)
-                    return try await RawConnection.exchange(
-                        port: address.port,
-                        LoopbackListenerTests.get(path, port: address.port)
-                    )
+            let person = ScriptedPerson(
+                memory: bench.memory,
+                whenTold: { step in
+                    guard let address = OpenedAddress(step) else { return }
+                    let task = Task {
+                        let path = try await outcome(after: "code=c&state=\(address.state)", at: address)
+                        return try await RawConnection.exchange(
+                            port: address.port,
+                            LoopbackListenerTests.get(path, port: address.port)
+                        )
+                    }
+                    page.withLock { $0 = task }
                 }
-                page.withLock { $0 = task }
-            })
+            )
             let result = await bench.server.logIn(LoginRequest(), conversation: person)
             let failure = try #require(result.failure, "\(result)")
             person.end(Self.failed(failure.message))

@@ -62,7 +62,9 @@ struct CertificateFaultTests {
 
     @Test func `an authority that is not known is named, and ca_file is`() async throws {
         let authority = try CertificateAuthority(name: "Corporate \u{1B}[31mCA")
-        let told = try message(await post(try authority.issue(), trusting: try CertificateAuthority().certificatePEM))
+        let told = try message(
+            await post(try authority.issue(), trusting: try CertificateAuthority().certificatePEM)
+        )
         #expect(
             told.message.contains("is signed by \"Corporate [31mCA\", an authority that is not known here")
         )

@@ -33,7 +33,11 @@ import Testing
     @Test func `the moments of a grant are passed on to who sends the request`() throws {
         var (script, attempt) = try Self.due()
         let until = script.moment.now + .seconds(6)
-        let fence = ExchangeFence(sendBefore: until, arriveBefore: until + .seconds(20), endBefore: until + .seconds(30))
+        let fence = ExchangeFence(
+            sendBefore: until,
+            arriveBefore: until + .seconds(20),
+            endBefore: until + .seconds(30)
+        )
         let effects = script.session.reservationFinished(
             attempt,
             .granted(within: fence),

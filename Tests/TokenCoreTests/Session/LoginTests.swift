@@ -87,9 +87,11 @@ import Testing
     }
 
     @Test(arguments: [RevocationScope.token, .grant, nil])
-    func `the later of two logins wins, and the earlier one's tokens are revoked where that ends nothing else`(
-        revokes: RevocationScope?
-    ) {
+    func
+        `the later of two logins wins, and the earlier one's tokens are revoked where that ends nothing else`(
+            revokes: RevocationScope?
+        )
+    {
         var script = SessionScript(policy: SessionPolicy(revokes: revokes))
         let third = LoginNumber(rawValue: 3)
         _ = script.session.loginStarted(second, at: script.moment)
@@ -158,7 +160,8 @@ import Testing
         #expect(erased == [SessionScript.accessToken, SessionScript.refreshToken])
     }
 
-    @Test func `in a fleet the host that replaces the login in etcd has it revoked, and the session does not`() {
+    @Test
+    func `in a fleet the host that replaces the login in etcd has it revoked, and the session does not`() {
         var script = SessionScript.ready(policy: SessionPolicy(isShared: true, revokes: .token))
         let (revoked, erased) = ends(logInAgain(&script))
         #expect(revoked.isEmpty)

@@ -106,7 +106,8 @@ extension FleetKey.Encoder {
 
     mutating func add(_ budget: FleetWorld.Budget) {
         let left = [
-            budget.due, budget.slow, budget.crash, budget.kill, budget.gone, budget.lost, budget.tardy, budget.unanswered,
+            budget.due, budget.slow, budget.crash, budget.kill, budget.gone, budget.lost, budget.tardy,
+            budget.unanswered,
             budget.login, budget.logout, budget.gateway, budget.busy, budget.lag, budget.ended,
             budget.rekey, budget.restore, budget.late,
         ]

@@ -62,7 +62,8 @@ extension FleetWorld {
         case .serve(let index), .slow(let index):
             guard old.hosts[index].request?.isExcused == false else { return nil }
             return ended(since: old) ?? "I3 an answer is lost"
-        case .due, .useless, .deliver, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want, .transact,
+        case .due, .useless, .deliver, .timePasses, .leaseEnds, .snapshot, .look, .wake, .hear, .show, .want,
+            .transact,
             .keep, .send,
             .busy, .lag, .rekey, .kill, .recover,
             .restart, .login, .logout, .delayed:
@@ -72,7 +73,9 @@ extension FleetWorld {
 
     /// The refresh token that was sent can be sent again inside the grace, or the others have lost their patience.
     private var mayBeSentAgain: Bool {
-        guard let record = etcd.record, let intent = etcd.intent, intent.concerns(record) else { return false }
+        guard let record = etcd.record, let intent = etcd.intent, intent.concerns(record) else {
+            return false
+        }
         let timing = habit.timing
         guard now < (intent.at + (timing.patience - timing.margin)).seconds else { return true }
         return timing.graceEnd(since: intent.first).map { now < $0.seconds } ?? false
