@@ -96,16 +96,16 @@ struct SettingsReaderTests {
     {
         let address = "https://id.example/p/.well-known/openid-configuration?p=signin"
         let keys = "issuer = \"acme.com\"\nmetadata_url = \"\(address)\"\nclient_id = \"c\""
-        let read = try #require(try read("[session.work]\n\(keys)").sessions.first)
-        #expect(read.server == .oidc(issuer: "acme.com", metadata: address))
-        #expect(read.issuerShown == "acme.com" && read.fleetBinding.endpoint == address)
+        let work = try #require(try read("[session.work]\n\(keys)").sessions.first)
+        #expect(work.server == .oidc(issuer: "acme.com", metadata: address))
+        #expect(work.issuerShown == "acme.com" && work.fleetBinding.endpoint == address)
         // Its tokens are not for a server that another document describes.
         let other = try #require(
-            try self.read("[session.work]\n\(keys.replacing("signin", with: "reset"))").sessions.first
+            try read("[session.work]\n\(keys.replacing("signin", with: "reset"))").sessions.first
         )
-        #expect(read.fingerprint != other.fingerprint)
+        #expect(work.fingerprint != other.fingerprint)
         let resource = "resource = \"https://api.example/mcp\"\n"
-        let named = try #require(try self.read("[session.work]\n\(resource)\(keys)").sessions.first)
+        let named = try #require(try read("[session.work]\n\(resource)\(keys)").sessions.first)
         let expected = ProtectedResource(
             address: "https://api.example/mcp",
             issuer: "acme.com",
