@@ -7,7 +7,7 @@ import Text
 ///
 /// ``ProxyVariables`` decides for which hosts the environment names one, and ``ProxyTunnel`` asks it for a connection.
 ///
-/// - May not: read files or run programs; whoever uses a proxy brings its credentials.
+/// - May not: read files or run programs; the caller supplies the credentials of a proxy.
 package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
     /// Whether the proxy itself is spoken to over TLS.
     package let isTLS: Bool

@@ -6,7 +6,7 @@ import NIOTLS
 import ServerCertificates
 import Text
 
-/// A way through a proxy: whoever has a connection to the proxy gets one to a server behind it.
+/// A tunnel to a server, made through a connection to a proxy (CONNECT, RFC 9110 section 9.3.6).
 package struct ProxyTunnel: Sendable {
     package let proxy: ForwardProxy
     private let credentials: ProxyCredentials?

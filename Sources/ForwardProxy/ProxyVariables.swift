@@ -6,7 +6,7 @@ import Text
 /// The proxy that the environment of a process names, and for which hosts: `HTTPS_PROXY` and `NO_PROXY`.
 ///
 /// The names in lower case count first, as with curl(1). `http_proxy` is not read: nothing here speaks to a server without
-/// TLS, but for this machine, and a CGI program gets it from whoever asks (httpoxy).
+/// TLS, but for this machine, and a CGI program gets it from its client (httpoxy).
 package struct ProxyVariables: Sendable {
     private static let proxyVariables = ["https_proxy", "HTTPS_PROXY"]
     private static let exceptionVariables = ["no_proxy", "NO_PROXY"]

@@ -13,7 +13,7 @@ struct TLSCredentials: Hashable {
     let pins: [String]
     let system: SystemRoots
 
-    /// Reads the CA file anew each time, and looks whether the system's has changed, so that a repaired or replaced one
+    /// Reads the CA file each time, and checks whether the system's has changed, so that a repaired or replaced one
     /// counts at once.
     /// - Throws: `.misconfigured`.
     init(_ trust: ServerTrust, system: SystemRoots = SystemRoots()) throws(TransportFailure) {
