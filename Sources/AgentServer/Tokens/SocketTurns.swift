@@ -21,7 +21,7 @@ final class SocketTurns {
     /// Those who share a turn.
     private enum Requester: Hashable {
         case socket(String)
-        /// All connections of one process, and for one session, since the tokens of different sessions are made at the same time.
+        /// All connections of one process, for one session: tokens of different sessions are made at the same time.
         case program(Int32, SessionName)
 
         init(_ call: TokenCall) {

@@ -26,9 +26,7 @@ enum ConfiguredSessions {
         return report?.isGood == true && report?.message.sessions == 0 ? [] : nil
     }
 
-    /// The failure of `command` that was given no name.
-    ///
-    /// - Parameter names: the names to choose from, if they are known.
+    /// The failure of `command` that was given no name; `names` are those to choose from, if they are known.
     static func missingName(in command: String, _ names: [String]?) -> AgentError {
         // To make the first session a name is needed too.
         guard names?.isEmpty != true || command == "add" else {

@@ -30,6 +30,7 @@ struct LineEditor {
     /// Takes one byte.
     ///
     /// - Parameters:
+    ///   - byte: the byte that was typed.
     ///   - line: what was typed so far; a byte more than ``Secret/longest`` at most, so that its length is an error.
     ///   - shown: receives what the terminal should show.
     func take(_ byte: UInt8, into line: inout [UInt8], showing shown: inout [UInt8]) -> Step {
