@@ -3,9 +3,10 @@
 import NIOCore
 import TokenCore
 
-/// What is being made for each requester, so that none of them keeps the others waiting: one token of other scopes or
-/// another audience at a time for each `[[socket]]`, and for each program and session. For all sockets together it is one
-/// refresh of a session a minute.
+/// The tokens that are being made for each requester.
+///
+/// So that no requester keeps the others waiting, it is one token of other scopes or another audience at a time for each
+/// `[[socket]]`, and for each program and session. For all sockets together it is one refresh of a session a minute.
 ///
 /// Confined to the agent's event loop.
 final class SocketTurns {

@@ -33,6 +33,7 @@ struct LineEditor {
     ///   - byte: the byte that was typed.
     ///   - line: what was typed so far; a byte more than ``Secret/longest`` at most, so that its length is an error.
     ///   - shown: receives what the terminal should show.
+    /// - Returns: the step that follows for the line.
     func take(_ byte: UInt8, into line: inout [UInt8], showing shown: inout [UInt8]) -> Step {
         switch byte {
         case 0x0A, 0x0D:
