@@ -61,7 +61,7 @@ help:
 	@echo 'make uninstall   removes what install put there'
 	@echo 'make deb         Debian packages of the release build: tokenagent and tokenagent-dbgsym'
 	@echo 'make check-deb   installs them on a clean Debian 12 in a folder, uses and removes them (as root)'
-	@echo 'make lint        format, imports, sizes, man pages, scripts'
+	@echo 'make lint        format, imports, man pages, scripts'
 	@echo 'make bench       our figures beside ssh-agent, oidc-agent, gpg-agent and nginx (release build)'
 	@echo 'make link-order  notes which functions a start enters, for the linker to put side by side'
 	@echo 'make clean       removes build products, keeps downloaded dependencies'

@@ -10,8 +10,8 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PRODUCT, DEMO, TESTS = ROOT / "Sources", ROOT / "Demo", ROOT / "Tests"
 
-# The most a type may have: lines over all files, stored properties, and switches that list an enum's cases.
-LONGEST_TYPE, MOST_PROPERTIES, MOST_SWITCHES = 450, 14, 3
+# The most switches that may list an enum's cases.
+MOST_SWITCHES = 3
 
 FUNCTION = re.compile(r"\b(?:func\s+(`[^`]+`|[\w]+|[^\s\w(]+)|(init|subscript|deinit)\b[?!]?)")
 TYPE = re.compile(
