@@ -8,11 +8,11 @@ import TokenCore
 struct CallbackPage {
     /// What the page is about, which its mark and color show.
     enum Mood: String {
-        case success, failure, neutral
+        case good, bad, calm
     }
 
     var status = 200
-    var mood = Mood.neutral
+    var mood = Mood.calm
     var title: String
     /// Sentences; each a paragraph.
     var text: [String] = []
@@ -27,12 +27,12 @@ struct CallbackPage {
         ]
         rows = known.filter { !$0.value.isEmpty }
         guard let failure = ending.failure else {
-            mood = .success
+            mood = .good
             title = "You are logged in"
             text = ["You can close this page."]
             return
         }
-        mood = .failure
+        mood = .bad
         title = "The login failed"
         rows.append((name: "Reason", value: failure.message))
         if let remedy = failure.remedy, !remedy.bytewise.hasPrefix("tokenctl ") { text.append(remedy) }
@@ -42,7 +42,7 @@ struct CallbackPage {
         command = advised ?? "tokenctl login \(ending.session)"
     }
 
-    init(status: Int = 200, mood: Mood = .neutral, title: String, text: [String]) {
+    init(status: Int = 200, mood: Mood = .calm, title: String, text: [String]) {
         (self.status, self.mood, self.title, self.text) = (status, mood, title, text)
     }
 
@@ -55,7 +55,7 @@ struct CallbackPage {
     /// Shown where the redirect has no query: an answer behind `#` stays in the browser.
     static let empty = CallbackPage(
         status: 400,
-        mood: .failure,
+        mood: .bad,
         title: "No answer came along",
         text: [
             "If the address of this page has an answer behind a #, the server uses response_mode=fragment.",
@@ -74,7 +74,7 @@ struct CallbackPage {
             case 431: "The request is too large. Delete the cookies of this address, or log in with --paste."
             default: "This is not the answer to a login that is waiting here."
             }
-        self.init(status: status, mood: .failure, title: "Not a login", text: [text])
+        self.init(status: status, mood: .bad, title: "Not a login", text: [text])
     }
 
     /// A whole HTTP response.
@@ -160,7 +160,7 @@ struct CallbackPage {
         svg{width:56px;height:56px;fill:none;stroke:currentColor;stroke-width:2;stroke-linecap:round;\
         stroke-linejoin:round}
         path{stroke-width:4}
-        .success svg{color:var(--good)}.failure svg{color:var(--bad)}.neutral svg{color:var(--calm)}
+        .good svg{color:var(--good)}.bad svg{color:var(--bad)}.calm svg{color:var(--calm)}
         h1{margin:14px 0 18px;font-size:1.5rem;line-height:1.25}
         dl{margin:0 0 20px;text-align:left;border-top:1px solid var(--line)}
         dl div{display:flex;gap:16px;padding:9px 2px;border-bottom:1px solid var(--line)}
@@ -178,9 +178,9 @@ extension CallbackPage.Mood {
     /// The path inside the circle.
     fileprivate var mark: String {
         switch self {
-        case .success: "M15 25l6 6 12-13"
-        case .failure: "M17 17l14 14M31 17L17 31"
-        case .neutral: "M14 24h.1M24 24h.1M34 24h.1"
+        case .good: "M15 25l6 6 12-13"
+        case .bad: "M17 17l14 14M31 17L17 31"
+        case .calm: "M14 24h.1M24 24h.1M34 24h.1"
         }
     }
 }

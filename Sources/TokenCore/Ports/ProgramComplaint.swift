@@ -16,12 +16,11 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
     /// Printable ASCII, on one line.
     package let description: String
 
-    /// Reads the beginning of what a program wrote.
+    /// Reads the beginning of what a program wrote; `nil` if there is no line with visible text.
     ///
     /// - Parameters:
     ///   - errors: its standard error.
     ///   - output: its standard output, which is secret: none of its words is repeated.
-    /// - Returns: `nil` if there is no line with visible text.
     package init?(standardError errors: [UInt8], standardOutput output: [UInt8] = []) {
         let plain = ProgramComplaint.withoutEscapeSequences(errors)
         let lines = plain.split { $0 == 0x0A || $0 == 0x0D }

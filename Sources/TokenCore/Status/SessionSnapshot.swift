@@ -44,7 +44,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var madeOf: String?
     /// How many starts of the agent in a row found this record in the middle of a refresh.
     package var interruptions: Int
-    /// Whether this host wrote it before a reboot, so that the wall clock alone says how old it is. Not stored.
+    /// Whether this host wrote it before a reboot, so that the wall clock alone says how old it is; not stored.
     package var isDatedByWallClock = false
     /// What this host keeps of the fleet beside it; `nil`: the session is this host's alone.
     package var fleet: FleetKeeping?

@@ -195,7 +195,7 @@ struct LiveServer {
         case .openURL(let address, _): program.arguments = state + ["--url", address]
         case .userCode(let code, let address, _, _):
             program.arguments = state + ["--device", address, "--code", code]
-        case .serverFound: return
+        case .serverFound, .notice: return
         }
         program.standardOutput = FileHandle.nullDevice
         try? program.run()
