@@ -18,7 +18,11 @@ extension EndToEnd {
             """
 
         private static func adding(_ keys: String) -> @Sendable (String, Remedy) -> String {
-            { text, _ in text.replacing("flow = \"password\"\n", with: "flow = \"password\"\n\(keys)\n") }
+            { text, _ in sessions(of: text, with: keys) }
+        }
+
+        private static func sessions(of text: String, with keys: String) -> String {
+            text.replacing("flow = \"password\"\n", with: "flow = \"password\"\n\(keys)\n")
         }
 
         private static let host = "protocol=https\nhost=git.example.com\n\n"
@@ -125,7 +129,7 @@ extension EndToEnd {
                 arguments: ["setup", "git"],
                 prepare: { scene in
                     let text = File.text(scene.agent.configurationPath) ?? ""
-                    try scene.agent.configure(adding("hosts = [\"git.example.com\"]")(text))
+                    try scene.agent.configure(sessions(of: text, with: "hosts = [\"git.example.com\"]"))
                 },
                 followed: .command()
             ),

@@ -223,7 +223,6 @@ extension EndToEnd {
         }
 
         @Test func `a home whose name is not UTF-8 is said to be the reason`() async throws {
-            let scene = try await Scene()
             let result = try await Program.run(
                 ["/bin/sh", "-c", "HOME=$(printf '/tmp/x\\377') exec \"$0\" get work", BuiltPrograms.client],
                 environment: ["PATH": "/usr/bin:/bin"]

@@ -79,7 +79,7 @@ extension EndToEnd {
         }
 
         /// Without systemd as the first process: with its variables and the directories that it would make.
-        @Test(.enabled(if: OtherUser.canRunPrograms, OtherUser.reason))
+        @Test(.enabled(if: OtherUser.canRunPrograms, "only root can become a user who may run our programs"))
         func `an agent of a service account starts as its unit says`() async throws {
             let place = try TemporaryDirectory()
             try #require(Program.succeeds("chmod 755 '\(place.path)'"))

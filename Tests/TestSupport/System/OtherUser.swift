@@ -16,7 +16,4 @@ package enum OtherUser {
         && Program.succeeds(
             "\(wrapper.joined(separator: " ")) '\(BuiltPrograms.agent)' --version >/dev/null"
         )
-
-    /// Why not.
-    package static let reason: StaticString = "only root can become a user who may run our programs"
 }
