@@ -126,7 +126,7 @@ struct ExchangeGuardTests {
     @Test func `a request that has not arrived in time never arrives`() async throws {
         let scene = try GuardScene(isCongested: true)
         greet(scene)
-        scene.arm(.seconds(10), arriveBefore: .milliseconds(700))
+        scene.arm(.milliseconds(500), arriveBefore: .milliseconds(700))
         for _ in 0..<2 { scene.say(String(repeating: "x", count: 50_000)) }
         scene.send(GuardFrame.whole.head(0))
         #expect(scene.frame()?.kind == .sending)

@@ -202,15 +202,17 @@ final class Logins {
         logins[number]?.show = show
     }
 
-    /// Shows the person's browser how a login ended: with the account that is there now, or with `failure`.
+    /// Shows the person's browser how a login ended, once: with the account that is there now, or with `failure`.
     private func showEnd(
-        of login: LoginUnderWay,
+        of number: LoginNumber,
         _ failure: LoginEnding.Failure?,
         in agent: isolated SessionAgent
     ) {
+        guard let login = logins[number], let show = login.show else { return }
+        logins[number]?.show = nil
         let kept = agent.sessions[login.session]
         let status = kept?.session.status
-        login.show?(
+        show(
             LoginEnding(
                 session: login.session.description,
                 account: failure == nil ? status?.account ?? status?.subject : nil,
@@ -223,7 +225,7 @@ final class Logins {
     /// Cancels a login whose person left: the server is no longer asked, and the session is as it was.
     func cancel(_ number: LoginNumber, in agent: isolated SessionAgent) {
         guard let login = logins[number] else { return }
-        showEnd(of: login, LoginEnding.cancelled.failure, in: agent)
+        showEnd(of: number, LoginEnding.cancelled.failure, in: agent)
         agent.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
         }
@@ -260,7 +262,7 @@ final class Logins {
         // What has ended is told its own end.
         guard let login = logins[number], !login.hasEnded else { return }
         login.tell(.failed(FailedMessage { $0.error = failure.wire }))
-        showEnd(of: login, LoginEnding.Failure(message: failure.message, remedy: failure.remedy), in: agent)
+        showEnd(of: number, LoginEnding.Failure(message: failure.message, remedy: failure.remedy), in: agent)
         end(number, in: agent)
         agent.apply(login.session) { session, moment in
             session.loginFinished(number, .cancelled, jitter: 0, at: moment)
@@ -283,7 +285,7 @@ final class Logins {
             if let login = logins[number] {
                 let line = line(for: result, name, in: agent)
                 login.tell(line)
-                showEnd(of: login, line.failure, in: agent)
+                showEnd(of: number, line.failure, in: agent)
             }
             end(number, in: agent)
         }

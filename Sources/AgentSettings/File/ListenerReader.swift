@@ -145,7 +145,10 @@ struct ListenerReader {
         let shown = text.hasSuffix(":0") ? String(text.dropLast()) + "1" : text
         let address = try? EndpointURL("http://\(shown)")
         let hasPort = text.utf8.last?.isASCIIDigit == true && text.utf8.contains(UInt8(ascii: ":"))
-        guard let address, hasPort, address.path.isEmpty, address.query == nil, !text.hasSuffix("]") else {
+        guard let address, IPAddress(address.host) != nil, hasPort, address.path.isEmpty,
+            address.query == nil,
+            !text.hasSuffix("]")
+        else {
             let forms = allowsPaths ? "a path, 127.0.0.1:PORT or [::1]:PORT" : "127.0.0.1:PORT or [::1]:PORT"
             table.report("listen", "must be \(forms), not \"\(text)\": no other machine is served")
             return nil

@@ -18,6 +18,22 @@ extension HTTPReply {
     }
 }
 
+/// Amazon's names of errors.
+enum AWSException {
+    /// Whether the same request may succeed later.
+    static func isTemporary(_ name: String) -> Bool {
+        [
+            "TooManyRequestsException", "LimitExceededException", "TooManyFailedAttemptsException",
+            "ThrottlingException", "Throttling", "ThrottledException", "RequestLimitExceeded",
+            "RequestThrottledException", "SlowDown", "InternalErrorException", "InternalFailure",
+            "InternalServerError", "InternalServerException", "ServiceUnavailable",
+            "ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "ForbiddenException",
+            "CodeDeliveryFailureException", "ConcurrentModificationException", "UnexpectedLambdaException",
+            "InvalidLambdaResponseException",
+        ].contains(name)
+    }
+}
+
 extension OAuthError {
     /// What Amazon's name of an error is called in OAuth: `SlowDownException` is `slow_down`.
     init(exception: String, description: String? = nil) {

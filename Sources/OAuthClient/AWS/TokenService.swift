@@ -48,6 +48,7 @@ struct TokenService: Sendable {
         let description = (object?["message"] ?? object?["Message"])?.string
         answer.error = OAuthError(exception: exception, description: description)
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
+        if failure.kind == .unexplained, AWSException.isTemporary(exception) { failure.kind = .busy }
         let known = ["authorization_pending", "slow_down", "expired_token"]
         // What OAuth has no code for says no more than that the service is in trouble.
         if failure.kind == .busy, failure.code.map({ !known.contains($0) }) ?? false { failure.code = nil }

@@ -65,14 +65,18 @@ extension ServerTools {
     /// The refresh token of an answer that cannot be used is kept if it differs from the one sent. A refusal,
     /// or an answer that ends the session, counts as such, even if a refresh token comes with it.
     func outcome(of failed: FailedRenewal, renewing renewal: Renewal) -> RefreshOutcome {
-        let failure = failed.failure
-        guard let leftover = failed.leftover, case .refreshToken(let sent) = renewal,
-            [.misbehaved, .misconfigured].contains(failure.kind)
-        else { return .failed(failure) }
+        var failure = failed.failure
+        guard let leftover = failed.leftover, case .refreshToken(let sent) = renewal else {
+            return .failed(failure)
+        }
+        // Who gives out a new refresh token refuses nothing, whatever code is beside it.
+        let isGiven = failure.kind == .unexplained && (200..<300).contains(failure.status ?? 0)
+        guard isGiven || [.misbehaved, .misconfigured].contains(failure.kind) else { return .failed(failure) }
         let isOld = (try? isSame(leftover.refreshToken, as: sent)) ?? false
         guard !isOld, let sealed = try? memory.sealing(leftover.refreshToken, as: .refreshToken) else {
             return .failed(failure)
         }
+        if isGiven { failure.kind = .misbehaved }
         let saved = SavedRenewal(
             refreshToken: sealed,
             refreshLifetime: leftover.lifetime.map { RefreshLifetime($0) },

@@ -86,6 +86,7 @@ struct RedactingServer: AuthorizationServer {
             secrets.remember(token, in: memory)
         }
         tokens.tokenType = secrets.redacted(tokens.tokenType)
+        tokens.serverTokenType = tokens.serverTokenType.map(secrets.redacted)
         tokens.scope = tokens.scope?.map(secrets.redacted)
         if !tokens.keptMembers.isEmpty {
             tokens.keptMembers = tokens.keptMembers.mapValues(secrets.redacted)

@@ -48,7 +48,7 @@ struct CognitoRefusal: Error, Equatable {
         case "NotAuthorizedException": meaning(ofNotAuthorized: explanation.lowercased())
         case "RefreshTokenReuseException", "UserNotFoundException": .grantDead
         case _ where isAboutPerson(exception): .interactionRequired
-        case _ where isTemporary(exception): .busy
+        case _ where AWSException.isTemporary(exception): .busy
         case _ where isAboutSettings(exception): .misconfigured
         default: .unexplained
         }
@@ -66,18 +66,6 @@ struct CognitoRefusal: Error, Equatable {
             "UserNotConfirmedException", "PasswordResetRequiredException", "CodeMismatchException",
             "ExpiredCodeException", "InvalidPasswordException", "PasswordHistoryPolicyViolationException",
             "AliasExistsException", "EnableSoftwareTokenMFAException",
-        ].contains(exception)
-    }
-
-    private static func isTemporary(_ exception: String) -> Bool {
-        [
-            "TooManyRequestsException", "LimitExceededException", "TooManyFailedAttemptsException",
-            "ThrottlingException", "Throttling", "ThrottledException", "RequestLimitExceeded",
-            "RequestThrottledException", "SlowDown", "InternalErrorException", "InternalFailure",
-            "InternalServerError", "InternalServerException", "ServiceUnavailable",
-            "ServiceUnavailableException", "RequestTimeout", "RequestTimeoutException", "ForbiddenException",
-            "CodeDeliveryFailureException", "ConcurrentModificationException", "UnexpectedLambdaException",
-            "InvalidLambdaResponseException",
         ].contains(exception)
     }
 

@@ -40,6 +40,9 @@ final class SocketFile: @unchecked Sendable {
     }
 
     private static func bind(_ descriptor: CInt, to path: String) throws(AgentError) -> (dev_t, ino_t) {
+        // For the process's user alone. A confined process cannot change the mode afterwards.
+        let mask = umask(0o177)
+        defer { _ = umask(mask) }
         if unsafe SocketFile.call(Glibc.bind, descriptor, path) != 0 {
             guard errno == EADDRINUSE else { throw refusal(of: path, errno) }
             try removeLeftover(at: path)
@@ -48,7 +51,6 @@ final class SocketFile: @unchecked Sendable {
             }
         }
         var status = stat()
-        // The process's mask has made it 0600, and calls that change the mode of a path are refused.
         guard unsafe lstat(path, &status) == 0, status.st_mode & 0o177 == 0, listen(descriptor, 256) == 0
         else {
             throw AgentError(.internal, "cannot listen at \(path): \(systemMessage(errno))")

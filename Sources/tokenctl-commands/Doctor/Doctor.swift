@@ -109,7 +109,11 @@ struct Doctor {
     )
 
     private func unreached(_ error: AgentError) -> [Finding] {
-        let problem = Finding(.problem, "agent", error.message, remedy: error.remedy)
+        // What any other command says is to run this one.
+        let remedy =
+            error.code == .temporarilyUnavailable
+            ? "end it with tokenagent -k, then start it with: tokenagent" : error.remedy
+        let problem = Finding(.problem, "agent", error.message, remedy: remedy)
         guard error.code == .noAgent, let program = AgentStarter.executable else { return [problem] }
         guard endpoint.mayStartAgent, AgentStarter.isAllowed else { return [problem] + configuration() }
         let absence = Finding(

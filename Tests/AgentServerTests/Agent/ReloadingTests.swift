@@ -48,7 +48,7 @@ struct ReloadingTests {
         #expect(try await peer.exchange("GET", "/v1/sessions/home/token").status == 401)
         let ended = try json(await peer.exchange("GET", "/v1/sessions/home"))
         #expect(ended["reason"]?.string == "configuration_changed")
-        #expect(agent.observed.names.last == .loginRequired)
+        #expect(agent.observed.names.suffix(2) == [.loginRequired, .reloaded])
         #expect(agent.store.disk.records[AgentHarness.home] == record)
         agent.configuration.change { $0.sessions[AgentHarness.home]?.fingerprint = former }
         _ = try await peer.exchange("POST", "/v1/reload")

@@ -59,16 +59,16 @@ struct LoginEndingTests {
                 RefreshFailure(kind: .interactionRequired, code: "invalid_grant", message: "code used twice")
             )
         )
-        #expect(try await peer.chunk().contains("code used twice"))
+        #expect(try await peer.chunk().contains("Code used twice"))
         #expect(try await Polling.until { page.shown.count == 1 })
-        #expect(page.shown[0].failure?.message.contains("code used twice") == true)
+        #expect(page.shown[0].failure?.message.contains("Code used twice") == true)
         #expect(page.shown[0].account == nil)
         await agent.stop()
     }
 
     @Test func `a login that is cancelled or refused meanwhile has an end too`() async throws {
         let agent = try await AgentHarness()
-        let (_, first, page) = try await begin(agent)
+        let (peer, first, page) = try await begin(agent)
         async let lock: Void = agent.runtime.agent.lock()
         #expect(try await Polling.until { page.shown.count == 1 })
         #expect(page.shown[0].failure?.message.contains("locked") == true, "\(page.shown)")
@@ -78,6 +78,7 @@ struct LoginEndingTests {
         #expect(late.shown.count == 1 && late.shown[0].failure != nil)
         first.answer(.cancelled)
         await lock
+        peer.leave()
         await agent.stop()
     }
 }

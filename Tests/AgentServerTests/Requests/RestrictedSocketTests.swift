@@ -112,7 +112,7 @@ struct RestrictedSocketTests {
         let agent = try await Self.agent(users: [12], mode: 0o660, group: getgid())
         let path = Self.path(agent)
         #expect(File.mode(path) == 0o660)
-        #expect(File.mode(agent.directory.path("shared")) == 0o700)
+        #expect(File.mode(agent.directory.path("shared")) == 0o711)
         #expect(File.mode(agent.path) == 0o600)
         await agent.stop()
         #expect(!File.exists(path))

@@ -61,7 +61,7 @@ struct ScopeFloodTests {
             ["curl", "-s", "--unix-socket", agent.path, "http://agent/v1/sessions/work/token?scope=other"],
             environment: ["PATH": TestEnvironment.searchPath]
         )
-        #expect(try await Polling.until { try await agent.waiters("work") == 2 })
+        #expect(try await Polling.until { await agent.runtime.agent.turnsAwaited == peers.count })
         first.answer(try rotated(agent, "of-first"))
         let second = await agent.serving.nextRefresh()
         #expect(second.request.variant.scopes == ["other"])

@@ -86,9 +86,10 @@ struct ClientCertificateTests {
         ]
         try await bench(metadata: inside) { bench in
             bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
+            bench.exchange.always(TestIssuer.tokenEndpoint, .json("", status: 503))
             let outcome = try await bench.refresh()
-            #expect(outcome.failure != nil)
-            #expect(bench.exchange.sent.allSatisfy { $0.method == "GET" })
+            #expect(outcome.failure?.kind == .busy)
+            #expect(!bench.exchange.sent.contains { $0.url.contains("10.0.0.1") })
         }
     }
 

@@ -102,7 +102,9 @@ struct FenceTests {
         async throws
     {
         let moment = Self.now + .milliseconds(600)
-        let server = try await TinyServer.start { _ in [.trickle(Wire.ok, every: .milliseconds(40))] }
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 22\r\n\r\n{}"
+        let server = try await TinyServer.start { _ in [.send(head), .trickle(" ", every: .milliseconds(40))]
+        }
         let url = try EndpointURL("http://127.0.0.1:\(server.port)/token")
         let result = try await Self.send(
             OutgoingRequest(url: url, form: FormBody([("refresh_token", "canary")]), trust: ServerTrust()),
@@ -110,7 +112,7 @@ struct FenceTests {
             sendBefore: moment,
             arriveBefore: moment
         )
-        #expect(try result.get().body == Array("{}".utf8))
+        #expect(try result.get().body.starts(with: "{}".utf8))
         #expect(Self.now > moment)
         await server.stop()
     }

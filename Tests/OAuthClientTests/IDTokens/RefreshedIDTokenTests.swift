@@ -26,7 +26,8 @@ struct RefreshedIDTokenTests {
         arguments: [
             ([:], [:], true), (["exp": .integer(TestIssuer.now + 9_000)], [:], true),
             (["aud": ["cli", "x"], "azp": "cli"], [:], true),
-            (["aud": "other"], [:], false), (["aud": ["cli", "x"]], [:], false), (["aud": .null], [:], false),
+            (["aud": ["cli", "x"]], [:], true), (["aud": ["y", "x"]], [:], false),
+            (["aud": "other"], [:], false), (["aud": .null], [:], false),
             (["azp": "other"], [:], false), (["nonce": "of-another-login"], [:], false),
             (["sub": .null], [:], false), (["iss": .null], [:], false),
             (["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"], [:], false),

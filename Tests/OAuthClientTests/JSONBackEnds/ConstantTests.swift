@@ -111,7 +111,7 @@ struct ConstantTests {
             ? JSONConstants(headers: [.init("X", source)]) : JSONConstants(members: [.init("x", source)])
         let bench = try bench(constants, commands: ScriptedCommands(prints: output))
         let failure = try #require(try await bench.refresh().failure)
-        #expect(failure.kind == .misconfigured)
+        #expect(failure.kind == (output.isEmpty ? .helperFailed : .misconfigured))
         #expect(failure.message.hasPrefix(words), "\(failure.message)")
         #expect(bench.exchange.sent.isEmpty)
     }

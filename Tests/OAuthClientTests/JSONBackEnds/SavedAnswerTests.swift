@@ -78,7 +78,7 @@ struct SavedAnswerTests {
 
     @Test(arguments: [
         "{", "[]", "{}", #"{"accessToken":"at"}"#, #"{"refreshToken":""}"#, #"{"refreshToken":null}"#,
-        #"{"refreshToken":"a b"}"#, #"{"refreshToken":{"refreshToken":"rt"}}"#,
+        #"{"refreshToken":"a\tb"}"#, #"{"refreshToken":{"refreshToken":"rt"}}"#,
         #"{"accessToken":["at"],"refreshToken":"rt"}"#, #"{"data":{"refreshToken":"rt"}}"#,
         #"{"refreshToken":"rt"} x"#,
         String(repeating: #"{"a":"#, count: 40) + String(repeating: "}", count: 40),

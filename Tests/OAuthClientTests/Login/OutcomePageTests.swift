@@ -149,7 +149,7 @@ struct OutcomePageTests {
         let plain = CallbackPage(Self.failed("the server refused the login: access_denied")).response
         #expect(plain.contains("<dt>Reason</dt><dd>the server refused the login: access_denied</dd>"))
         #expect(plain.contains("<code>tokenctl login work</code>") && plain.contains("id.example"))
-        #expect(!plain.contains("Account") && plain.contains("class=\"failure\""))
+        #expect(!plain.contains("Account") && plain.contains("class=\"bad\""))
         let command = CallbackPage(Self.failed("the agent is locked", remedy: "tokenctl unlock")).response
         #expect(command.contains("<code>tokenctl unlock</code>"))
         let prose = CallbackPage(Self.failed("no", remedy: "set redirect_uri")).response

@@ -166,6 +166,9 @@ struct HostileResourceTests {
         for place in [ResourceBench.metadataURL, ResourceBench.issuerURL] {
             let bench = try ResourceBench()
             bench.exchange.always(place, moved)
+            for other in ResourceBench.otherIssuerURLs {
+                bench.exchange.always(other, .json("", status: 404))
+            }
             let login = await bench.logIn()
             #expect(login.outcome.failure?.message.contains("\(status)") == true, "\(login.outcome)")
             #expect(!bench.asked.contains("evil.example") && bench.posts.isEmpty)

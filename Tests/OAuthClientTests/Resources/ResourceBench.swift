@@ -20,6 +20,11 @@ struct ResourceBench {
         "https://as.example/.well-known/openid-configuration/tenant",
         "https://as.example/tenant/.well-known/openid-configuration",
     ]
+    /// Where the issuer's metadata are looked for, too.
+    static let otherIssuerURLs = [
+        "https://as.example/.well-known/openid-configuration/tenant",
+        "https://as.example/tenant/.well-known/openid-configuration",
+    ]
     static let tokenURL = "https://as.example/token"
 
     let memory: SealedMemory

@@ -60,8 +60,16 @@ package final class ProgramAtTerminal: Sendable {
         guard try await Polling.until({ screen.contains(text) }) else {
             throw StuckProgram(name: "the program at the terminal", output: screen, error: "")
         }
-        let bytes = Array((answer + "\n").utf8)
-        guard write(master, bytes, bytes.count) == bytes.count else { throw SystemFailure("type") }
+        var rest = Array((answer + "\n").utf8)[...]
+        // A terminal holds about four thousand bytes that nobody has read.
+        let isTyped = try await Polling.until {
+            let count = unsafe rest.withUnsafeBytes { unsafe write(master, $0.baseAddress, $0.count) }
+            if count > 0 { rest = rest.dropFirst(count) }
+            // What is shown meanwhile has to be read, too.
+            _ = screen
+            return rest.isEmpty
+        }
+        guard isTyped else { throw SystemFailure("type") }
     }
 
     /// Waits until the screen shows `text`.

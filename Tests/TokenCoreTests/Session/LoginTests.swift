@@ -241,7 +241,7 @@ import Testing
     }
 
     @Test func `a person's login makes the silent one late`() throws {
-        var (script, number, _) = ended(SessionPolicy(silentLogins: [.command]))
+        var (script, number, _) = ended(SessionPolicy(silentLogins: [.command], revokes: .token))
         let silent = try #require(number)
         _ = script.session.loginStarted(second, at: script.moment)
         let late = script.session.silentLoginFinished(

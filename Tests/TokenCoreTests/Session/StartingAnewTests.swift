@@ -89,7 +89,10 @@ import Testing
         #expect(script.answer(begin, script.granted()).reply(to: waiter)?.secret == SecretID(rawValue: 500))
     }
 
-    @Test(arguments: FailureClass.allCases.filter { $0 != .sourceEnded }, [true, false])
+    @Test(
+        arguments: FailureClass.allCases.filter { ![.sourceEnded, .credentialRejected].contains($0) },
+        [true, false]
+    )
     func `whatever a server answers, it tries again and needs nobody`(_ kind: FailureClass, _ isNew: Bool) {
         var script = isNew ? Self.script() : Self.started()
         script.advance(by: .seconds(601))

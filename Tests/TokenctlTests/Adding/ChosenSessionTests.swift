@@ -144,7 +144,11 @@ struct ChosenSessionTests {
             $0.flows = ["browser"]
             $0.scopes = ["openid"]
         }
-        #expect(try ChosenSession(try wish(preset: "gitlab"), offer).scopes == ["openid", "read_api"])
+        #expect(
+            try ChosenSession(try wish(preset: "gitlab"), offer).scopes == [
+                "openid", "read_api", "write_repository",
+            ]
+        )
         #expect(try ChosenSession(try wish(preset: "keycloak"), offer).scopes == ["openid"])
     }
 

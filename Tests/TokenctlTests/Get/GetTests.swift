@@ -113,7 +113,7 @@ import Text
     }
 
     @Test(arguments: [
-        ["get"], ["get", ""], ["get", "a", "b"], ["get", "a", "--frob"], ["get", "a", "--min-valid", "soon"],
+        ["get", ""], ["get", "a", "b"], ["get", "a", "--frob"], ["get", "a", "--min-valid", "soon"],
         ["get", "a", "--format", "xml"], ["get", "a", "--timeout"],
         ["get", "a", "--no-wait", "--timeout", "5"],
         ["get", "a", "--timeout", "5", "--no-wait"], ["get", "a", "--format"],
@@ -134,6 +134,17 @@ import Text
         #expect(result.standardError.hasPrefix("tokenctl: "))
         #expect(result.standardError.split(separator: "\n").count == 1)
         #expect(agent.requests.isEmpty)
+    }
+
+    @Test func `without a name, wrong usage leads to the sessions that are there`() async throws {
+        let agent = try ScriptedAgent(.read, .answer(#"{"sessions":[{"session":"work"}]}"#))
+        let result = try await Program.run(
+            [BuiltPrograms.client, "get"],
+            environment: ["TOKENAGENT_SOCK": agent.socket, "TOKENAGENT_AUTOSTART": "0"]
+        )
+        #expect(result.status == 2 && result.standardOutput.isEmpty)
+        #expect(result.standardError.hasPrefix("tokenctl: "), "\(result)")
+        #expect(agent.requests.count == 1)
     }
 
     @Test(arguments: ["", "\n", "two words\n", "a\nb\n", "no line feed", "\u{1B}[2J\n", "\u{E9}\n"])
