@@ -135,10 +135,11 @@ import Testing
         for _ in 0..<5 {
             let failed = script.moment.now
             var begun: [Effect] = []
-            // Other work may be due before.
+            // The refresh token is tried now and then, too.
             for _ in 0..<9
             where !begun.contains(where: { if case .reauthenticate = $0 { true } else { false } }) {
                 begun = script.sleepUntilWake()
+                if begun.sendsRequest { begun += script.fail(begun, .sessionOver) }
             }
             pauses.append((script.moment.now - failed).wholeSeconds)
             #expect(script.session.status.state == .loggingIn)
