@@ -74,10 +74,12 @@ package struct ServerAddress: Equatable, Sendable {
     }
 
     /// Scheme, host and port: `https://git.example.com`, the port where it is not the scheme's own.
-    package var origin: String {
-        let name = scheme ?? "https"
-        let port = place.port.flatMap { $0 == ServerAddress.ports[name] ? nil : ":\($0)" } ?? ""
-        return "\(name)://\(place.host)\(port)"
+    package var origin: String { "\(scheme ?? "https")://\(hostRule)" }
+
+    /// Host and port, as `hosts` of a session names them: `git.example.com`, the port where it is not the scheme's own.
+    package var hostRule: String {
+        let port = place.port.flatMap { $0 == ServerAddress.ports[scheme ?? "https"] ? nil : ":\($0)" } ?? ""
+        return place.host + port
     }
 
     /// The schemes that carry tokens, with their ports (RFC 9110 §4.2).

@@ -147,10 +147,11 @@ final class TokenFiles {
             alarm.plan(key, at: nil)
             put(nil, in: nil, into: file, in: agent)
         }
-        let added = files.filter { old[$0.key] !== $0.value }.map(\.value.outlet)
-        guard !added.isEmpty else { return [] }
-        let faults = await thread.result { [writer] in added.map { writer.probe($0.path) } }
-        return zip(added, faults).compactMap { outlet, fault in
+        // Also those that were there: a directory outside the sandbox stays there until a restart.
+        let all = files.map(\.value.outlet).sorted { $0.path < $1.path }
+        guard !all.isEmpty else { return [] }
+        let faults = await thread.result { [writer] in all.map { writer.probe($0.path) } }
+        return zip(all, faults).compactMap { outlet, fault in
             guard let fault, fault.needsRestart else { return nil }
             return ConfigurationChanges.Restart(
                 "file \(outlet.path)",

@@ -65,7 +65,8 @@ struct ResourceDiscovery: Sendable {
                 try ResourceDiscovery.metadata(object, from: place, of: url)
             }
         } catch {
-            if named.isEmpty, allowsOwnServer, error.sign != .outage,
+            // What says wrong things about the resource is not the same as nothing.
+            if named.isEmpty, allowsOwnServer, error.sign < .wrongDocument,
                 let own = try await ownServer(of: url, isPublic: isPublic)
             {
                 return own

@@ -120,10 +120,14 @@ struct ClientAuthentication: Sendable {
         var ways = attempts(at: request.url, audiences)[...]
         let way = ways.popFirst() ?? self
         let first = try await way.sendOnce(request, tools)
-        guard first.isRejectedClient else { return way.accepted(first, at: request.url) }
+        // Some servers give no code for an assertion that names another audience.
+        func isRejected(_ answer: HTTPReply) -> Bool {
+            answer.isRejectedClient || !audiences.isEmpty && answer.status == 401
+        }
+        guard isRejected(first) else { return way.accepted(first, at: request.url) }
         for way in ways {
             let answer = try await way.sendOnce(request, tools)
-            if !answer.isRejectedClient { return way.accepted(answer, at: request.url) }
+            if !isRejected(answer) { return way.accepted(answer, at: request.url) }
         }
         // The first way is the one that ought to work.
         return first

@@ -32,11 +32,13 @@ struct ServerCheck: Sendable {
             let check = DiagnosticCheck(name: name, verdict: .ok, detail: found.words, sessions: sessions)
             return (check, found.clockLead)
         case .failure(let failure):
+            // Here it is known which tables name the server, and whether they name a certificate.
+            let ours = remedy(for: failure.kind, place, sessions)
             let check = DiagnosticCheck(
                 name: name,
                 verdict: .problem,
                 detail: failure.message,
-                remedy: failure.remedy ?? remedy(for: failure.kind, place, sessions),
+                remedy: failure.kind == .insecure ? ours : failure.remedy ?? ours,
                 sessions: sessions
             )
             return (check, nil)

@@ -78,6 +78,18 @@ struct CommandTree: ParsableCommand {
         }
     }
 
+    /// `text` in one line: a list of values, one a line behind a dash, has commas.
+    private static func inOneLine(_ text: String) -> String {
+        let lines = text.split(separator: "\n")
+        let values = lines.filter { $0.hasPrefix(valueMark) }
+        let rest = lines.filter { !$0.hasPrefix(valueMark) }.joined(separator: " ")
+        guard !values.isEmpty else { return rest }
+        return rest + " " + values.map { $0.dropFirst(valueMark.count) }.joined(separator: ", ")
+    }
+
+    /// What stands before each of more than five values.
+    private static let valueMark = "  - "
+
     private static func usageError(_ error: any Error, _ arguments: [String]) -> AgentError {
         let names = configuration.subcommands.compactMap { $0.configuration.commandName }
         guard let first = arguments.first, first.hasPrefix("-") || names.contains(first) else {
@@ -89,7 +101,7 @@ struct CommandTree: ParsableCommand {
                 remedy: near ?? "see tokenctl --help"
             )
         }
-        let text = message(for: error).split(separator: "\n").joined(separator: " ")
+        let text = inOneLine(message(for: error))
         if text.hasPrefix("Missing expected argument '<name>'") {
             return ConfiguredSessions.missingName(in: first, ConfiguredSessions.names(at: AgentEndpoint()))
         }

@@ -109,7 +109,7 @@ struct HelperRun {
         guard !sessions.isEmpty, sessions.allSatisfy({ SessionChoice.rules($0).isEmpty }) else {
             return reply
         }
-        let host = question.server?.place.text ?? "a server"
+        let host = question.server.map(\.hostRule) ?? "a server"
         var reply = reply
         reply.complaint = AgentError(
             .notFound,

@@ -210,7 +210,7 @@ extension EndToEnd {
             #expect(result.standardOutput.contains("add it with --scope offline_access"), "\(result)")
             let other = try await scene.add("y", "--scope", "nonsense", "--scope", "offline_access")
             #expect(
-                other.standardOutput.contains("Note: the issuer lists these scopes alone: openid "),
+                other.standardOutput.contains("Note: the issuer lists these scopes alone: api "),
                 "\(other)"
             )
         }

@@ -61,8 +61,12 @@ extension EndToEnd {
                 says:
                     "there is no terminal to ask for the issuer; use --issuer, such as https://HOST/realms/REALM"
             ),
-            Bad("--preset", "nonesuch", says: "- google"),
-            Bad("--kind", "json", says: "'oidc', 'oauth2', 'cognito', 'aws_role' or 'aws_sso'"),
+            Bad("--preset", "nonesuch", says: ": google, "),
+            Bad(
+                "--kind",
+                "json",
+                says: ": oidc, oauth2, cognito, aws_role, aws_sso, github_app; see tokenctl add --help"
+            ),
             Bad(
                 "--preset",
                 "aws-sso",
@@ -85,7 +89,7 @@ extension EndToEnd {
                 says: "session.z.region: \"here/\" is not an AWS region"
             ),
             Bad("--issuer", "ISSUER", says: "there is no terminal to ask for the client id"),
-            Bad("--issuer", "ISSUER", "--client-id", "x", "--flow", "magic", says: "'browser', 'device'"),
+            Bad("--issuer", "ISSUER", "--client-id", "x", "--flow", "magic", says: ": browser, device, "),
             Bad(
                 "--issuer",
                 "ISSUER",
@@ -141,13 +145,6 @@ extension EndToEnd {
                 "--client-key-id",
                 "k",
                 says: "session.z.client_key_id: is never used"
-            ),
-            Bad(
-                "--issuer",
-                "ISSUER/",
-                "--client-id",
-                "x",
-                says: "the document is of issuer ISSUER, not ISSUER/"
             ),
             Bad("--issuer", "http://example.com", "--client-id", "x", says: "issuer must begin with https"),
             Bad("--issuer", "https://user@example.com", "--client-id", "x", says: "issuer"),

@@ -37,7 +37,8 @@ extension EndToEnd {
             try await scene.start()
             // This issuer wants its own address there.
             let refused = try await scene.agent.tokenctl("refresh", "work")
-            #expect(refused.status == 2 && refused.complainsInOneLine, "\(refused) \(scene.agent.log)")
+            #expect(refused.status == 5 && refused.complainsInOneLine, "\(refused) \(scene.agent.log)")
+            #expect(refused.standardError.contains("invalid_client"), "\(refused)")
             #expect(Set(scene.double.audiences) == ["api://tokens"])
         }
 

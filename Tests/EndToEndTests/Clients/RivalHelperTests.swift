@@ -119,7 +119,8 @@ extension EndToEnd {
             try scene.agent.home.write("[user\n", to: ".gitconfig")
             let result = try await scene.agent.tokenctl("setup", "git")
             #expect(result.status == 1 && result.standardError.contains("bad config line 1"), "\(result)")
-            #expect(result.standardError.contains("setup git --undo"))
+            #expect(result.standardError.contains("nothing was changed"), "\(result)")
+            #expect(File.text(scene.agent.home.path(".gitconfig")) == "[user\n")
         }
     }
 }

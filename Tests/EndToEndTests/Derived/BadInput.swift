@@ -195,7 +195,8 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "login work",
             metadata: ["issuer": "https://id.example"],
             "tokenctl: work: ISSUER/.well-known/openid-configuration: the document is of issuer https://id.example, "
-                + "not ISSUER; fix the configuration, then tokenctl login work"
+                + "not ISSUER; if this is the right server, write issuer = \"https://id.example\" and "
+                + "metadata_url = \"ISSUER/.well-known/openid-configuration\""
         ),
         BadInput(
             "an issuer without a token endpoint",
@@ -229,7 +230,8 @@ struct BadInput: Sendable, CustomTestStringConvertible {
             "add z --issuer ISSUER --client-id c",
             metadata: ["issuer": "https://id.example"],
             "tokenctl: ISSUER/.well-known/openid-configuration: the document is of issuer https://id.example, "
-                + "not ISSUER; correct the issuer; a server without metadata is --kind oauth2 with its endpoints"
+                + "not ISSUER; if this is the right server, use "
+                + "--metadata-url ISSUER/.well-known/openid-configuration"
         ),
     ]
 

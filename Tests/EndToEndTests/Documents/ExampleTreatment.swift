@@ -163,6 +163,29 @@ struct ExampleTreatment: Sendable {
             )
         ),
         ExampleTreatment(
+            "# install -D -m 644 build.toml",
+            .isReadBy(
+                #"""
+                mkdir -m 700 account
+                cp config/tokenagent/config.toml build.toml
+                install() { command install "$1" "$2" "$3" "$4" "$HOME/account$5"; }
+                systemctl() {
+                    test "$*" = "enable --now tokenagent@build"
+                    TOKENAGENT_CONFIG=$HOME/account/etc/tokenagent/build/config.toml \
+                        tokenagent --state-dir "$HOME/account/state" -a "$HOME/account/sock" >started
+                }
+                sudo() { shift 4; TOKENAGENT_SOCK=$HOME/account/sock "$@"; }
+                printf '%s\n' "$EXAMPLE" | sed 's/^# //' >lines
+                . ./lines
+                TOKENAGENT_SOCK=$HOME/account/sock tokenctl get work --format env
+                TOKENAGENT_SOCK=$HOME/account/sock tokenagent -k
+                """#,
+                reason:
+                    "the account and its directories are others here; ServiceUnitTests start an agent as the unit says"
+            ),
+            shows: ["Logged in to work.", "BEARER_TOKEN="]
+        ),
+        ExampleTreatment(
             "$ tokenagent --state-dir",
             .runsWith(
                 ["make": #"echo "$TOKENAGENT_SOCK"; tokenctl list"#],
@@ -259,7 +282,7 @@ struct ExampleTreatment: Sendable {
                 reason: "tests neither make a release build nor install it"
             )
         ),
-        ExampleTreatment("tokenctl get work --format header | curl", .runs, shows: [#""hello":"alice""#]),
+        ExampleTreatment("tokenctl curl work --", .runs, shows: [#""hello":"alice""#]),
         ExampleTreatment("git config --global credential.helper tokenagent", .runs),
         ExampleTreatment(
             "PassCmd \"tokenctl get mail\"  ",
@@ -272,6 +295,10 @@ struct ExampleTreatment: Sendable {
             ),
             shows: ["MAIL\n"]
         ),
-        ExampleTreatment("curl --unix-socket \"$XDG_RUNTIME_DIR", .runs, shows: [#""access_token":"TOKEN""#]),
+        ExampleTreatment(
+            "curl --unix-socket \"$(tokenctl agent-socket",
+            .runs,
+            shows: [#""access_token":"TOKEN""#]
+        ),
     ]
 }

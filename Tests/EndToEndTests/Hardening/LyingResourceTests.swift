@@ -44,6 +44,10 @@ extension EndToEnd {
                 "issuer": .string(honest.issuer), "token_endpoint": .string("\(honest.issuer)/token"),
                 "authorization_endpoint": .string("\(evil.issuer)/authorize"),
             ]
+            // Nor is its own origin an authorization server.
+            for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
+                evil.add(Route("GET", path) { _ in .notFound })
+            }
             lie("foreign", at: evil, server: .json(metadata))
             lie("other", at: evil, changes: ["resource": .string("\(honest.issuer)/resource")])
             evil.add(Route(nil, "/moved") { _ in .redirect(to: "\(third.issuer)/moved") })

@@ -82,14 +82,13 @@ extension EndToEnd {
             // As a server answers that does not know the redirect address: it sends the browser nowhere.
             scene.issuer.queue(.html("<p>redirect_uri_mismatch</p>", status: 400), for: "/authorize")
             let login = try scene.agent.startTokenctl(["login", "work", "--no-browser"] + more)
-            let advice = try await login.outputLine(containing: "redirect address")
             let open = try await login.outputLine(containing: "/authorize?")
-            let printed = try #require(advice.firstMatch(of: /with the redirect address (\S+)/)?.1)
+            let advice = try await login.outputLine(containing: "redirect URI")
+            let printed = try #require(advice.firstMatch(of: /register (\S+) for this client/)?.1)
             #expect(
                 advice
-                    == "If it shows an error, end this with Ctrl-C: the client has to be registered at the "
-                    + "server with the redirect address \(printed) "
-                    + "(redirect_port fixes its port, redirect_uri all of it)."
+                    == "If the server rejects the redirect URI, press Ctrl-C and register \(printed) for this "
+                    + "client (redirect_port fixes its port, redirect_uri all of it)."
             )
             let url = try #require(open.firstMatch(of: /http\S+/)?.0)
             let shown = try await scene.agent.shell("curl -s -o /dev/null -w '%{http_code}' '\(url)'")

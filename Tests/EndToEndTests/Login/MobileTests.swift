@@ -103,7 +103,8 @@ extension EndToEnd {
                 case .array: return "{\"data\":[{\(tokens)}]}"
                 case .besideEnvelope: return "{\(tokens)}"
                 case .emptyEnvelope: return "{\"data\":null,\(tokens)}"
-                case .twoEnvelopes: return "{\"data\":{\(tokens)},\"data\":{\(tokens)}}"
+                case .twoEnvelopes:
+                    return "{\"data\":{\(tokens)},\"data\":{\"accessToken\":\"at-hostile-2\"}}"
                 case .twoTokens: return "{\"data\":{\(tokens),\"accessToken\":\"at-hostile-2\"}}"
                 case .deep:
                     let start = String(repeating: "{\"data\":", count: 5_000)
@@ -133,7 +134,7 @@ extension EndToEnd {
             #expect(result.status == 5 && result.complainsInOneLine, "\(result)")
             #expect(!result.standardError.contains("hostile"))
             // The agent tries again by itself.
-            #expect(try await Polling.until { backEnd.refreshes == 1 })
+            #expect(try await Polling.until { backEnd.refreshes == 1 }, "\(scene.agent.log)")
             #expect(try await scene.agent.reaches("ready", "phone"))
             let next = try await scene.get().line
             #expect(next != token && !next.contains("hostile"))

@@ -27,6 +27,10 @@ extension EndToEnd {
                         named.document.map { .json($0) } ?? .notFound
                     }
                 )
+                // Its own origin is no authorization server.
+                for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
+                    home.add(Route("GET", path) { _ in .notFound })
+                }
                 for issuer in [scene.issuer, other] {
                     issuer.settings.metadata["registration_endpoint"] = .string("\(issuer.issuer)/register")
                     issuer.add(
@@ -117,7 +121,7 @@ extension EndToEnd {
                 #expect(try await terminal.shows("Logged in to 127.0.0.1."), "\(terminal.screen)")
             }
             let file = place.scene.sessionFile("127.0.0.1")
-            #expect(File.text(file)?.contains("issuer") == isWritten, "\(File.text(file) ?? "")")
+            #expect(File.text(file)?.contains("\nissuer") == isWritten, "\(File.text(file) ?? "")")
             place.names(place.other)
             let moved = try await place.tokenctl("refresh", "127.0.0.1")
             #expect(moved.status == 2, "\(moved)")

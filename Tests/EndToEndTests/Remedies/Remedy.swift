@@ -67,6 +67,8 @@ struct RemedyCase: CustomTestStringConvertible, Sendable {
     var input = ""
     /// What the command ends with once the remedy has been followed; `nil`: anything, as long as the remedy is another one.
     var then: Int32? = 0
+    /// The remedy is another command: this one says the same again.
+    var isRepeated = false
     var configuration: @Sendable (_ scene: Scene) -> String? = { _ in nil }
     var prepare: @Sendable (_ scene: Scene) async throws -> Void = { _ in }
     let followed: Followed

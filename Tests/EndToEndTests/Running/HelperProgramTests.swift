@@ -35,7 +35,8 @@ extension EndToEnd {
             #expect(status.standardOutput.contains(Self.line), "\(status)")
             let doctor = try await scene.agent.tokenctl("doctor")
             #expect((doctor.standardOutput + doctor.standardError).contains(Self.line), "\(doctor)")
-            #expect(scene.agent.log.contains(Self.line))
+            // What a program says is collected until it has ended.
+            #expect(try await Polling.until { scene.agent.log.contains(Self.line) }, "\(scene.agent.log)")
             for text in [
                 refresh.standardError, status.standardOutput, doctor.standardOutput, scene.agent.log,
             ] {

@@ -84,7 +84,8 @@ extension EndToEnd {
             let place = try TemporaryDirectory()
             try #require(Program.succeeds("chmod 755 '\(place.path)'"))
             var environment = ["PATH": "/usr/bin:/bin"]
-            let unit = try #require(File.text(try systemUnit().path("tokenagent@.service")))
+            let directory = try systemUnit()
+            let unit = try #require(File.text(directory.path("tokenagent@.service")))
             for line in unit.split(separator: "\n") where line.hasPrefix("Environment=") {
                 let parts = line.dropFirst(12).split(separator: "=", maxSplits: 1).map(String.init)
                 let value = parts[1].replacing("%i", with: "build")

@@ -20,7 +20,7 @@ extension EndToEnd {
             let second = try scene.agent.startTokenctl(command)
             #expect(
                 try await Polling.until { second.standardError.contains(notice) },
-                "\(second.standardError)"
+                "\(second.standardError) \(second.exitStatus as Any) \(scene.agent.log)"
             )
             // There is no curl to pass it on to.
             second.signal(.interrupt)

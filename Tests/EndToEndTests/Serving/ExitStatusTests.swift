@@ -58,7 +58,7 @@ extension EndToEnd {
             let result = try await scene.agent.tokenctl(command + ["elsewhere"])
             #expect(result.status == 7)
             #expect(result.complainsInOneLine, "\(result.standardError)")
-            #expect(result.standardError.contains("no session elsewhere"))
+            #expect(result.standardError.contains("no session named \"elsewhere\""))
         }
 
         @Test func `a locked agent is 6 for everything that would show something`() async throws {

@@ -65,8 +65,9 @@ extension EndToEnd {
         }
 
         @Test func `the notice goes once the login is there`() async throws {
+            let notices = try await shown(display: ":0", logsInAgain: true)
             #expect(
-                try await shown(display: ":0", logsInAgain: true) == [
+                notices == [
                     "--app-name=tokenagent", "--print-id", "--", "work needs a login.", "tokenctl login work",
                     "--app-name=tokenagent", "--replace-id=7", "--expire-time=3000", "--",
                     "Logged in to work.",
