@@ -16,22 +16,25 @@ import Testing
     @Test(
         arguments: [
             // Nobody has sent it.
-            (nil, nil, .refused, FleetTakeover.now(until: nil)),
-            (.attempt(60, for: .record(4), age: 5), nil, .refused, .now(until: nil)),
+            (nil, nil, .refused, FleetTakeover.now(within: nil)),
+            (.attempt(60, for: .record(4), age: 5), nil, .refused, .now(within: nil)),
             // A host is at it.
             (.attempt(60), 60, .refused, .held),
             (.attempt(60), 60, .accepted, .held),
             // Refresh tokens are kept: nothing is at stake.
-            (.attempt(60, age: 31), nil, .accepted, .now(until: nil)),
+            (.attempt(60, age: 31), nil, .accepted, .now(within: nil)),
             // Inside the grace, counted from the first attempt and with the time that a request takes.
-            (.attempt(60, age: 16), nil, grace, .now(until: time(5))),
-            (.attempt(60, age: 20), nil, grace, .now(until: time(1))),
-            (.attempt(60, age: 21), nil, grace, .notBefore(time(99))),
+            (.attempt(60, age: 16), nil, grace, .now(within: .seconds(4))),
+            (.attempt(60, age: 19), nil, grace, .now(within: .seconds(1))),
+            // It may be a second later than etcd says, and too late.
+            (.attempt(60, age: 20), nil, grace, .notBefore(time(100))),
+            (.attempt(60, age: 5), nil, .acceptedFor(.seconds(10)), .now(within: .milliseconds(500))),
+            (.attempt(60, age: 6), nil, .acceptedFor(.seconds(10)), .notBefore(time(114))),
             (.attempt(61, age: 2, first: 25, before: [60]), nil, grace, .notBefore(time(118))),
             // The host is waited for, until a reboot would be over.
             (.attempt(60, age: 31), nil, .refused, .notBefore(time(89))),
             (.attempt(60, age: 119), nil, .refused, .notBefore(time(1))),
-            (.attempt(60, age: 120), nil, .refused, .now(until: nil)),
+            (.attempt(60, age: 120), nil, .refused, .now(within: nil)),
         ] as [(FleetIntent?, UInt64?, FleetTiming.Reuse, FleetTakeover)]
     )
     func `when a refresh token may be sent`(
@@ -56,7 +59,7 @@ import Testing
     func `whoever comes first confirms a refusal, half a minute later`(reuse: FleetTiming.Reuse) {
         let rows: [(Int64, UInt64?, FleetTakeover)] = [
             (5, 60, .held), (5, nil, .notBefore(Self.time(25))), (29, nil, .notBefore(Self.time(1))),
-            (30, nil, .now(until: nil)),
+            (30, nil, .now(within: nil)),
         ]
         for (age, lock, takeover) in rows {
             let refused = FleetIntent.attempt(60, age: age).refused

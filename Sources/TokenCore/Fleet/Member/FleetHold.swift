@@ -57,24 +57,37 @@ struct FleetHold: Hashable, Sendable {
         intent = FleetIntent(of: attempt, for: record, after: view.presentIntent, at: view.time)
         former = view.presentIntent
         place = view.place
-        // etcd's clock shows whole seconds, so it may be a second later there than it says.
-        func local(_ time: FleetTime) -> Instant {
-            let delay: Duration = time - view.time - .seconds(1)
-            return viewedSince + delay
-        }
         let leased = leaseEnds - timing.request - timing.margin
-        if case .now(let until?) = seen.takeover {
-            deadline = min(leased, local(until))
+        if case .now(let left?) = seen.takeover {
+            deadline = min(leased, viewedSince + left)
         } else {
             deadline = leased
         }
         let arrival = deadline + timing.request
         arrivalDeadline = arrival
-        // Another attempt reads etcd, and asks for a lease and a reservation; two of these have been timed now.
-        let another = (now - viewedSince) * 2 + .milliseconds(500)
-        let lastMoment = timing.graceEnd(since: intent.first).map { local($0) - another }
+        let lastMoment = timing.graceLeft(since: intent.first, at: view.time).map {
+            viewedSince + FleetHold.longestRead($0, calls: now - viewedSince)
+        }
         let patient = max(viewedSince + timing.patience - timing.margin, arrival)
         readDeadline = lastMoment.flatMap { $0 < arrival ? nil : $0 } ?? patient
+    }
+
+    /// How long after a look a response may be waited for if the token is to be sent again, as the look says, within `left`.
+    ///
+    /// The next look has to show a second that leaves time for another attempt, and shows one more wherever it begins in the
+    /// next. So whole seconds are counted: who waits to the end finds that it is too late to send, and has thrown away an
+    /// answer for nothing.
+    ///
+    /// - Parameters:
+    ///   - left: for how long the token may be sent again.
+    ///   - calls: how long etcd took for the look and the lease.
+    /// - Returns: less than nothing if there is no time for another attempt.
+    private static func longestRead(_ left: Duration, calls: Duration) -> Duration {
+        let spare = Duration.milliseconds(250)
+        // It looks, asks for a lease and reserves.
+        let latest = left - (calls * 2 + spare)
+        // Before, the lock is given back.
+        return .seconds(latest.wholeSeconds) - (calls + spare)
     }
 
     /// The right of an attempt that was granted before this process started: only its answer can be taken, and nothing

@@ -236,9 +236,8 @@ struct FleetLook: Equatable, Sendable {
 
     /// The longest that a host waits for its turn, so that there is time for another one inside a grace.
     var longestTurn: Duration {
-        guard case .now(let until?) = takeover else { return timing.longestTurn }
-        // etcd's clock shows whole seconds.
-        return max((until - view.time - .seconds(1)) / 2, .zero)
+        guard case .now(let left?) = takeover else { return timing.longestTurn }
+        return left / 2
     }
 
     /// A reader's wish lies in etcd for a minute.

@@ -33,8 +33,8 @@ extension FleetView {
 
 /// Whether the refresh token of a record may be sent now.
 enum FleetTakeover: Equatable, Sendable {
-    /// Yes. `until`: only before this moment, because a grace ends.
-    case now(until: FleetTime?)
+    /// Yes. `within`: only for so long after what etcd shows, because a grace ends.
+    case now(within: Duration?)
     /// A host is at it.
     case held
     /// An answer is missing, and its host is waited for; or it was a refusal, and it is too early to confirm it.
@@ -54,23 +54,23 @@ enum FleetTakeover: Equatable, Sendable {
             return
         }
         guard let intent = view.presentIntent else {
-            self = .now(until: nil)
+            self = .now(within: nil)
             return
         }
         guard !intent.isRefused else {
             let settled = intent.at + RetrySchedule.confirmationDelay(jitter: 0)
-            self = view.time < settled ? .notBefore(settled) : .now(until: nil)
+            self = view.time < settled ? .notBefore(settled) : .now(within: nil)
             return
         }
         guard timing.reuse != .accepted else {
-            self = .now(until: nil)
+            self = .now(within: nil)
             return
         }
-        if let end = timing.graceEnd(since: intent.first), view.time < end {
-            self = .now(until: end)
+        if let left = timing.graceLeft(since: intent.first, at: view.time), left > .zero {
+            self = .now(within: left)
             return
         }
         let patient = max(intent.at, expiry ?? intent.at) + timing.patience
-        self = view.time < patient ? .notBefore(patient) : .now(until: nil)
+        self = view.time < patient ? .notBefore(patient) : .now(within: nil)
     }
 }

@@ -33,11 +33,14 @@ package struct FleetTiming: Equatable, Sendable {
     /// Over how long hosts spread that would all do the same at one moment.
     var longestTurn: Duration { patience / 4 }
 
-    /// The last moment at which a refresh token may be sent again that was first sent at `first`; `nil`: the server has no
-    /// grace.
-    func graceEnd(since first: FleetTime) -> FleetTime? {
+    /// For how long after a look that shows `time` a refresh token may be sent again that was first sent at `first`; `nil`: the
+    /// server has no grace.
+    ///
+    /// etcd's clock shows whole seconds, so it may be a second later there than it says. What a request takes of a second is not
+    /// cut off: of a grace of ten seconds it is much of what is left.
+    func graceLeft(since first: FleetTime, at time: FleetTime) -> Duration? {
         guard case .acceptedFor(let grace) = reuse else { return nil }
-        return first + (grace - request - margin)
+        return grace - request - margin - (time - first) - .seconds(1)
     }
 
     /// The timing for a server that has turned out to keep refresh tokens.
