@@ -58,7 +58,8 @@ extension FleetWorld {
         switch move {
         case .lose, .crash, .destroy, .gateway, .restore, .ended: return nil
         case .orphan(let index, _): return old.orphans[index].isExcused ? nil : ended(since: old)
-        case .cut: return old.mayBeSentAgain ? nil : "I3 an answer that is on its way is not read"
+        case .cut(let index):
+            return old.mayStopReading(index) ? nil : "I3 an answer that is on its way is not read"
         case .serve(let index), .slow(let index):
             guard old.hosts[index].request?.isExcused == false else { return nil }
             return ended(since: old) ?? "I3 an answer is lost"
@@ -72,13 +73,21 @@ extension FleetWorld {
     }
 
     /// The refresh token that was sent can be sent again inside the grace, or the others have lost their patience.
-    private var mayBeSentAgain: Bool {
-        guard let record = etcd.record, let intent = etcd.intent, intent.concerns(record) else {
+    ///
+    /// The host's own intent counts: where the patience is over, another one may have taken its place.
+    private func mayStopReading(_ index: Int) -> Bool {
+        guard !isReadToTheEnd(index), let intent = hosts[index].member?.hold?.intent else { return true }
+        let left = habit.timing.graceLeft(since: intent.first, at: FleetTime(seconds: now))
+        return left.map { $0 > .zero } ?? false
+    }
+
+    /// The response to the host's request is read until the others have lost their patience.
+    func isReadToTheEnd(_ index: Int) -> Bool {
+        guard let request = hosts[index].request, let intent = hosts[index].member?.hold?.intent else {
             return false
         }
         let timing = habit.timing
-        guard now < (intent.at + (timing.patience - timing.margin)).seconds else { return true }
-        return timing.graceEnd(since: intent.first).map { now < $0.seconds } ?? false
+        return request.readDeadline >= (intent.at + (timing.patience - timing.margin)).seconds
     }
 
     private func ended(since old: FleetWorld) -> String? {

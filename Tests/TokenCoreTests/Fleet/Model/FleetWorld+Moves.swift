@@ -150,7 +150,9 @@ extension FleetWorld {
     private func nextSteps(of index: Int) -> [FleetMove] {
         if let request = hosts[index].request {
             guard request.answer == nil else {
-                return [.deliver(index)] + (request.readDeadline <= now ? [.cut(index)] : [])
+                // An answer that never comes is a lost one; where nobody dawdles it comes while the others are patient.
+                let isCut = request.readDeadline <= now && !(isPrompt && isReadToTheEnd(index))
+                return [.deliver(index)] + (isCut ? [.cut(index)] : [])
             }
             var moves = [FleetMove.serve(index)]
             if budget.tardy > 0 { moves.append(.slow(index)) }
@@ -204,7 +206,7 @@ extension FleetWorld {
                 if used.isUsed { instants.append(used.usedAt + Habit.grace) }
                 let reserve = (timing.request + timing.margin).wholeSeconds
                 let last = intent.first.seconds + Habit.grace - reserve
-                instants += [last - 2, last]
+                instants += [last - 2, last - 1]
             }
         }
         if habit.hasGrace {
