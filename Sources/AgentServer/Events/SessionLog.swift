@@ -92,6 +92,8 @@ struct SessionLog {
     private static func values(of failure: RefreshFailure) -> Logger.Metadata {
         var values: Logger.Metadata = ["class": "\(failure.kind.rawValue)"]
         if let code = failure.code, isPlain(code) { values["code"] = "\(code)" }
+        // No server's words: what a program of the configuration said, redacted.
+        if failure.kind == .helperFailed { values["error"] = "\(failure.message)" }
         return values
     }
 

@@ -92,6 +92,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
     case peerSocket
     case action
     case peerHost
+    case notice
 
     package var name: String {
         switch self {
@@ -106,6 +107,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
         case .peerSocket: "TOKENAGENT_PEER_SOCKET"
         case .action: "TOKENAGENT_ACTION"
         case .peerHost: "TOKENAGENT_PEER_HOST"
+        case .notice: DesktopNotice.formerNotice
         }
     }
 

@@ -15,6 +15,7 @@ extension StandardLogin {
             let form = FormBody([("grant_type", "password"), ("username", username)])
             try add("password", password, to: form)
             addScope(to: form)
+            profile.addAudience(to: form)
             var grant = try await exchange(form, showsPassword: true)
             grant.account = ServerText.cleaned(username, limit: 255)
             return grant

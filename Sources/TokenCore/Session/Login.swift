@@ -218,8 +218,11 @@ struct Login: Equatable, Sendable {
     }
 
     /// The login with the refresh token of an answer that brought nothing else, and the secrets it no longer needs.
-    func renewed(by saved: SavedRenewal) -> (Login, Set<SecretID>) {
+    ///
+    /// With `keepsFormer` the one that was sent is kept for a last try, as its successor may not be one.
+    func renewed(by saved: SavedRenewal, keepsFormer: Bool) -> (Login, Set<SecretID>) {
         var next = self
+        next.formerRefreshToken = keepsFormer ? refreshToken : nil
         next.renewal = .refreshToken(saved.refreshToken)
         next.use = .unsent
         next.interruptions = 0

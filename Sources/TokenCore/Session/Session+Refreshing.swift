@@ -135,7 +135,9 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        let (renewed, obsolete) = login.renewed(by: saved)
+        // What came in an answer that makes no sense may be anything.
+        let keepsFormer = failure.kind == .misbehaved && !policy.isShared
+        let (renewed, obsolete) = login.renewed(by: saved, keepsFormer: keepsFormer)
         let commit = nextCommit()
         currentAttempt?.refusal = Attempt.Refusal(failure: failure, jitter: jitter)
         currentAttempt?.phase = .committing(commit, renewed, obsolete: obsolete)

@@ -66,11 +66,13 @@ struct ServerCheck: Sendable {
         return result.mapError { failure in
             // Waiting mends neither an address nor certificates.
             let isOurs = failure.kind == .misconfigured || failure.kind == .insecure
+            // There is no session yet whose table could be changed; a certificate can be trusted without one, and what is
+            // said of an issuer is about the command.
+            let isOfCommand = if case .issuer = place { isOurs } else { failure.kind == .insecure }
             return RequestFailure(
                 code: isOurs ? .misconfigured : .temporarilyUnavailable,
                 message: failure.message,
-                // There is no session yet whose table could be changed; a certificate can be trusted without one.
-                remedy: failure.kind == .insecure ? failure.remedy : nil,
+                remedy: isOfCommand ? failure.remedy : nil,
                 retryAfter: failure.retryAfter
             )
         }

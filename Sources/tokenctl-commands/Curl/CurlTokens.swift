@@ -28,7 +28,9 @@ struct CurlTokens {
         self.endpoint = endpoint
         self.demand = demand
         isSeen = !arguments.mayReplaceToken
-        current = try agent.token(demand)
+        current = try WaitNotice.whileWaiting(isRefused: false) { () throws(AgentError) in
+            try agent.token(demand)
+        }
         guard current.isBoundToKey else { return }
         self.demand.proof = try arguments.target.proof(session: demand.session)
         try renew()
@@ -80,7 +82,7 @@ struct CurlTokens {
             place: attempt.server.place
         )
         // The agent keeps refreshes apart where a server refuses one new token after the other.
-        let replacement = try WaitNotice.whileWaiting { () throws(AgentError) in
+        let replacement = try WaitNotice.whileWaiting(isRefused: true) { () throws(AgentError) in
             try report.send(current, to: endpoint, about: demand)
         }
         guard let fresh = replacement, attempt.isRepeatable, !wasReplaced else { return false }

@@ -58,7 +58,10 @@ struct ScopeFloodTests {
         let peers = try await flood(agent, 50)
         let first = await agent.serving.nextRefresh()
         let other = try Program(
-            ["curl", "-s", "--unix-socket", agent.path, "http://agent/v1/sessions/work/token?scope=other"],
+            [
+                "curl", "-s", "--unix-socket", agent.path,
+                "http://tokenagent/v1/sessions/work/token?scope=other",
+            ],
             environment: ["PATH": TestEnvironment.searchPath]
         )
         #expect(try await Polling.until { try await agent.waiters("work") == 2 })

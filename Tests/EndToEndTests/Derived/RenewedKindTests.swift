@@ -127,7 +127,7 @@ extension EndToEnd {
 
         /// Neither a program nor a login that a server registers is told of a configuration that is wrong.
         @Test(arguments: RenewedKind.allCases.filter { $0 != .command && $0 != .resource })
-        func `what the other end calls a mistake of the configuration is status 2, or 5 for a client`(
+        func `what the other end calls a mistake of the configuration is status 2`(
             kind: RenewedKind
         ) async throws {
             let scene = try await RenewedScene(kind)

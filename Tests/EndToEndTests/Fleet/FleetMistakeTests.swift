@@ -203,8 +203,8 @@ extension EndToEnd {
                 let remedy = #/grant-permission ROLE readwrite --prefix=true /tokenagent/[0-9a-f]{32}//#
                 #expect(found.contains(remedy) == (role == "keeper"), "\(found)")
                 // It shows before anything has to be refreshed.
-                let status = try await agent.tokenctl("fleet", "status").standardOutput
-                #expect(status.contains(remedy) == (role == "keeper"), "\(status)")
+                let status = try await agent.tokenctl("fleet", "status")
+                #expect(status.standardError.contains(remedy) == (role == "keeper"), "\(status)")
                 let isLogged = agent.log.contains("fleet: no right to write")
                 #expect(isLogged == (role == "keeper"), "\(agent.log)")
                 // It has never stood in the list of hosts.

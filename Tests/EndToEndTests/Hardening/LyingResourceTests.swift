@@ -44,13 +44,8 @@ extension EndToEnd {
                 "issuer": .string(honest.issuer), "token_endpoint": .string("\(honest.issuer)/token"),
                 "authorization_endpoint": .string("\(evil.issuer)/authorize"),
             ]
-            // Nor is its own origin an authorization server.
-            for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
-                evil.add(Route("GET", path) { _ in .notFound })
-            }
             lie("foreign", at: evil, server: .json(metadata))
             lie("other", at: evil, changes: ["resource": .string("\(honest.issuer)/resource")])
-            evil.add(Route(nil, "/moved") { _ in .redirect(to: "\(third.issuer)/moved") })
             lie("moved-document", at: evil, document: .redirect(to: "\(third.issuer)/document", status: 307))
             lie("moved-server", at: evil, server: .redirect(to: "\(third.issuer)/server", status: 308))
             lie("huge", at: evil, document: IssuerReply(body: Array(repeating: 0x20, count: 2 << 20)))
@@ -67,6 +62,12 @@ extension EndToEnd {
                 client: "demo-confidential"
             )
             let (evil, third) = (try await DemoIssuer.start(), try await DemoIssuer.start())
+            // Its own origin is no authorization server: that would be taken for its own.
+            let mover = try await DemoIssuer.start()
+            for path in ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"] {
+                mover.add(Route("GET", path) { _ in .notFound })
+            }
+            mover.add(Route(nil, "/moved") { _ in .redirect(to: "\(third.issuer)/moved") })
             lieAboutEverything(evil, scene.issuer, third)
             var configuration = Scene.session(
                 "work",
@@ -75,8 +76,9 @@ extension EndToEnd {
                 more: "client_secret = \"demo-secret-7f3a\""
             )
             for name in Self.lies.keys.sorted() {
+                let home = name == "moved" ? mover : evil
                 configuration +=
-                    "[session.\(name)]\nresource = \"\(evil.issuer)/\(name)\"\nclient_id = \"cli\"\n"
+                    "[session.\(name)]\nresource = \"\(home.issuer)/\(name)\"\nclient_id = \"cli\"\n"
                 guard name == "named" else { continue }
                 configuration += "issuer = \"\(scene.issuer.issuer)\"\nclient_secret = \"demo-secret-7f3a\"\n"
             }
@@ -93,7 +95,7 @@ extension EndToEnd {
             }
             #expect(third.requests().isEmpty)
             #expect(scene.issuer.requests().count == before)
-            for request in evil.requests() {
+            for request in evil.requests() + mover.requests() {
                 #expect(request.method == "GET" && request.body.isEmpty, "\(request)")
                 #expect(request.header("authorization") == nil, "\(request)")
             }

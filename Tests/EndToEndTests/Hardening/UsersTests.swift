@@ -102,7 +102,7 @@ extension EndToEnd {
         }
 
         @Test func `a login while an old refresh is in flight is what stays`() async throws {
-            let scene = try await Scene.loggedIn { $0.rotation = .strict }
+            let scene = try await Scene.loggedIn({ $0.rotation = .strict }, session: "revokes = \"token\"")
             scene.issuer.queue(Disturbance(isHeld: true, grantType: "refresh_token"))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
             #expect(await scene.issuer.hasReceived(2, to: "/token", within: .seconds(120)))

@@ -131,7 +131,8 @@ extension EndToEnd {
                 #expect(remedy.text.contains("set \(key) in the session's table"), "\(remedy)")
                 #expect(try await place.scene.paste("sed -i 's|^issuer .*|\(key)|' '\(file)'").status == 0)
             }
-            try await place.scene.follow(remedy, .command())
+            // The agent looks at its files at a login, and once a second at most.
+            #expect(try await Polling.until { try await place.scene.paste(remedy.command).status == 0 })
             #expect(try await place.tokenctl("refresh", "127.0.0.1").status == 0)
             #expect(place.other.tokenRequests("refresh_token") == 1)
         }

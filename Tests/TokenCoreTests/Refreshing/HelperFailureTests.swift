@@ -104,7 +104,8 @@ import Testing
     private func ended(_ kind: FailureClass) throws -> (SessionScript, [Effect]) {
         var script = SessionScript.ready(policy: SessionPolicy(silentLogins: [.command]))
         let effects = script.fail(script.sleepUntilWake(), .sessionOver)
-        return (script, try silentLoginFails(&script, effects, kind))
+        let failed = try silentLoginFails(&script, effects, kind)
+        return (script, failed)
     }
 
     private func silentLoginFails(

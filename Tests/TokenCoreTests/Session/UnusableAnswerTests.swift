@@ -77,6 +77,24 @@ struct UnusableAnswerTests {
         #expect(!script.session.isReplaying)
     }
 
+    @Test func `where the new refresh token is refused the former one is tried`() throws {
+        var (script, effects) = answered(.misbehaved)
+        #expect(!effects.contains(.erase(SessionScript.refreshToken)))
+        _ = script.fail(script.sleepUntilWake(), .sessionOver)
+        #expect(script.session.status.state == .loggedOut)
+        let reserved = script.reserve(script.sleepUntilWake())
+        let request = try #require(reserved)
+        #expect(request.renewal == .refreshToken(SessionScript.refreshToken))
+        let granted = script.session.refreshFinished(
+            request.attempt,
+            script.granted(refreshToken: SecretID(rawValue: 901)),
+            jitter: 0,
+            at: script.moment
+        )
+        _ = script.commitAll(granted)
+        #expect(script.session.status.state == .ready)
+    }
+
     @Test(arguments: [FailureClass.unreachable, .busy, .ambiguous, .insecure])
     func `a passing failure of a later try does not hide why it is suspended`(kind: FailureClass) {
         var (script, _) = answered()
