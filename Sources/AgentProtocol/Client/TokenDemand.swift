@@ -40,10 +40,13 @@ package struct TokenDemand: Equatable, Sendable {
     /// Without ``timeout`` the agent may wait an hour, the most that `get_timeout` can be set to.
     package var patience: Duration { (timeout ?? .seconds(3600)) + .seconds(5) }
 
-    /// The longest wait for a silent agent: a second more than ``timeout``, or what is usual.
+    /// The longest wait for a silent agent: a second more than ``timeout``, or than the 30 s for which the agent itself waits
+    /// for a refresh.
+    ///
+    /// Whoever needs a token is better off late than without one, on a machine where hundreds of programs start at once.
     package var maximumSilence: Duration {
-        guard let timeout, timeout > .zero else { return AgentConnection.maximumSilence }
-        return timeout + .seconds(1)
+        guard let timeout else { return .seconds(31) }
+        return timeout > .zero ? timeout + .seconds(1) : AgentConnection.maximumSilence
     }
 
     /// The request for this token.

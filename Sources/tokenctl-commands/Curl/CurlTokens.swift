@@ -24,7 +24,7 @@ struct CurlTokens {
         for arguments: CurlArguments,
         from endpoint: AgentEndpoint
     ) throws(AgentError) {
-        var agent = try endpoint.connect()
+        var agent = try endpoint.waiting(as: demand).connect()
         self.endpoint = endpoint
         self.demand = demand
         isSeen = !arguments.mayReplaceToken
@@ -94,7 +94,7 @@ struct CurlTokens {
 
     /// Gets token and proof together: the proof is for exactly this token.
     private mutating func renew() throws(AgentError) {
-        var agent = try endpoint.connect()
+        var agent = try endpoint.waiting(as: demand).connect()
         current = try agent.token(demand)
         guard current.proof != nil else {
             throw AgentError(.internal, "the agent's answer holds no proof of possession")

@@ -82,7 +82,10 @@ extension EndToEnd {
             #expect(place.scene.issuer.requests(to: "/token").last?.form["resource"] == place.address)
             let headers = try await place.tokenctl("mcp", "headers", "\(place.address)/tools")
             #expect(headers.status == 0 && headers.standardOutput.contains("Bearer "), "\(headers)")
-            let again = try await place.tokenctl("login", place.address)
+            let again = try await place.scene.paste(
+                "tokenctl login '\(place.address)' \(Scene.password.more)",
+                input: Scene.password.input
+            )
             #expect(again.status == 0 && place.scene.sessionFiles == ["z.toml"], "\(again)")
         }
 

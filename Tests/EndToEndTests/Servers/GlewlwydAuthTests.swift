@@ -122,12 +122,12 @@ extension EndToEnd {
             File.remove(path)
             let refused = try await scene.refresh()
             #expect(
-                refused.status == 2 && refused.standardError.contains("client_key_file \(path)"),
+                refused.status == 5 && refused.standardError.contains("client_key_file \(path)"),
                 "\(refused)"
             )
             try files.write(text, to: "key.pem", mode: 0o644)
             let open = try await scene.refresh()
-            #expect(open.status == 2 && open.standardError.contains("chmod 600 \(path)"), "\(open)")
+            #expect(open.status == 5 && open.standardError.contains("chmod 600 \(path)"), "\(open)")
             try files.write(text, to: "key.pem", mode: 0o600)
             let repaired = try await scene.refresh()
             #expect(repaired.status == 0, "\(repaired.standardError) \(scene.agent.log)")

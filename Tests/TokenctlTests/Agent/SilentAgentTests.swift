@@ -8,11 +8,11 @@ import Testing
     @Test(arguments: [
         (["get", "work", "--timeout", "1s"], Duration.seconds(2)),
         (["status", "--check"], .seconds(2)), (["status", "--check", "work"], .seconds(2)),
-        (["get", "work"], .seconds(5)), (["get", "work", "--no-wait", "--json"], .seconds(5)),
+        (["get", "work"], .seconds(31)), (["get", "work", "--no-wait", "--json"], .seconds(5)),
         (["status"], .seconds(5)), (["list"], .seconds(5)), (["refresh", "work"], .seconds(5)),
         (["login", "work"], .seconds(5)), (["logout", "work", "--local"], .seconds(5)),
         (["watch"], .seconds(5)), (["audit"], .seconds(5)), (["lock"], .seconds(5)),
-        (["reload"], .seconds(5)), (["shutdown"], .seconds(5)), (["claims", "work"], .seconds(5)),
+        (["reload"], .seconds(5)), (["shutdown"], .seconds(5)), (["claims", "work"], .seconds(31)),
     ])
     func `hangs no command`(arguments: [String], limit: Duration) async throws {
         let tokenctl = try TokenctlRun(.hang)
