@@ -59,7 +59,7 @@ struct CurlCommand: ParsableCommand {
 
     /// A session that says which servers its tokens are for has no tokens for others.
     private func checkHosts(for server: ServerAddress) throws(AgentError) {
-        let rules = try agent.endpoint.hostRules(of: session.name)
+        let rules = try agent.endpoint.waiting(as: demand).hostRules(of: session.name)
         guard rules.isEmpty || SessionChoice.closest(rules, to: server.place) != nil else {
             throw AgentError(
                 .denied,
