@@ -20,7 +20,7 @@ extension HTTPReply {
 
 /// Amazon's names of errors.
 enum AWSException {
-    /// Whether the same request may succeed later.
+    /// Returns `true` for errors after which the same request may succeed later.
     static func isTemporary(_ name: String) -> Bool {
         [
             "TooManyRequestsException", "LimitExceededException", "TooManyFailedAttemptsException",

@@ -69,7 +69,7 @@ extension ServerTools {
         guard let leftover = failed.leftover, case .refreshToken(let sent) = renewal else {
             return .failed(failure)
         }
-        // Who gives out a new refresh token refuses nothing, whatever code is beside it.
+        // A successful answer with a new refresh token is no refusal, even if it also has an error code.
         let isGiven = failure.kind == .unexplained && (200..<300).contains(failure.status ?? 0)
         guard isGiven || [.misbehaved, .misconfigured].contains(failure.kind) else { return .failed(failure) }
         let isOld = (try? isSame(leftover.refreshToken, as: sent)) ?? false

@@ -65,7 +65,7 @@ struct ResourceDiscovery: Sendable {
                 try ResourceDiscovery.metadata(object, from: place, of: url)
             }
         } catch {
-            // What says wrong things about the resource is not the same as nothing.
+            // A document about another resource is an error, not a missing document.
             if named.isEmpty, allowsOwnServer, error.sign < .wrongDocument,
                 let own = try await ownServer(of: url, isPublic: isPublic)
             {

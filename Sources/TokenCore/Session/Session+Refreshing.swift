@@ -135,7 +135,7 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        // What came in an answer that makes no sense may be anything.
+        // A malformed answer may hold something else in place of the refresh token.
         let keepsFormer = failure.kind == .misbehaved && !policy.isShared
         let (renewed, obsolete) = login.renewed(by: saved, keepsFormer: keepsFormer)
         let commit = nextCommit()

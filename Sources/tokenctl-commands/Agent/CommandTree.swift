@@ -87,7 +87,7 @@ struct CommandTree: ParsableCommand {
         return rest + " " + values.map { $0.dropFirst(valueMark.count) }.joined(separator: ", ")
     }
 
-    /// What stands before each of more than five values.
+    /// The mark that ArgumentParser puts before each value of a list of more than five.
     private static let valueMark = "  - "
 
     private static func usageError(_ error: any Error, _ arguments: [String]) -> AgentError {

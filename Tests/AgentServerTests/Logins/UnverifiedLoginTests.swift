@@ -10,7 +10,7 @@ import TokenCore
 /// Logins of an account that no ID token has verified.
 @Suite(.timeLimit(.minutes(10)))
 struct UnverifiedLoginTests {
-    /// What a login says at its end, and those codes of the notes in the status of `work` that are about its account.
+    /// Returns the end of a login, and the codes of those notes in the status of `work` that are about its account.
     private func notes(
         scopes: [String],
         kind: String = "oidc",

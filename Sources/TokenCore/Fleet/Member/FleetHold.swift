@@ -72,7 +72,7 @@ struct FleetHold: Hashable, Sendable {
         readDeadline = lastMoment.flatMap { $0 < arrival ? nil : $0 } ?? patient
     }
 
-    /// How long after a look a response may be waited for if the token is to be sent again, as the look says, within `left`.
+    /// Returns the time after a look for which a response may be read, if the token can be sent again only within `left`.
     ///
     /// The next look has to show a second that leaves time for another attempt, and shows one more wherever it begins in the
     /// next. So whole seconds are counted: who waits to the end finds that it is too late to send, and has thrown away an

@@ -33,8 +33,8 @@ package struct FleetTiming: Equatable, Sendable {
     /// Over how long hosts spread that would all do the same at one moment.
     var longestTurn: Duration { patience / 4 }
 
-    /// For how long after a look that shows `time` a refresh token may be sent again that was first sent at `first`; `nil`: the
-    /// server has no grace.
+    /// Returns the time after a look at `time` within which a refresh token that was first sent at `first` may be sent again,
+    /// or `nil` if the server has no grace.
     ///
     /// etcd's clock shows whole seconds, so it may be a second later there than it says. What a request takes of a second is not
     /// cut off: of a grace of ten seconds it is much of what is left.
