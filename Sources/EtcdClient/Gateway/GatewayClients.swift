@@ -43,6 +43,13 @@ final class GatewayClients: Sendable {
         state = Mutex(try GatewayClients.state(door, self.endpoints, on: group))
     }
 
+    /// Closes what an owner that ended with an error has left open: the library ends the process of a debug build in
+    /// which a client goes away without that.
+    deinit {
+        let left = state.withLock { $0.isShutDown ? [:] : $0.clients }
+        if !left.isEmpty { Task { await GatewayClients.shutDown(left) } }
+    }
+
     /// What calls a member with.
     struct Caller {
         var client: HTTPClient
