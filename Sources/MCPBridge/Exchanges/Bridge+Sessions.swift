@@ -53,7 +53,7 @@ extension Bridge {
                 read(packet)
             }
         } else {
-            let body = try await reply.collected(upTo: BridgeLimits.message, budget)
+            let body = try await reply.collected(within: budget)
             _ = (try? RPCPacket(parsing: body)).map(read)
         }
         guard let version else {

@@ -21,7 +21,7 @@ package final class Bridge: Sendable {
 
     let conversation = Conversation()
     let table = ExchangeTable()
-    let budget = ByteBudget()
+    let budget: ByteBudget
     /// What lists of tools have said about their calls.
     let parameters = Mutex(ParameterFields())
     let requests: AuthorizedRequests
@@ -37,6 +37,7 @@ package final class Bridge: Sendable {
     ///   - variables: the proxies of the environment.
     ///   - descriptors: where the client's messages come from, and where the server's go.
     ///   - drainLimit: longest wait for answers after the end of the input.
+    ///   - messageLimit: most bytes of one message, either way.
     ///   - backlogLimit: bytes that may wait for the server to answer an opening, before no more is read.
     ///   - group: the event loops to work on.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
@@ -46,6 +47,7 @@ package final class Bridge: Sendable {
         variables: ProxyVariables = .none,
         descriptors: (input: Int32, output: Int32),
         drainLimit: Duration = Bridge.drainLimit,
+        messageLimit: Int = BridgeLimits.message,
         backlogLimit: Int = BridgeLimits.message,
         on group: any EventLoopGroup
     ) throws(AgentError) {
@@ -58,6 +60,7 @@ package final class Bridge: Sendable {
         requests = AuthorizedRequests(transport, ResourceTokens(source), at: source.address.server.place)
         input = LineInput(descriptors.input)
         output = LineOutput(descriptors.output)
+        budget = ByteBudget(message: messageLimit)
         backlog = Backlog(limit: backlogLimit)
         self.drainLimit = drainLimit
     }
@@ -93,7 +96,7 @@ package final class Bridge: Sendable {
 
     /// Takes what the client says; never waits for the server, as long as the backlog has room.
     private func read() async {
-        var lines = MessageLines()
+        var lines = MessageLines(longest: budget.message)
         var isWatched = false
         while let bytes = await input.read() {
             lines.append(bytes)
@@ -121,7 +124,7 @@ package final class Bridge: Sendable {
     private func take(_ line: MessageLines.Line) async {
         switch line {
         case .tooLong:
-            let limit = "\(BridgeLimits.message >> 20) MiB"
+            let limit = "\(budget.message >> 20) MiB"
             await refuse(nil, RPCFailure(.notAMessage, "the line is longer than \(limit)"))
         case .message(let bytes):
             do throws(RPCFailure) {

@@ -66,7 +66,7 @@ enum EventStream {
         _ take: (RPCPacket) async throws(RPCFailure) -> Wish
     ) async throws(RPCFailure) {
         var share = ByteBudget.Share(of: budget)
-        var events = ServerSentEvents()
+        var events = ServerSentEvents(longest: budget.message)
         var hadMessage = false
         var body = reply.body.makeAsyncIterator()
         while let piece = try? await body.next() {

@@ -53,7 +53,7 @@ struct Exchange: Sendable {
         }
         switch reply.mediaType {
         case "application/json":
-            let body = try await reply.collected(upTo: BridgeLimits.message, bridge.budget)
+            let body = try await reply.collected(within: bridge.budget)
             let answer: RPCPacket
             do {
                 answer = try RPCPacket(parsing: body)

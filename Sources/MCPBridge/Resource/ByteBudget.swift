@@ -2,12 +2,15 @@
 
 import Synchronization
 
-/// How many bytes of messages may be held at a time, for all that are being received.
+/// How many bytes of messages may be held at a time: in all that are being received, and in one of them.
 final class ByteBudget: Sendable {
+    /// Most bytes of one message.
+    let message: Int
     private let left: Mutex<Int>
 
-    init(_ bytes: Int = BridgeLimits.held) {
-        left = Mutex(bytes)
+    init(message: Int) {
+        self.message = message
+        left = Mutex(BridgeLimits.heldMessages * message)
     }
 
     fileprivate func take(_ bytes: Int) -> Bool {

@@ -41,14 +41,14 @@ struct ResourceReply: Sendable {
 
     /// The whole body.
     ///
-    /// - Throws: ``RPCFailure`` if it is longer than `limit` or breaks off.
-    func collected(upTo limit: Int, _ budget: ByteBudget) async throws(RPCFailure) -> [UInt8] {
+    /// - Throws: ``RPCFailure`` if it is longer than a message may be, or breaks off.
+    func collected(within budget: ByteBudget) async throws(RPCFailure) -> [UInt8] {
         var share = ByteBudget.Share(of: budget)
         var bytes: [UInt8] = []
         var body = body.makeAsyncIterator()
         while let piece = try await body.next() {
-            guard bytes.count + piece.count <= limit else {
-                throw RPCFailure(.failed, "the server's answer is larger than \(limit >> 20) MiB")
+            guard bytes.count + piece.count <= budget.message else {
+                throw RPCFailure(.failed, "the server's answer is larger than \(budget.message >> 20) MiB")
             }
             try share.hold(bytes.count + piece.count)
             bytes += piece

@@ -88,7 +88,8 @@ final class TokenAgent: Sendable {
 final class BridgeRun: Sendable {
     let agent: TokenAgent
     private let input: Mutex<Int32>
-    private let lines = Mutex<[String]>([])
+    /// What the bridge has written: each line, and the message in it.
+    private let lines = Mutex<[(text: String, message: JSONObject?)]>([])
     private let ended = Mutex(false)
 
     /// - Parameters:
@@ -96,6 +97,7 @@ final class BridgeRun: Sendable {
     ///   - resource: what the agent's session is for, if that is another address.
     ///   - authorities: a file with certificates to trust.
     ///   - drainLimit: longest wait for answers after the end of the input.
+    ///   - messageLimit: most bytes of one message.
     ///   - backlogLimit: bytes that may wait for the answer to an opening.
     /// - Throws: what is wrong with the address.
     init(
@@ -103,6 +105,7 @@ final class BridgeRun: Sendable {
         resource: String? = nil,
         authorities: String? = nil,
         drainLimit: Duration = Bridge.drainLimit,
+        messageLimit: Int = BridgeLimits.message,
         backlogLimit: Int = BridgeLimits.message
     ) throws {
         agent = try TokenAgent(resource: resource ?? address)
@@ -119,6 +122,7 @@ final class BridgeRun: Sendable {
             authorities: authorities,
             descriptors: (own, writing),
             drainLimit: drainLimit,
+            messageLimit: messageLimit,
             backlogLimit: backlogLimit,
             on: MultiThreadedEventLoopGroup.singleton
         )
@@ -132,14 +136,14 @@ final class BridgeRun: Sendable {
         let threads = NIOThreadPool(numberOfThreads: 1)
         threads.start()
         threads.submit { [weak self] _ in
-            var bytes: [UInt8] = []
+            var cutter = LineCutter()
             var piece = [UInt8](repeating: 0, count: 65_536)
             while case let count = read(reading, &piece, piece.count), count > 0 {
-                bytes += piece[..<count]
-                while let end = bytes.firstIndex(of: 0x0A) {
-                    let line = String(decoding: bytes[..<end], as: UTF8.self)
-                    bytes.removeFirst(end + 1)
-                    self?.lines.withLock { $0.append(line) }
+                cutter.append(Array(piece[..<count]))
+                while let line = cutter.next() {
+                    let message = (try? JSONValue(parsing: line))?.object
+                    let text = String(decoding: line, as: UTF8.self)
+                    self?.lines.withLock { $0.append((text, message)) }
                 }
             }
             close(reading)
@@ -152,7 +156,7 @@ final class BridgeRun: Sendable {
     }
 
     /// Everything that the bridge has written so far.
-    var written: [String] { lines.withLock(\.self) }
+    var written: [String] { lines.withLock { $0.map(\.text) } }
 
     /// Sends a line.
     func send(_ line: String) {
@@ -187,7 +191,7 @@ final class BridgeRun: Sendable {
         where fits: (JSONObject) -> Bool
     ) async throws -> JSONObject {
         let found = try await Polling.value(within: limit) {
-            written.lazy.compactMap { (try? JSONValue(parsing: $0.utf8))?.object }.first(where: fits)
+            lines.withLock { $0.compactMap(\.message) }.first(where: fits)
         }
         return try #require(found, what)
     }

@@ -215,20 +215,20 @@ struct BridgeTests {
     @Test func `large messages go both ways, and larger ones are refused in words`() async throws {
         let server = try MCPDouble()
         server.add("grow") { _, peer in
-            let text = String(repeating: "x", count: 33 << 20)
+            let text = String(repeating: "x", count: 3 << 20)
             peer.answer(200, #"{"jsonrpc":"2.0","id":2,"result":""# + text + #""}"#)
         }
-        let run = try BridgeRun(to: server.address)
+        let run = try BridgeRun(to: server.address, messageLimit: 2 << 20)
         try await run.begin()
         let text = String(repeating: "größe ", count: 1 << 17)
         run.call(1, text: text)
         #expect(try await run.text(1) == text)
         run.call(2, "grow")
         let complaint = try await run.complaint(2)
-        #expect(complaint.contains("larger than 32 MiB"))
-        run.send(String(repeating: "z", count: (32 << 20) + 2))
+        #expect(complaint.contains("larger than 2 MiB"))
+        run.send(String(repeating: "z", count: (2 << 20) + 2))
         let refused = try await run.message { $0["id"] == .null }
-        #expect(refused["error"]?.object?["message"]?.string?.contains("longer than 32 MiB") == true)
+        #expect(refused["error"]?.object?["message"]?.string?.contains("longer than 2 MiB") == true)
         run.call(3)
         #expect(try await run.text(3) == "hello")
         #expect(try await run.finish())
