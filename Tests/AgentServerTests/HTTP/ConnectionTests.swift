@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import NIOCore
+import TestSupport
 import Testing
 import Text
 
@@ -124,7 +125,7 @@ struct ConnectionTests {
         bench.advance(by: .seconds(4))
         send(String(Self.get.dropFirst()) + "G")
         bench.advance(by: .seconds(4))
-        #expect(received().components(of: "200 OK") == 2)
+        #expect(received().occurrences(of: "200 OK") == 2)
         #expect(peer.isOpen)
     }
 
@@ -211,7 +212,7 @@ struct ConnectionTests {
         send("POST /v1 HTTP/1.1\r\nHost: tokenagent\r\nContent-Length: 60000\r\n\r\n" + body + Self.get)
         for _ in 0..<20 { bench.turn() }
         #expect(agent.received.map(\.request.body.count) == [60_000, 0])
-        #expect(received().components(of: "200 OK") == 2)
+        #expect(received().occurrences(of: "200 OK") == 2)
     }
 
     @Test func `lines are sent as chunks until the end`() throws {
@@ -247,16 +248,4 @@ struct ConnectionTests {
 
     /// Everything that has been answered since the last look.
     private func received() -> String { peer.read() }
-}
-
-extension String {
-    fileprivate func components(of part: String) -> Int {
-        var count = 0
-        var rest = self[...]
-        while let range = rest.firstRange(of: part) {
-            count += 1
-            rest = rest[range.upperBound...]
-        }
-        return count
-    }
 }

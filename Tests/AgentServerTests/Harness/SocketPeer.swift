@@ -169,13 +169,13 @@ final class SocketPeer: Sendable {
     func slowly(until last: String, begins: @escaping @Sendable () -> Bool) async throws -> [UInt8] {
         _ = try await Polling.until { begins() }
         return try await onThread { [self] in
-            var (all, end) = ([UInt8](), Array(last.utf8))
+            var all: [UInt8] = []
             var piece = [UInt8](repeating: 0, count: 3_000)
             repeat {
                 let count = recv(descriptor, &piece, piece.count, 0)
                 guard count > 0 else { throw SystemFailure("recv") }
                 all += piece[..<count]
-            } while all.suffix(6_000).firstRange(of: end) == nil
+            } while all.firstIndex(of: last, from: max(0, all.count - 6_000)) == nil
             return all
         }
     }

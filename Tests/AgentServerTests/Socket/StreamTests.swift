@@ -77,7 +77,7 @@ struct StreamTests {
         _ = try await slow.streamHead()
         await agent.runtime.agent.announce(events: 1_000)
         var text = ""
-        while text.components(of: "refresh_failed") < 1_000 { text += try await slow.chunk() }
+        while text.occurrences(of: "refresh_failed") < 1_000 { text += try await slow.chunk() }
         #expect(text.utf8.last == UInt8(ascii: "\n"))
         await agent.stop()
     }
@@ -212,17 +212,5 @@ extension SessionAgent {
             origin: AuditRecord.Origin(Peer(processID: 1, userID: 1), nil)
         )
         audit.followers.written(Array(repeating: record, count: 850))
-    }
-}
-
-extension String {
-    fileprivate func components(of part: String) -> Int {
-        var count = 0
-        var rest = self[...]
-        while let range = rest.firstRange(of: part) {
-            count += 1
-            rest = rest[range.upperBound...]
-        }
-        return count
     }
 }

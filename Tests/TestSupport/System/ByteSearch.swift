@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+
+extension [UInt8] {
+    /// Where the bytes of `text` begin, at `start` or later.
+    ///
+    /// A plain loop: the library's search takes a debug build minutes for some megabytes.
+    package func firstIndex(of text: String, from start: Int = 0) -> Int? {
+        let wanted = Array(text.utf8)
+        return withUnsafeBufferPointer { bytes in
+            var index = start
+            while index + wanted.count <= bytes.count {
+                if bytes[index] == wanted[0], bytes[index..<index + wanted.count].elementsEqual(wanted) {
+                    return index
+                }
+                index += 1
+            }
+            return nil
+        }
+    }
+}
+
+extension String {
+    /// How often `part` is in it.
+    package func occurrences(of part: String) -> Int {
+        let bytes = Array(utf8)
+        var (count, start) = (0, 0)
+        while let found = bytes.firstIndex(of: part, from: start) {
+            count += 1
+            start = found + part.utf8.count
+        }
+        return count
+    }
+}
