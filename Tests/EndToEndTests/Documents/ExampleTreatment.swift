@@ -163,12 +163,15 @@ struct ExampleTreatment: Sendable {
             )
         ),
         ExampleTreatment(
-            "# install -D -m 644 build.toml",
+            "# install -D -o build -m 600",
             .isReadBy(
                 #"""
                 mkdir -m 700 account
                 cp config/tokenagent/config.toml build.toml
-                install() { command install "$1" "$2" "$3" "$4" "$HOME/account$5"; }
+                install() {
+                    test "$2 $3" = "-o build"
+                    command install "$1" "$4" "$5" "$6" "$HOME/account$7"
+                }
                 systemctl() {
                     test "$*" = "enable --now tokenagent@build"
                     TOKENAGENT_CONFIG=$HOME/account/etc/tokenagent/build/config.toml \
