@@ -270,11 +270,16 @@ extension EndToEnd {
             let arguments = row.arguments.map { $0.replacing("ISSUER", with: scene.issuer.issuer) }
             let before = try await scene.agent.tokenctl(arguments, input: row.input)
             let remedy = try #require(Remedy(before, holding: row.remedy), "\(before)")
-            try await scene.follow(remedy, row.followed.at(scene.issuer.issuer))
-            let after = try await scene.agent.tokenctl(arguments, input: row.input)
-            #expect(row.then == nil || after.status == row.then, "\(before) \(after) \(scene.agent.log)")
-            let said = after.standardError + after.standardOutput
-            #expect(said.contains(remedy.line) == row.isRepeated, "\(after)")
+            var after = before
+            // The agent looks at its file once a second at most, and may have looked just before it was written.
+            let helps = try await Polling.until(within: .seconds(10)) {
+                try await scene.follow(remedy, row.followed.at(scene.issuer.issuer))
+                after = try await scene.agent.tokenctl(arguments, input: row.input)
+                let said = after.standardError + after.standardOutput
+                return (row.then == nil || after.status == row.then)
+                    && said.contains(remedy.line) == row.isRepeated
+            }
+            #expect(helps, "\(before) \(after) \(scene.agent.log)")
             _ = try await scene.paste("tokenagent -k")
         }
     }
