@@ -124,7 +124,7 @@ public struct AgentConnection: ~Copyable {
         while true {
             let check = Deadline(after: isFirst ? half : max(half, AgentConnection.checkInterval))
             guard check < deadline, try !socket.hasBytes(by: check) else { return }
-            guard try AgentSocket.isAlive(at: path, within: half) || isFirst else {
+            guard try AgentSocket.isAlive(at: path, within: half, of: maximumSilence) || isFirst else {
                 throw .silent(socket: path, limit: maximumSilence)
             }
             isFirst = false

@@ -67,19 +67,25 @@ extension AgentSocket {
         }
     }
 
-    /// Asks on another connection whether the agent at `path` is there, waiting no longer than `limit`.
+    /// Asks on another connection whether the agent at `path` is there, waiting no longer than `limit`, a part of `whole`.
     ///
     /// - Returns: `false` if there is no socket any more: an agent that stops removes it before its last responses.
     /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if there is one and nothing comes from it.
-    static func isAlive(at path: String, within limit: Duration) throws(ConnectionFailure) -> Bool {
+    static func isAlive(
+        at path: String,
+        within limit: Duration,
+        of whole: Duration
+    ) throws(ConnectionFailure) -> Bool {
         let deadline = Deadline(after: limit)
         do throws(ConnectionFailure) {
             let socket = try AgentSocket(path: path, timeout: limit)
             try unsafe socket.send(Array(AgentRequest(.get).head.utf8).span.bytes)
-            guard try socket.hasBytes(by: deadline) else { throw .silent(socket: path, limit: limit) }
+            guard try socket.hasBytes(by: deadline) else { throw .silent(socket: path, limit: whole) }
             return true
         } catch .unreachable {
             return false
+        } catch .silent {
+            throw .silent(socket: path, limit: whole)
         }
     }
 }

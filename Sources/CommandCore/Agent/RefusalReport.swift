@@ -56,7 +56,8 @@ package struct RefusalReport: Sendable {
         json.add(demand.scopes, demand.audience)
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
         defer { request.wipeBody() }
-        var answer: ReportMessage = try endpoint.message(request, timeout: .seconds(305))
+        // It brings a token, and is waited for like one.
+        var answer: ReportMessage = try endpoint.waiting(as: demand).message(request, timeout: .seconds(305))
         if answer.action != .retry || answer.accessToken?.utf8.isVisibleWord != true {
             answer.accessToken = nil
         }
