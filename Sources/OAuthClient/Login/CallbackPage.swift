@@ -37,7 +37,7 @@ struct CallbackPage {
         rows.append((name: "Reason", value: failure.message))
         if let remedy = failure.remedy, !remedy.bytewise.hasPrefix("tokenctl ") { text.append(remedy) }
         guard !ending.session.isEmpty else { return }
-        text.append("The terminal says the same. What to do next:")
+        text.append("The terminal says the same. Run:")
         let advised = failure.remedy.flatMap { $0.bytewise.hasPrefix("tokenctl ") ? $0 : nil }
         command = advised ?? "tokenctl login \(ending.session)"
     }
@@ -52,27 +52,27 @@ struct CallbackPage {
         text: ["The login is not finished yet. The terminal shows how it ends.", "You can close this page."]
     )
 
-    /// Shown where the redirect has no query: an answer behind `#` stays in the browser.
+    /// Shown where the redirect has no query: a response after `#` stays in the browser.
     static let empty = CallbackPage(
         status: 400,
         mood: .bad,
-        title: "No answer came along",
+        title: "No login response",
         text: [
-            "If the address of this page has an answer behind a #, the server uses response_mode=fragment.",
+            "If the address of this page has a response after a #, the server uses response_mode=fragment.",
             "Set response_mode = \"query\" in authorization_parameters of the session.",
         ]
     )
 
-    /// Shown for what is no answer to the login that waits.
+    /// Shown for a request that is not the response to the pending login.
     init(refusing status: Int) {
         let text =
             switch status {
             case 404: "There is nothing here."
-            case 405: "This address does not answer such requests."
+            case 405: "This address does not accept such requests."
             case 413: "The form is too large."
             case 415: "This is not a form."
             case 431: "The request is too large. Delete the cookies of this address, or log in with --paste."
-            default: "This is not the answer to a login that is waiting here."
+            default: "This is not the response to a login that is pending here."
             }
         self.init(status: status, mood: .bad, title: "Not a login", text: [text])
     }
@@ -166,6 +166,7 @@ struct CallbackPage {
         dl div{display:flex;gap:16px;padding:9px 2px;border-bottom:1px solid var(--line)}
         dt{flex:0 0 5em;color:var(--dim)}
         dd{margin:0}
+        h1,p{text-wrap:balance}
         p{margin:0 0 10px;color:var(--dim)}
         pre{margin:14px 0 4px;padding:11px 14px;background:var(--code);border:1px solid var(--line);border-radius:8px;\
         text-align:left;white-space:pre-wrap;font:14px/1.4 ui-monospace,"DejaVu Sans Mono",monospace}
