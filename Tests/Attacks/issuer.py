@@ -4,11 +4,14 @@
 import base64
 import contextlib
 import json
+import shutil
 import socket
+import subprocess
 import time
 import unicodedata
+import urllib.parse
 
-from scene import SECRET_MARK, Issuer, Request, Scene, answer, attack, must, until
+from scene import SECRET_MARK, Issuer, NotHere, Request, Scene, answer, attack, must, until
 
 WHO = "issuer"
 
@@ -215,8 +218,6 @@ def _(scene: Scene) -> None:
 
 @attack(WHO, "puts a command into a token that eval reads")
 def _(scene: Scene) -> None:
-    import subprocess
-
     issuer = scene.ready("s")
     mark = scene.home / "pwned"
     commands = [
@@ -510,6 +511,7 @@ def _(scene: Scene) -> None:
 
     issuer = scene.issuer()
     modulus = part(b"\xc1" * 256)
+    listed: dict[str, list[str]] = {"id_token_signing_alg_values_supported": ["none", "HS256", "RS256"]}
     issuer.says(
         "/.well-known/openid-configuration",
         lambda request, connection: answer(
@@ -521,8 +523,8 @@ def _(scene: Scene) -> None:
                 "jwks_uri": f"{issuer.url}/jwks",
                 "response_types_supported": ["code"],
                 "subject_types_supported": ["public"],
-                "id_token_signing_alg_values_supported": ["none", "HS256", "RS256"],
-            },
+            }
+            | listed,
         ),
     )
     issuer.says(
@@ -543,14 +545,20 @@ def _(scene: Scene) -> None:
     )
     scene.start()
     claims = {"iss": issuer.url, "aud": "c", "sub": "victim", "exp": int(time.time()) + 600, "iat": int(time.time())}
-    for header, key in (
+    headers = (
         ({"alg": "none"}, None),
         ({"alg": "HS256", "kid": "1"}, modulus.encode()),
         ({"alg": "HS256", "kid": "1"}, b"\xc1" * 256),
         ({"alg": "HS256", "kid": "2"}, b"k" * 32),
         ({"alg": "NONE", "kid": "1"}, None),
         ({"alg": "RS256", "kid": "1", "crit": ["x"]}, b""),
-    ):
+    )
+    for number, (header, key) in enumerate(headers * 2):
+        if number == len(headers):
+            # Where nothing is listed, whatever the published key fits counts, and no MAC.
+            listed.clear()
+            scene.stop()
+            scene.start()
         signed = f"{part(header)}.{part(claims)}"
         signature = part(hmac.digest(key, signed.encode(), hashlib.sha256)) if key else ""
         issuer.says("/token", answer(200, issuer.good(id_token=f"{signed}.{signature}")))
@@ -592,8 +600,6 @@ def _(scene: Scene) -> None:
         )
         scene.configure(f'[session.s]\nkind = "oidc"\nissuer = "{issuer.url}"\nclient_id = "c"\nscopes = ["openid"]\n')
         scene.start()
-        import subprocess
-
         with contextlib.suppress(subprocess.TimeoutExpired):
             scene.ctl("login", "s", timeout=3, environment={"BROWSER": str(browser), "DISPLAY": ":99"})
         opened = mark.read_text() if mark.exists() else ""
@@ -641,8 +647,6 @@ def _(scene: Scene) -> None:
             ),
         )
         before = len(issuer.seen("/token"))
-        import subprocess
-
         told = ""
         try:
             done = scene.ctl("login", "s", "--no-browser", timeout=4)
@@ -799,3 +803,218 @@ def _(scene: Scene) -> None:
     scene.stop()
     scene.start()
     scene.alive("s")
+
+
+@attack(WHO, "shows another refresh token in pages, refusals, lists and cut answers, to have it taken")
+def _(scene: Scene) -> None:
+    issuer = scene.ready("s")
+    whole = '{"access_token":"planted-at","token_type":"Bearer","expires_in":3600,"refresh_token":"planted-rt"'
+    form = "access_token=planted-at&token_type=Bearer&refresh_token=planted-rt"
+    cut = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{whole},".encode()
+    bodies = (
+        f"<!DOCTYPE html><html><body><pre>{whole}}}</pre></body></html>",
+        f"<html><script>var x = {whole}}}</script>",
+        f"Example: {whole}}} is an answer",
+        f"callback({whole}}});",
+        f"[{whole}}}]",
+        f"{whole}}}{whole}}}",
+        f'{whole},"refresh_token":"planted-two"}}',
+        f'{whole},"access_token":"planted-two"}}',
+        f'{{"x":{whole}}},}}',
+        f'{whole},"error":"invalid_grant",}}',
+        '{"access_token":"planted-at","refresh_token":"planted-rt,}',
+        f"<p>{form}</p>",
+        f"{form}&refresh_token=planted-two",
+        f"{form}&error=invalid_grant",
+    )
+    replies = [answer(200, body.encode()) for body in bodies] + [cut]
+    replies += [answer(status, f"{whole}}}".encode()) for status in (301, 400, 401, 403, 404, 500, 503)]
+    replies += [answer(200, body.encode(), {"Content-Type": "text/html"}) for body in bodies[:2]]
+    for reply in replies:
+        issuer.says("/token", reply)
+        refresh(scene)
+        _, found = scene.get("s")
+        must("planted" not in found.get("access_token", ""), f"a planted token is served after {reply[-80:]!r}")
+        back_to_good(issuer)
+        survives(scene)
+    sent = [request.form.get("refresh_token", "") for request in issuer.seen("/token")[1:]]
+    must(all(token.startswith(SECRET_MARK) for token in sent), "it sent a token that nobody gave it")
+
+
+@attack(WHO, "refuses by words that nobody knows while its token is good, to end the login")
+def _(scene: Scene) -> None:
+    issuer = scene.ready("s")
+    for status in (200, 400, 401, 403):
+        for body in ({"error": "x_grant_gone"}, {"error": "server_error"}, {"error": "access_denied"}, b"", b"no"):
+            if body == {"error": "access_denied"} and status != 403:
+                continue  # those are answers to a person
+            issuer.says("/token", answer(status, body))
+            refresh(scene)
+            state = scene.state("s")
+            must(state["state"] != "logged_out", f"{status} {body} ended the login: {state.get('reason')}")
+            must(scene.get("s")[0] == 200, f"after {status} {body} its good token is not served")
+    back_to_good(issuer)
+    until(60, lambda: refresh(scene)[0] == 200, "the session to be refreshed again")
+
+
+@attack(WHO, "echoes the secrets that it was sent in other spellings")
+def _(scene: Scene) -> None:
+    issuer = scene.ready("s")
+    spellings = {
+        "as it is": lambda secret: secret,
+        "every byte percent-encoded": lambda secret: "".join(f"%{byte:02X}" for byte in secret.encode()),
+        "in lower case": lambda secret: "".join(f"%{byte:02x}" for byte in secret.encode()),
+        "its hyphens percent-encoded": lambda secret: secret.replace("-", "%2D"),
+        "every other byte percent-encoded": lambda secret: "".join(
+            f"%{byte:02x}" if place % 2 else chr(byte) for place, byte in enumerate(secret.encode())
+        ),
+        "in hexadecimal digits": lambda secret: secret.encode().hex(),
+        "in Base64": lambda secret: base64.b64encode(secret.encode()).decode(),
+        "in Base64 for URLs": lambda secret: base64.urlsafe_b64encode(secret.encode()).decode().rstrip("="),
+        "its beginning alone": lambda secret: secret[: len(SECRET_MARK) + 4],
+    }
+    for name, spelled in spellings.items():
+        echoes: list[str] = []
+
+        def echo(request: Request, connection: socket.socket) -> bytes:
+            echoes.append(spelled(request.form["refresh_token"]))
+            return answer(400, {"error": "invalid_request", "error_description": f"I got {echoes[-1]} from you"})
+
+        issuer.says("/token", echo)
+        told = scene.ctl("refresh", "s")
+        must(echoes, f"{name}: nothing was sent")
+        shown = told.stdout + told.stderr + scene.ctl("status", "s", "--json").stdout + scene.text_of_log()
+        must(echoes[-1] not in shown, f"{name}, the secret is shown")
+        scene.silent_about_secrets(urllib.parse.unquote(shown))
+        back_to_good(issuer)
+        survives(scene)
+
+
+class Signer:
+    """An issuer of OpenID Connect with a key, and the ID tokens that it signs."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.issuer = scene.issuer()
+        self.key = scene.home / "issuer-key.pem"
+        made = subprocess.run(["openssl", "genrsa", "-out", self.key, "2048"], capture_output=True, check=False)
+        if made.returncode:
+            raise NotHere("openssl makes no key")
+        printed = subprocess.run(
+            ["openssl", "rsa", "-in", self.key, "-noout", "-modulus"], capture_output=True, check=True, text=True
+        )
+        modulus = bytes.fromhex(printed.stdout.strip().split("=")[1])
+        url = self.issuer.url
+        metadata = {
+            "issuer": url,
+            "authorization_endpoint": f"{url}/authorize",
+            "token_endpoint": f"{url}/token",
+            "jwks_uri": f"{url}/jwks",
+            "response_types_supported": ["code"],
+        }
+        keys = {"keys": [{"kty": "RSA", "kid": "1", "n": self.part(modulus), "e": "AQAB"}]}
+        self.issuer.says("/.well-known/openid-configuration", answer(200, metadata))
+        self.issuer.says("/jwks", answer(200, keys))
+
+    @staticmethod
+    def part(value: dict | bytes) -> str:
+        data = value if isinstance(value, bytes) else json.dumps(value).encode()
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+    def token(self, subject: str) -> str:
+        now = int(time.time())
+        claims = {"iss": self.issuer.url, "aud": "c", "sub": subject, "exp": now + 600, "iat": now}
+        signed = f"{self.part({'alg': 'RS256', 'kid': '1'})}.{self.part(claims)}"
+        signature = subprocess.run(
+            ["openssl", "dgst", "-sha256", "-sign", self.key], input=signed.encode(), capture_output=True, check=True
+        )
+        return f"{signed}.{self.part(signature.stdout)}"
+
+
+@attack(WHO, "puts somebody else into the place of the account that has logged in")
+def _(scene: Scene) -> None:
+    signer = Signer(scene)
+    issuer = signer.issuer
+    table = f'[session.s]\nissuer = "{issuer.url}"\nclient_id = "c"\nflow = "password"\nscopes = ["openid"]\n'
+    scene.configure(table)
+    scene.start()
+
+    def log_in(**members: object) -> int:
+        issuer.says("/token", lambda request, connection: answer(200, issuer.good(scope="openid", **members)))
+        return scene.ctl("login", "s", "--username", "u", "--password-stdin", stdin="p\n").returncode
+
+    must(log_in(id_token=signer.token("alice")) == 0, "a login with a good ID token fails")
+    token = scene.get("s")[1]["access_token"]
+    for other in (None, "", "a.b.c"):
+        must(log_in(id_token=other) != 0, f"a login with the ID token {other!r} is taken for alice's")
+        status, found = scene.get("s")
+        must(status == 200 and found["access_token"] == token, f"alice's token is replaced with {other!r}")
+    issuer.says("/token", lambda request, connection: answer(200, issuer.good(id_token=signer.token("mallory"))))
+    must(refresh(scene)[0] != 200, "a refresh that brings somebody else's ID token is taken")
+    must(scene.get("s")[1].get("access_token", token) == token, "somebody else's token is served")
+    must(log_in(id_token=signer.token("alice")) == 0, "alice cannot log in any more")
+    scene.stop()
+    # And where one is required, a first login without one is none.
+    shutil.rmtree(scene.store)
+    scene.configure(table + 'id_token = "required"\n')
+    scene.start()
+    must(log_in(id_token=None) != 0, "a login without the ID token that is required is taken")
+    must(scene.get("s")[0] == 401, "its token is served")
+
+
+@attack(WHO, "leads the search for its metadata to another server")
+def _(scene: Scene) -> None:
+    issuer, elsewhere = scene.issuer(), scene.issuer()
+    document = {
+        "issuer": issuer.url,
+        "authorization_endpoint": f"{elsewhere.url}/authorize",
+        "token_endpoint": f"{elsewhere.url}/token",
+        "response_types_supported": ["code"],
+    }
+    places = ("/.well-known/openid-configuration", "/.well-known/oauth-authorization-server")
+    for place in places:
+        elsewhere.says(place, answer(200, document))
+    table = f'[session.s]\nissuer = "{issuer.url}"\nclient_id = "c"\nflow = "password"\nscopes = ["all"]\n'
+    page = f'<html><meta http-equiv="refresh" content="0;url={elsewhere.url}{places[0]}"></html>'.encode()
+    for reply in (
+        *(answer(status, b"", {"Location": elsewhere.url + places[0]}) for status in (301, 302, 303, 307, 308)),
+        answer(200, page, {"Content-Type": "text/html", "Refresh": f"0; url={elsewhere.url}{places[0]}"}),
+        answer(200, document | {"issuer": elsewhere.url}),
+        answer(200, document | {"issuer": f"{issuer.url}/../"}),
+        answer(200, document | {"issuer": issuer.url.replace("127.0.0.1", "localhost")}),
+        answer(200, document | {"issuer": [issuer.url]}),
+        answer(200, {}),
+    ):
+        for place in places:
+            issuer.says(place, reply)
+        scene.configure(table)
+        scene.start()
+        done = scene.ctl("login", "s", "--username", "u", "--password-stdin", stdin=f"{SECRET_MARK}-password\n")
+        must(done.returncode != 0, f"a login is taken with {reply[:120]!r}")
+        must(not elsewhere.requests, f"the other server was asked for {elsewhere.requests[:1]}")
+        scene.silent_about_secrets(done.stderr)
+        scene.stop()
+
+
+@attack(WHO, "gives a plain token to a session whose tokens are bound to a key")
+def _(scene: Scene) -> None:
+    issuer = scene.issuer()
+    scene.configure(scene.session("s", issuer, "dpop = true"))
+    scene.start()
+
+    def log_in() -> int:
+        return scene.ctl("login", "s", "--username", "u", "--password-stdin", stdin="p\n").returncode
+
+    for kind in ("Bearer", "bearer", "bot", "MAC", "N_A", "", None):
+        issuer.says("/token", lambda request, connection: answer(200, issuer.good(token_type=kind)))
+        must(log_in() != 0, f"a login with token_type {kind!r} is taken")
+        must(scene.get("s")[0] != 200, f"a token of type {kind!r} is served")
+    issuer.says("/token", lambda request, connection: answer(200, issuer.good(token_type="DPoP")))
+    must(log_in() == 0, "a login with a bound token fails")
+    must(all("dpop" in request.headers for request in issuer.seen("/token")), "a request has no proof")
+    _, first = scene.request("GET", "/v1/sessions/s/token?dpop_url=https%3A%2F%2Fapi.example%2F")
+    must(first.get("token_type", "").lower() == "dpop", f"the token is said to be {first}")
+    for kind in ("Bearer", "bot"):
+        issuer.says("/token", lambda request, connection: answer(200, issuer.good(token_type=kind)))
+        must(refresh(scene)[0] != 200, f"a refresh with token_type {kind!r} is taken")
+    _, found = scene.request("GET", "/v1/sessions/s/token?dpop_url=https%3A%2F%2Fapi.example%2F")
+    must(found.get("access_token", first["access_token"]) == first["access_token"], "a plain token is served")
