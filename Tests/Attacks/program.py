@@ -644,3 +644,156 @@ def _(scene: Scene) -> None:
             connection.close()
         scene.alive("s")
     must(issuer.count < 10, "the issuer was asked again and again")
+
+
+@attack(WHO, "takes the agent's place at its socket and never answers")
+def _(scene: Scene) -> None:
+    issuer = scene.issuer()
+    scene.configure(scene.session("s", issuer))
+    place = pathlib.Path(scene.socket)
+    place.parent.mkdir(mode=0o700, parents=True)
+    held = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(scene.socket)
+        place.chmod(0o600)
+        listener.listen(64)
+
+        def hold() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    held.append(listener.accept()[0])
+
+        threading.Thread(target=hold, daemon=True).start()
+        for arguments, most in (
+            (("get", "s", "--timeout", "1s"), 2),
+            (("status", "--check"), 2),
+            (("status",), 5),
+            (("list",), 5),
+            (("refresh", "s"), 5),
+            (("logout", "s"), 5),
+            (("doctor",), 10),
+        ):
+            begun = time.monotonic()
+            done = scene.ctl(*arguments, timeout=60)
+            took = time.monotonic() - begun
+            must(done.returncode != 0, f"{arguments} is content with silence")
+            must(took < most + 3, f"{arguments} hangs for {took:.1f} s")  # three seconds for a busy machine
+        must(held, "nobody asked")
+    for connection in held:
+        connection.close()
+
+
+@attack(WHO, "asks for tokens of 200 scopes at once, while another asks for the plain one")
+def _(scene: Scene) -> None:
+    issuer = scene.ready("s")
+
+    def slow(request: object, connection: socket.socket) -> bytes:
+        time.sleep(0.15)
+        return issuer.token(request, connection)
+
+    issuer.says("/token", slow)
+    connections = []
+    for number in range(200):
+        connection = scene.connect()
+        connection.sendall(head("GET", f"/v1/sessions/s/token?scope=x{number}"))
+        connections.append(connection)
+    until(10, lambda: len(issuer.seen("/token")) > 2, "the flood to begin")
+    slowest, end = 0.0, time.monotonic() + 5
+    while time.monotonic() < end:
+        begun = time.monotonic()
+        done = scene.ctl("get", "s")
+        must(done.returncode == 0, f"the plain token is not served: {done.stderr}")
+        slowest = max(slowest, time.monotonic() - begun)
+    scene.figures.append(f"longest plain get {slowest * 1000:.0f} ms, {len(issuer.seen('/token'))} requests")
+    must(slowest < 2, f"a plain get took {slowest:.1f} s")
+    for connection in connections:
+        connection.close()
+    scene.alive("s")
+
+
+@attack(WHO, "claims to the audit log that another program has called it")
+def _(scene: Scene) -> None:
+    scene.ready("s")
+    claims = (
+        "/usr/bin/git",
+        "%0A{%22time%22:1,%22session%22:%22s%22,%22decision%22:%22served%22,%22exe%22:%22/usr/bin/git%22}%0A",
+        "%1B]0;owned%07",
+        "%E2%80%AE/usr/bin/git",
+        "%22,%22exe%22:%22/usr/bin/git",
+        "%FF%FE",
+        "/" + "x" * 6000,
+        "",
+    )
+    for claim in claims:
+        scene.raw(head("GET", "/v1/sessions/s/token", f"Tokenagent-Caller: {claim}", "Connection: close"))
+    own = os.path.realpath(sys.executable)
+    log = scene.store / "audit.log"
+
+    def served() -> list[dict]:
+        lines = log.read_bytes().split(b"\n")[:-1] if log.exists() else []
+        return [each for each in map(json.loads, lines) if each.get("kind") == "access"]
+
+    found = until(10, lambda: served()[-len(claims) :] if len(served()) >= len(claims) else None, "the audit log")
+    for entry in found:
+        must(entry.get("exe") == own, f"another program is said to have asked: {entry}")
+        must("git" not in str(entry.get("callers", "")), f"a claim is taken for what the kernel says: {entry}")
+        must(len(json.dumps(entry)) < 4000, f"a claim fills the log: {len(json.dumps(entry))}")
+    claimed = [entry.get("claimed_caller") for entry in found]
+    must("/usr/bin/git" in claimed, f"a plain claim is not written down: {claimed}")
+    shown = scene.ctl("audit").stdout
+    must("\x1b" not in shown and "\u202e" not in shown, f"tokenctl audit shows {shown!r}")
+    must(len(shown.splitlines()) == len(log.read_bytes().splitlines()), "a claim makes a line of its own")
+
+
+@attack(WHO, "is run by the agent and writes escapes, secrets and megabytes to its standard error")
+def _(scene: Scene) -> None:
+    issuer = scene.issuer()
+    tool = scene.home / "tool"
+    for script in (
+        f"echo {SECRET_MARK}-secret; echo {SECRET_MARK}-secret >&2; exit 1",
+        f"echo {SECRET_MARK}-secret; printf 'a %s-secret b' {SECRET_MARK} >&2; exit 1",
+        "printf '\\033]0;owned\\007\\033[2J\\r\\342\\200\\256x\\n' >&2; exit 1",
+        "printf 'one\\ntokenagent: all is well\\n' >&2; exit 1",
+        "head -c 200000000 /dev/zero >&2; exit 1",
+        "yes >&2",
+        "head -c 100000 /dev/urandom >&2; exit 1",
+        "while :; do echo x >&2; done & exit 1",
+    ):
+        tool.write_text(f"#!/bin/sh\n{script}\n")
+        tool.chmod(0o700)
+        scene.configure(
+            f"[hooks]\nevent = {json.dumps([str(tool)])}\n"
+            + scene.session("s", issuer, f"client_secret_command = {json.dumps([str(tool)])}")
+            + scene.session("t", issuer)
+        )
+        scene.start()
+        scene.log_in("t")
+        before = scene.resident()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            done = scene.ctl("login", "s", "--username", "u", "--password-stdin", stdin="p\n", timeout=5)
+            scene.silent_about_secrets(done.stdout, done.stderr)
+            must("\x1b" not in done.stderr and "\u202e" not in done.stderr, f"the person sees {done.stderr!r}")
+        scene.alive("t", within=2)
+        scene.little_grown(before)
+        text = scene.log.read_bytes()
+        must(len(text) < 100_000, f"the log has {len(text)} bytes after {script}")
+        odd = {byte for byte in text if byte < 32 and byte != 10 or byte >= 127}
+        must(not odd, f"the log holds the bytes {sorted(odd)[:8]} after {script}")
+        must(not any(line.startswith(b"tokenagent: all") for line in text.splitlines()), "a program writes a log line")
+        scene.silent_about_secrets(scene.ctl("status", "s").stdout)
+        scene.stop()
+
+
+@attack(WHO, "names a user that would be a line of its own in the answer of a helper")
+def _(scene: Scene) -> None:
+    issuer = scene.ready("s", extra='hosts = ["127.0.0.1"]')
+    question = f"protocol=http\nhost=127.0.0.1:{issuer.port}\n\n"
+    for name in ("x\npassword=evil", "x\r\npassword=evil", "x\x0bpassword=evil", "x\n\nquit=1", "\x1b]0;owned\x07"):
+        git = scene.ctl("git-credential", "--session", "s", "--username", name, "get", stdin=question)
+        keyring = scene.ctl("keyring", "--session", "s", "--mode", "creds", "get", issuer.url, name)
+        for done in (git, keyring):
+            lines = done.stdout.replace("\r", "\n").replace("\x0b", "\n").splitlines()
+            must("password=evil" not in lines and "\x1b" not in done.stdout, f"{name!r} adds a line: {done.stdout!r}")
+            must("at-" not in done.stdout or len(lines) <= 2, f"{name!r}: {done.stdout!r}")
+    good = scene.ctl("git-credential", "--session", "s", "get", stdin=question)
+    must("at-" in good.stdout, f"a good question gets nothing: {good}")
