@@ -7,10 +7,13 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import subprocess
+import sys
+import tempfile
 import time
 
-from scene import SECRET_MARK, CameThrough, NotHere, Scene, attack, must, until
+from scene import SECRET_MARK, CameThrough, Issuer, NotHere, Scene, answer, attack, must, until
 
 WHO = "file system"
 
@@ -478,3 +481,159 @@ def _(scene: Scene) -> None:
     until(10, scene.answers, "the agent to answer")
     scene.alive("s")
     must(len(issuer.requests) <= 2, "the issuer was asked again and again")
+
+
+@attack(WHO, "names another server in the configuration, to be told the tokens at a logout")
+def _(scene: Scene) -> None:
+    def changed(issuer: Issuer, thief: Issuer) -> str:
+        return scene.session("s", issuer).replace(f"{issuer.url}/revoke", f"{thief.url}/revoke")
+
+    for repeats in (False, True):
+        issuer, thief = scene.ready("s"), scene.issuer()
+        issuer.says("/revoke", answer(503, b""))
+        if repeats:
+            # The first try has failed when the address changes.
+            scene.ctl("logout", "s")
+            must(issuer.seen("/revoke"), "no revocation was tried")
+        scene.configure(changed(issuer, thief))
+        must(scene.ctl("reload").returncode == 0, "the reload fails")
+        if repeats:
+            scene.stop(signal.SIGKILL)
+            scene.start()
+            until(60, lambda: "another server" in str(scene.state("s")), "the repetition to be given up")
+        else:
+            done = scene.ctl("logout", "s", "--json")
+            must("another server" in done.stdout, f"the person is told {done.stdout} {done.stderr}")
+        must(not thief.requests, f"the other server was sent {[request.form for request in thief.requests][:1]}")
+        scene.stop()
+        shutil.rmtree(scene.store)
+
+
+@attack(WHO, "names private files in the list of token files, to have them removed")
+def _(scene: Scene) -> None:
+    place = scene.home / "tokens"
+    place.mkdir(mode=0o700)
+    table = f'[[file]]\npath = "{place}/token"\nsession = "s"\n'
+    scene.ready("s", more=table)
+    token = until(10, lambda: place.joinpath("token").exists() and place.joinpath("token").read_text(), "the file")
+    scene.stop(signal.SIGKILL)
+    listed = scene.store / "token-files"
+    line = listed.read_text()
+    mark = line.split(" ")[0]
+    victim = place / "id"
+    victim.write_text("precious")
+    victim.chmod(0o600)
+    node = victim.stat().st_ino
+    for text in (
+        f"{victim}\n",
+        f"{mark} {victim}\n",
+        f"{node}:8:{'0' * 64} {victim}\n",
+        f"{node}:9:{mark.rsplit(':', 1)[1]} {victim}\n",
+        f"{node}:{len(token)}:{mark.rsplit(':', 1)[1]} {victim}\n",
+        f"{mark} {place}/../tokens/id\n",
+        f"{mark}\0 {victim}\n",
+        line + f"{mark},{node}:8: {victim}\n",
+        "x" * 3_000_000,
+    ):
+        listed.write_text(text)
+        listed.chmod(0o600)
+        must(ends_or_answers(scene), f"it does not start with {text[:60]!r}")
+        scene.stop(signal.SIGKILL)
+        must(victim.exists() and victim.read_text() == "precious", f"a file is gone after {text[:80]!r}")
+    for make in (
+        lambda path: os.mkfifo(path, 0o600),
+        lambda path: path.mkdir(),
+        lambda path: path.symlink_to("/dev/zero"),
+    ):
+        replace(listed, make)
+        if ends_or_answers(scene):
+            scene.stop(signal.SIGKILL)
+        must(victim.read_text() == "precious", "a file is gone")
+    # What the agent wrote itself is removed by the next one.
+    replace(listed, lambda path: path.write_text(line))
+    listed.chmod(0o600)
+    scene.configure(scene.configuration.read_text().replace(table, ""))
+    token_file = place / "token"
+    must(ends_or_answers(scene), "it does not start")
+    until(10, lambda: not token_file.exists(), "the token that a killed agent left to be removed")
+
+
+THIEF = """
+import os, socket, sys
+os.setgid(65534); os.setuid(65534)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o666)
+listener.listen(16)
+print("ready", flush=True)
+while True:
+    connection, _ = listener.accept()
+    connection.settimeout(2)
+    try:
+        data = connection.recv(65536)
+        print("got", data[:200], flush=True) if data else None
+        connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{}")
+    except OSError:
+        pass
+    connection.close()
+"""
+
+
+@attack(WHO, "leads a client without a runtime directory to another user's socket, by the lock file of the store")
+def _(scene: Scene) -> None:
+    if os.geteuid() != 0:
+        raise NotHere("only root can be another user")
+    scene.ready("s")
+    scene.stop()
+    shared = pathlib.Path(tempfile.mkdtemp(prefix="tokenagent-attack."))
+    told = scene.home / "told"
+    try:
+        shared.chmod(0o777)
+        place = shared / "agent.sock"
+        with open(told, "wb") as output:
+            thief = subprocess.Popen([sys.executable, "-c", THIEF, place], stdout=output, stderr=subprocess.DEVNULL)
+        scene.children.append(thief)
+        until(10, lambda: told.read_text().startswith("ready"), "the other user's socket")
+        lock = scene.store / "lock"
+        for owner, mode in ((0, 0o600), (0, 0o666), (65534, 0o600)):
+            lock.write_text(f"{thief.pid}\n{place}\n")
+            os.chown(lock, owner, owner)
+            lock.chmod(mode)
+            for runtime in ("", "relative", str(shared), str(scene.home / "gone")):
+                for arguments, stdin in (
+                    (("get", "s"), ""),
+                    (("login", "s", "--username", "u", "--password-stdin"), f"{SECRET_MARK}-password\n"),
+                    (("unlock", "--passphrase-stdin"), f"{SECRET_MARK}-passphrase\n"),
+                ):
+                    done = scene.ctl(*arguments, stdin=stdin, environment={"XDG_RUNTIME_DIR": runtime})
+                    must(done.returncode != 0, f"{arguments} with {runtime!r} is content with {done.stdout!r}")
+        lines = told.read_text().splitlines()
+        must(lines == ["ready"], f"another user was sent {lines[1:2]}")
+    finally:
+        shutil.rmtree(shared)
+
+
+@attack(WHO, "takes the runtime directory away under a running agent")
+def _(scene: Scene) -> None:
+    issuer = scene.ready("s")
+    run = scene.home / "run"
+    token = scene.ctl("get", "s").stdout
+    for makes_another in (False, True):
+        if makes_another:
+            scene.stop()
+            run.mkdir(mode=0o700)
+            scene.start()
+        shutil.rmtree(run)
+        if makes_another:
+            run.mkdir(mode=0o700)
+        must(until(60, lambda: served(scene), "a client to find the agent") == token, "another token is served")
+        place = pathlib.Path(scene.ctl("agent-socket").stdout.strip())
+        for path in (place, place.parent):
+            must(path.stat().st_mode & 0o077 == 0, f"{path} is open to others")
+        must(scene.process.poll() is None, "the agent has ended")
+    must(len(issuer.requests) <= 3, "the issuer was asked again and again")
+
+
+def served(scene: Scene) -> str:
+    done = scene.ctl("get", "s")
+    return done.stdout if done.returncode == 0 else ""
