@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A hostile clock: the wall clock stands, leaps and lies while the agent lives and between its lives."""
 
+import base64
 import contextlib
+import json
 import pathlib
 import shutil
 import subprocess
@@ -164,3 +166,29 @@ def _(scene: Scene) -> None:
     done = scene.ctl("audit")
     must(done.returncode == 0 and done.stdout.count("\n") >= 3, f"the audit log cannot be read: {done.stderr}")
     scene.alive("s")
+
+
+@attack(WHO, "goes on while the machine was paused, so that dead tokens look alive")
+def _(scene: Scene) -> None:
+    clock, issuer = scene_with_clock(scene)
+    clock.beside(0)
+    _, first = scene.get("s")
+    leap = 8 * 3600
+    clock.beside(leap)
+    status, found = scene.get("s")
+    must(status == 200 and found["access_token"] != first["access_token"], f"a token of before is served: {found}")
+
+    def part(value: dict) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+    # A token that says itself when it ends is not served beyond that, not even while the issuer is away.
+    end = int(time.time()) + leap + 3600
+    dated = f"{part({'alg': 'none', 'typ': 'JWT'})}.{part({'exp': end})}.AAAA"
+    issuer.says("/token", answer(200, issuer.good(access_token=dated)))
+    must(scene.request("POST", "/v1/sessions/s/refresh", {})[0] == 200, "no refresh after a step")
+    must(scene.get("s")[1].get("access_token") == dated, "another token is served")
+    issuer.says("/token", answer(503, b""))
+    clock.beside(2 * leap)
+    status, found = scene.get("s", timeout=2)
+    must(status != 200, f"a token is served that ended {leap - 3600} s ago: {found}")
+    must(scene.state("s")["state"] != "logged_out", "a step ended the login")

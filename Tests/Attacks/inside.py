@@ -96,5 +96,63 @@ def _(scene: Scene) -> None:
     must(all(result == -1 for result in results.values()), f"it is let do it, or no rule is about it: {results}")
     must(opened == -13, f"the file can be opened: {opened}")
     after = victim.stat()
-    must((after.st_mode, after.st_uid, after.st_mtime_ns) == (before.st_mode, before.st_uid, before.st_mtime_ns), "changed")
+    kept = (before.st_mode, before.st_uid, before.st_mtime_ns)
+    must((after.st_mode, after.st_uid, after.st_mtime_ns) == kept, "changed")
+    scene.alive("s")
+
+
+# What would lead out of the agent, with the numbers of x86-64, and the errors that mean "refused": EPERM, EACCES, and
+# EAFNOSUPPORT for sockets.
+DOORS = {
+    "execve": (59, PATH, 0, 0),
+    "execveat": (322, HERE, PATH, 0, 0, 0),
+    "fork": (57,),
+    "vfork": (58,),
+    "clone": (56, 17, 0, 0, 0, 0),
+    "ptrace": (101, 16, 1, 0, 0),
+    "process_vm_readv": (310, 1, 0, 0, 0, 0),
+    "pidfd_getfd": (438, 0, 0, 0),
+    "unshare": (272, 0x10000000),
+    "mount": (165, PATH, PATH, 0, 0, 0),
+    "bpf": (321, 0, 0, 0),
+    "io_uring_setup": (425, 1, 0),
+    "keyctl": (250, 0, 0, 0, 0, 0),
+    "prctl, traceable": (157, 4, 1, 0, 0, 0),
+    "socket, packets": (41, 17, 3, 0),
+    "socket, ciphers": (41, 38, 5, 0),
+    "socket, vsock": (41, 40, 1, 0),
+    "open for reading": (257, HERE, PATH, os.O_RDONLY, 0),
+    "open for writing": (257, HERE, PATH, os.O_WRONLY, 0),
+    "unlink": (87, PATH),
+    "rename": (82, PATH, PATH),
+    "truncate": (76, PATH, 0),
+}
+# What would make something where nothing is.
+MAKERS = {
+    "open": (257, HERE, PATH, os.O_CREAT | os.O_WRONLY, 0o600),
+    "mkdir": (83, PATH, 0o700),
+    "symlink": (88, PATH, PATH),
+    "mknod": (133, PATH, 0o010600, 0),
+}
+
+
+@attack(WHO, "takes the agent over and looks for a way out: programs, processes, files, other sockets")
+def _(scene: Scene) -> None:
+    if os.geteuid() != 0 or platform.machine() != "x86_64":
+        raise NotHere("only root takes another process over, and this one speaks x86-64")
+    scene.ready("s")
+    victim = scene.home / "id_victim"
+    victim.write_text("private\n")
+    victim.chmod(0o700)
+    thread = Thread(scene.process.pid)
+    try:
+        results = {name: thread.call(*door, text=bytes(victim)) for name, door in DOORS.items()}
+        new = scene.home / "made"
+        results |= {f"{name}, new": thread.call(*maker, text=bytes(new)) for name, maker in MAKERS.items()}
+    finally:
+        thread.let_go()
+    open_doors = {name: result for name, result in results.items() if result not in (-1, -13, -97)}
+    must(not open_doors, f"these are open, or no rule is about them: {open_doors}")
+    must(not os.path.lexists(new), "something is made in the home")
+    must(victim.read_text() == "private\n", "the file is another one")
     scene.alive("s")
