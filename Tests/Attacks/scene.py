@@ -294,11 +294,11 @@ class Scene:
         if done.returncode:
             raise CameThrough(f"a plain login failed: {done.stderr}")
 
-    def certificate(self, names: str) -> tuple[str, ssl.SSLContext]:
+    def certificate(self, names: str, name: str = "certificate") -> tuple[str, ssl.SSLContext]:
         """A file with a new certificate that vouches for itself, for `names` as openssl writes them, and its server."""
         if not shutil.which("openssl"):
             raise NotHere("there is no openssl")
-        file, key = self.home / "certificate.pem", self.home / "key.pem"
+        file, key = self.home / f"{name}.pem", self.home / f"{name}-key.pem"
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
             + ["-days", "2", "-subj", "/CN=x", "-addext", f"subjectAltName={names}", "-keyout", key, "-out", file],
