@@ -2,13 +2,17 @@
 """A hostile peer of a [[socket]]: it is for one session's plain token, and wants more."""
 
 import contextlib
+import errno
 import json
+import os
 import pathlib
 import socket
+import subprocess
+import sys
 import time
 
 from program import head, slowest_ping
-from scene import SECRET_MARK, Issuer, Scene, answer, attack, must
+from scene import SECRET_MARK, Issuer, NotHere, Scene, answer, attack, must
 
 WHO = "[[socket]]"
 
@@ -301,3 +305,57 @@ def _(scene: Scene) -> None:
             "GET", "/v1/sessions/shared/token?min_valid=3500", headers={"Accept": accept}, at=place
         )
         must(SECRET_MARK not in shown(found), f"a secret comes with {accept}: {shown(found)[:200]}")
+
+
+STRANGER = """
+import json, os, socket, sys
+own, main = sys.argv[1:]
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+directory = os.path.dirname(own)
+found = {}
+
+def attempt(name, act):
+    try:
+        found[name] = str(act())
+    except OSError as error:
+        found[name] = error.errno
+
+def connect(path):
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(20)
+        peer.connect(path)
+        peer.sendall(b"GET /v1/sessions/shared/token HTTP/1.1\\r\\nHost: tokenagent\\r\\nConnection: close\\r\\n\\r\\n")
+        return peer.recv(65536).decode()
+
+def bind(path):
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.bind(path)
+
+attempt("use", lambda: connect(own))
+attempt("connect", lambda: connect(main))
+attempt("list", lambda: os.listdir(directory))
+attempt("lock", lambda: open(own + ".lock"))
+attempt("remove", lambda: os.unlink(own))
+attempt("move", lambda: os.rename(own, own + "2"))
+attempt("bind", lambda: bind(directory + "/other.sock"))
+attempt("make", lambda: open(directory + "/x", "w"))
+print(json.dumps(found))
+"""
+
+
+@attack(WHO, "is for another user, who looks around in its directory and for the main socket")
+def _(scene: Scene) -> None:
+    if os.geteuid() != 0:
+        raise NotHere("only root can be another user")
+    # The way to the socket is the person's matter, its own directory the agent's.
+    scene.home.chmod(0o711)
+    _, place = restricted(scene, 'mode = "0666"\nusers = ["65534"]')
+    done = subprocess.run(
+        [sys.executable, "-c", STRANGER, place, scene.socket], capture_output=True, text=True, check=False, timeout=60
+    )
+    must(done.returncode == 0, f"the other user's program failed: {done.stderr}")
+    found = json.loads(done.stdout)
+    must("access_token" in str(found.pop("use")), f"the socket is not for the other user: {done.stdout}")
+    reached = {name: result for name, result in found.items() if result not in (errno.EACCES, errno.EPERM)}
+    must(not reached, f"the other user reaches {reached}")
+    scene.alive("shared", "mine")
