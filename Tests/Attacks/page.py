@@ -7,7 +7,7 @@ import socket
 import subprocess
 import urllib.parse
 
-from scene import Issuer, Scene, answer, attack, must, until
+from scene import SECRET_MARK, Issuer, Scene, answer, attack, must, until
 
 WHO = "web page"
 
@@ -150,3 +150,44 @@ def _(scene: Scene) -> None:
         status, said = login.finish()
         must(status != 0 and "\x1b" not in said and "\u202e" not in said, f"{status}: {said!r}")
     scene.silent_about_secrets(json.dumps(scene.state("s")))
+
+
+@attack("issuer", "calls itself another issuer in its document, to be told that one's client")
+def _(scene: Scene) -> None:
+    honest, evil = scene.issuer(), scene.issuer()
+    secret = f"{SECRET_MARK}-client"
+
+    def document(server: Issuer) -> dict:
+        return {
+            "issuer": honest.url,
+            "authorization_endpoint": f"{server.url}/authorize",
+            "token_endpoint": f"{server.url}/token",
+            "revocation_endpoint": f"{server.url}/revoke",
+            "registration_endpoint": f"{server.url}/register",
+            "response_types_supported": ["code"],
+        }
+
+    for server, client in ((honest, {"client_id": "honest-client", "client_secret": secret}), (evil, None)):
+        server.says("/.well-known/openid-configuration", answer(200, document(server)))
+        server.says("/register", answer(201, client) if client else answer(400, {"error": "invalid_client_metadata"}))
+    table = f'[session.s]\nissuer = "{honest.url}"\nscopes = ["all"]\n'
+    elsewhere = f'metadata_url = "{evil.url}/.well-known/openid-configuration"\n'
+    scene.configure(table + table.replace(".s]", ".t]") + elsewhere)
+    scene.start()
+    login = Login(scene)
+    login.ask(login.come_back(code="good"))
+    must(login.finish()[0] == 0, f"a login at the honest server fails: {login.said!r}")
+    must(honest.seen("/register"), "no client was registered")
+    done = scene.ctl("login", "t", "--no-browser", timeout=60)
+    must(done.returncode != 0, f"a login at a server that registers nobody: {done.stdout}")
+    must(evil.seen("/register"), f"the other server was not asked to register: {done.stderr}")
+    told = str([(request.path, request.headers, request.body) for request in evil.requests])
+    for word in ("honest-client", secret, "at-", SECRET_MARK):
+        must(word not in told and word not in done.stdout, f"the other server is told {word}")
+    # A reload that turns the session to the other document tells it nothing of the login either.
+    scene.configure(table + elsewhere)
+    scene.ctl("reload")
+    scene.ctl("refresh", "s")
+    scene.ctl("logout", "s")
+    told = str([(request.path, request.headers, request.body) for request in evil.requests])
+    must(SECRET_MARK not in told and "at-" not in told, "the login's tokens went to the other document's server")
