@@ -35,10 +35,11 @@ struct CallbackPage {
         mood = .bad
         title = "The login failed"
         rows.append((name: "Reason", value: failure.message))
-        if let remedy = failure.remedy, !remedy.bytewise.hasPrefix("tokenctl ") { text.append(remedy) }
-        guard !ending.session.isEmpty else { return }
-        text.append("The terminal says the same. Run:")
         let advised = failure.remedy.flatMap { $0.bytewise.hasPrefix("tokenctl ") ? $0 : nil }
+        let step = advised == nil ? failure.remedy : nil
+        if let step { text.append(CallbackPage.sentence(step)) }
+        guard !ending.session.isEmpty else { return }
+        text.append("The terminal says the same. \(step == nil ? "Run:" : "Then run:")")
         command = advised ?? "tokenctl login \(ending.session)"
     }
 
@@ -109,6 +110,14 @@ struct CallbackPage {
         200: "OK", 303: "See Other", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
         415: "Unsupported Media Type", 431: "Request Header Fields Too Large",
     ]
+
+    /// `text` with a capital and a full stop; a first word that is a key or an address stays as it is.
+    private static func sentence(_ text: String) -> String {
+        let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
+        let isWord = text.utf8.prefix { $0 != UInt8(ascii: " ") }.allSatisfy { letters.contains($0) }
+        let first = isWord ? text.prefix(1).uppercased() : String(text.prefix(1))
+        return first + text.dropFirst() + (text.utf8.last == UInt8(ascii: ".") ? "" : ".")
+    }
 
     // MARK: HTML
 

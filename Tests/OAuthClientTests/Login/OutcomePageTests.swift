@@ -151,10 +151,11 @@ struct OutcomePageTests {
         #expect(plain.contains("<code>tokenctl login work</code>") && plain.contains("id.example"))
         #expect(!plain.contains("Account") && plain.contains("class=\"bad\""))
         let command = CallbackPage(Self.failed("the agent is locked", remedy: "tokenctl unlock")).response
-        #expect(command.contains("<code>tokenctl unlock</code>"))
+        #expect(command.contains("<code>tokenctl unlock</code>") && command.contains("same. Run:</p>"))
         let prose = CallbackPage(Self.failed("no", remedy: "set redirect_uri")).response
+        #expect(prose.contains("same. Then run:</p>"))
         #expect(
-            prose.contains("<p>set redirect_uri</p>") && prose.contains("<code>tokenctl login work</code>")
+            prose.contains("<p>Set redirect_uri.</p>") && prose.contains("<code>tokenctl login work</code>")
         )
     }
 
