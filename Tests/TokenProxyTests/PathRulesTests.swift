@@ -26,6 +26,8 @@ import Text
         "/v1/%f8%88", "/v1/%EF%BC%8E%EF%BC%8E/admin", "/v1/%ef%bc%8e%ef%bc%8e", "/v1/%E2%80%A5/admin",
         "/v1/%E2%80%A4%E2%80%A4/x", "/v1/%EF%B9%92.", "/v1/x%EF%BC%8F..%EF%BC%8Fadmin", "/v1/x%EF%BC%BC..",
         "/v1/x%E2%81%84..", "/v1/x%E2%88%95..", "/v1/%EF%BC%852e%EF%BC%852e/admin",
+        "/v1/%EF%B8%B0/admin", "/v1/x/%ef%b8%b0", "/v1/..%EF%BC%9B/admin", "/v1/.%EF%B9%94x/y",
+        "/v1/..%CD%BE/admin", "/v1/%EF%B9%AA2E/admin", "/v1/%EF%BC%85%32%65/admin", "/v1/%EF%B9%A8..",
     ]
 
     @Test(arguments: ways)
@@ -38,6 +40,7 @@ import Text
         "/v1/%E2%82%AC",
         "/v1/%F0%9F%98%80", "/v1/%E3%80%82", "/v1/100%EF%BC%85", "/v1/%EF%BC%9B", "/v1/%E2%80%A6", "/v1/%25",
         "/v1/100%25", "/v1/a;b=c", "/v1/%3f", "/", "/v1/%7E", "/v1/%e0%a4%84",
+        "/v1/%EF%B8%99", "/v1/%EF%B8%B1", "/v1/%CD%BE", "/v1/x..%EF%BC%9B",
     ])
     func `an ordinary path is plain`(path: String) {
         #expect(PathSyntax.isPlain(Array(path.utf8)[...]))

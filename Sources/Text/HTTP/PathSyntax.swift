@@ -64,7 +64,7 @@ package enum PathSyntax {
     }
 
     private static let dotsAndSlashes = [
-        "\u{2024}", "\u{2025}", "\u{FE52}", "\u{FF0E}",
+        "\u{2024}", "\u{2025}", "\u{FE30}", "\u{FE52}", "\u{FF0E}",
         "\u{2044}", "\u{2215}", "\u{29F8}", "\u{FF0F}",
         "\u{20E5}", "\u{2216}", "\u{29F5}", "\u{FE68}", "\u{FF3C}",
     ]
