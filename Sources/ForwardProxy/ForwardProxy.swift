@@ -113,9 +113,7 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
     /// Such a host is not reached through a proxy unless a session says so: a proxy is elsewhere, where the same address
     /// means another machine.
     package static func isInternal(_ host: String) -> Bool {
-        if let address = IPAddress(host) { return address.isInternal }
-        let name = host.bytewise.lowercased
-        return name == "localhost" || name.hasSuffix(".localhost")
+        IPAddress(host)?.isInternal ?? LoopbackName.contains(host)
     }
 }
 
