@@ -128,12 +128,12 @@ struct IDTokenRules: Sendable {
         // Others may be named beside us (OIDC Core with errata set 2, §3.1.3.7).
         let audiences = claims.audiences
         guard audiences?.contains(clientID.bytewise) == true else { throw .audience(audiences) }
-        if let party = claims["azp"], party != .string(clientID) { throw .authorizedParty }
+        if let party = claims.stated("azp"), party != .string(clientID) { throw .authorizedParty }
         guard let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) else {
             throw .subject
         }
         if let nonce, claims["nonce"] != .string(nonce) { throw .nonce }
-        try checkHash(claims["at_hash"], of: accessToken, algorithm: try algorithm(of: token))
+        try checkHash(claims.stated("at_hash"), of: accessToken, algorithm: try algorithm(of: token))
     }
 
     /// Checks `exp`, `iat` and `nbf`.
@@ -144,7 +144,7 @@ struct IDTokenRules: Sendable {
         guard expiry + IDTokenRules.skew > now else { throw .expired(for: now - expiry) }
         guard issued <= late else { throw .issuedInFuture(by: issued - now) }
         try checkAuthenticationTime(token, at: now)
-        guard token.claims["nbf"] != nil else { return }
+        guard token.claims.stated("nbf") != nil else { return }
         guard let start = token.claims.time("nbf") else { throw .time("nbf") }
         guard start <= late else { throw .notYetValid(for: start - now) }
     }
@@ -175,8 +175,12 @@ struct IDTokenRules: Sendable {
         guard let audiences = token.claims.audiences, let before = original.claims.audiences,
             Set(audiences).isSuperset(of: before)
         else { throw .changed("audience") }
-        if let nonce = token.claims["nonce"], nonce != original.claims["nonce"] { throw .changed("nonce") }
-        if let time = token.claims["auth_time"], let before = original.claims["auth_time"], time != before {
+        if let nonce = token.claims.stated("nonce"), nonce != original.claims["nonce"] {
+            throw .changed("nonce")
+        }
+        if let time = token.claims.stated("auth_time"), let before = original.claims.stated("auth_time"),
+            time != before
+        {
             throw .changed("auth_time")
         }
     }
@@ -187,7 +191,7 @@ struct IDTokenRules: Sendable {
         of accessToken: String,
         algorithm: SignatureAlgorithm
     ) throws(Problem) {
-        guard let value, value != .null else { return }
+        guard let value else { return }
         let bytes = Array(accessToken.utf8)
         let hash: [UInt8] =
             switch algorithm {
@@ -200,6 +204,9 @@ struct IDTokenRules: Sendable {
 }
 
 extension JSONObject {
+    /// A claim that need not be there; some servers write `null` for it then.
+    fileprivate func stated(_ claim: String) -> JSONValue? { self[claim].flatMap { $0 == .null ? nil : $0 } }
+
     fileprivate func time(_ claim: String) -> WallTime? {
         seconds(claim).map { WallTime(secondsSince1970: $0) }
     }

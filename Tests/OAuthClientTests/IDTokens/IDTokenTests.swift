@@ -125,6 +125,13 @@ struct IDTokenTests {
         ),
         Vector(name: "azp of another client", claims: ["azp": "other"]),
         Vector(name: "azp us", claims: ["azp": "cli"], isBelieved: true),
+        Vector(name: "azp null", claims: ["azp": .number("null")], isBelieved: true),
+        Vector(name: "azp empty", claims: ["azp": ""]),
+        Vector(name: "azp a list of us", claims: ["azp": ["cli"]]),
+        Vector(name: "aud empty", claims: ["aud": []]),
+        Vector(name: "aud in capitals", claims: ["aud": "CLI"]),
+        Vector(name: "aud of us twice", claims: ["aud": ["cli", "cli"]], isBelieved: true),
+        Vector(name: "aud of us inside a list", claims: ["aud": [["cli"]]]),
         // Time (O39)
         Vector(name: "expired", claims: ["exp": .integer(now - 301)]),
         Vector(name: "expired within the skew", claims: ["exp": .integer(now - 299)], isBelieved: true),
@@ -144,6 +151,8 @@ struct IDTokenTests {
             isBelieved: true
         ),
         Vector(name: "nbf in the future", claims: ["nbf": .integer(now + 301)]),
+        Vector(name: "nbf null", claims: ["nbf": .number("null")], isBelieved: true),
+        Vector(name: "nbf a string", claims: ["nbf": "0"]),
         // sub, at_hash (O45)
         Vector(name: "sub missing", claims: ["sub": .null]), Vector(name: "sub empty", claims: ["sub": ""]),
         Vector(name: "sub too long", claims: ["sub": .string(String(repeating: "s", count: 256))]),

@@ -28,6 +28,7 @@ struct RefreshedIDTokenTests {
             (["aud": ["cli", "x"], "azp": "cli"], [:], true),
             (["aud": ["cli", "x"]], [:], true), (["aud": ["y", "x"]], [:], false),
             (["aud": "other"], [:], false), (["aud": .null], [:], false),
+            (["azp": .number("null"), "nonce": .number("null"), "auth_time": .number("null")], [:], true),
             (["azp": "other"], [:], false), (["nonce": "of-another-login"], [:], false),
             (["sub": .null], [:], false), (["iss": .null], [:], false),
             (["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"], [:], false),
