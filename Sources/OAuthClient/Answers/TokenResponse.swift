@@ -76,7 +76,7 @@ struct TokenResponse: Equatable, Sendable {
         try setType(tokenType, isBound: isBound)
         scope = try TokenResponse.scope(object["scope"])
         setLifetime(object["expires_in"], in: unit)
-        if object["expires_in"] == nil { readEnd(object) }
+        if expiresIn == nil { readEnd(object) }
         var members = RenewalMembers.standard
         members.unit = unit
         refreshExpiresIn = members.lifetime(in: object)

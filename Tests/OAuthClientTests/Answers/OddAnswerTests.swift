@@ -48,6 +48,10 @@ struct OddAnswerTests {
         (#""expires":3600"#, .seconds(3_600)), (#""expires":1800000600"#, .seconds(600)),
         (#""expires_at":1800000600,"expires_in":50"#, .seconds(50)),
         (#""expires_at":1799999999"#, nil), (#""expires_at":600"#, nil), (#""expires":"soon""#, nil),
+        (#""expires_in":null,"expires_at":1800000600"#, .seconds(600)),
+        (#""expires_in":0,"expires_at":"2027-01-15T09:10:00+01:00""#, .seconds(600)),
+        (#""expires_in":"soon","expires":3600"#, .seconds(3_600)),
+        (#""expires_in":-1,"expires":0"#, nil), (#""expires_at":null,"expires":60"#, .seconds(60)),
         (#""expires":0"#, nil), (#""expires":false,"expires_at":1800000600"#, .seconds(600)),
     ])
     func `without expires_in other names for the end count`(
@@ -71,7 +75,14 @@ struct OddAnswerTests {
         #expect(try bench.text(granted.refreshToken) == "rt-2")
     }
 
-    @Test(arguments: ["MAC", "PoP", "DPoP", "N_A"])
+    @Test(arguments: ["null", "7", "true", "[\"MAC\"]", "{}", "\"\"", "\"\\u0000\""])
+    func `a type that is no word is none`(literal: String) async throws {
+        let (_, outcome) = try await refresh(#"{"access_token":"at","token_type":\#(literal)}"#)
+        let granted = try #require(outcome.granted)
+        #expect(granted.tokenType == "Bearer" && granted.serverTokenType == nil, "\(granted)")
+    }
+
+    @Test(arguments: ["MAC", "PoP", "DPoP", "N_A", "mac", "pop", "dpop", "n_a"])
     func `a token that needs a proof is refused by its word, and the refresh token is kept`(
         type: String
     ) async throws {
