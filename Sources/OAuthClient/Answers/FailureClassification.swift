@@ -8,6 +8,8 @@ struct RefusedAnswer: Equatable, Sendable {
     var error: OAuthError?
     /// What the body says of its reason in another form than OAuth's.
     var said: String?
+    /// The body names an error in another form than OAuth's.
+    var namesError = false
     /// The body is a web page: a portal or a proxy speaks, not the token endpoint.
     var isHTML = false
     /// The answer demands HTTP Basic credentials (`WWW-Authenticate: Basic`).
@@ -140,6 +142,7 @@ enum FailureClassification {
         case 400 where answer.blamesPassword, 401 where answer.blamesPassword,
             403 where answer.blamesPassword:
             (.interactionRequired, "user name or password refused, no reason given", nil)
+        case 200..<300 where answer.isRefresh && answer.namesError: (.unexplained, "refused", nil)
         case 200..<300: (.misbehaved, "not a token answer", nil)
         case 300..<400: (.misbehaved, "redirects are not followed", nil)
         case 401 where answer.wantsBasic: (.clientRejected, "it wants other client credentials", nil)

@@ -44,6 +44,14 @@ struct OAuthError: Equatable, Sendable {
         return words.isEmpty ? nil : words.joined(separator: ": ")
     }
 
+    /// Whether a body without tokens names an error that is not OAuth's: an object, or a list of them.
+    static func isNamed(in object: JSONObject) -> Bool {
+        guard ["access_token", "refresh_token"].allSatisfy({ object[$0] == nil }) else { return false }
+        return containers.contains { name in
+            object[name].map { $0.object?.members.isEmpty == false || $0.array?.isEmpty == false } ?? false
+        }
+    }
+
     /// Members that hold a reason, the more specific first (RFC 9457 §3.1 among them).
     private static let reasonMembers = [
         "code", "status", "message", "error_description", "detail", "title", "msg",
@@ -55,7 +63,9 @@ struct OAuthError: Equatable, Sendable {
 
     /// The texts in `object` that say why it is a refusal, each once.
     private static func reasons(in object: JSONObject) -> [String] {
-        let contained = containers.compactMap { object[$0] }
+        // A detail that is a text comes after the members that are more specific.
+        let details = object["detail"].flatMap { $0.string == nil ? $0 : nil }
+        let contained = (containers.map { object[$0] } + [details]).compactMap(\.self)
             .flatMap { value in value.array?.prefix(mostReasons).map(\.self) ?? [value] }
         var reasons: [String] = []
         for value in contained + [.object(object)] {

@@ -64,8 +64,7 @@ struct TokenReply: Equatable, Sendable {
             self.init(object: object, defect: hasMark ? "begins with a byte order mark" : nil)
             return
         }
-        guard reply.status == 200, reply.body.count <= TokenReply.longestBody, reply.isAsLongAsAnnounced
-        else { return nil }
+        guard reply.status == 200, TokenReply.isSearched(reply) else { return nil }
         let found = TokenReply.object(in: reply.body, members) ?? TokenReply.form(in: reply, members)
         guard let found else { return nil }
         ExchangeSecrets.current?.remember(.object(found.object))
@@ -78,8 +77,47 @@ struct TokenReply: Equatable, Sendable {
         self.isSalvaged = isSalvaged
     }
 
+    /// The error in a body that is not JSON, or `nil` if there is none: a server that writes its tokens so refuses so, too.
+    static func refusal(in reply: HTTPReply) -> JSONObject? {
+        guard isSearched(reply) else { return nil }
+        func isRefusal(_ object: JSONObject) -> Bool {
+            OAuthError(object) != nil && TokenMemberNames.standard.names.allSatisfy { object[$0] == nil }
+        }
+        let object =
+            object(in: reply.body, agreeingOn: ["error"], not: TokenMemberNames.standard, isRefusal)
+            ?? parameters(in: reply.body).flatMap { isRefusal($0) ? $0 : nil }
+        if let object { ExchangeSecrets.current?.remember(.object(object)) }
+        return object
+    }
+
+    private static func isSearched(_ reply: HTTPReply) -> Bool {
+        reply.body.count <= longestBody && reply.isAsLongAsAnnounced
+    }
+
     /// The only object in `body`, at its end, that has both tokens.
     private static func object(in body: [UInt8], _ members: TokenMemberNames) -> TokenReply? {
+        let needed = decisive.union(members.names.map(\.bytewise))
+        guard let object = object(in: body, agreeingOn: needed, not: members, members.areBoth),
+            !hasError(object)
+        else { return nil }
+        let reason = strictError(in: body).map { " (\($0))" } ?? ""
+        return TokenReply(object: object, defect: "is not valid JSON\(reason)", isSalvaged: true)
+    }
+
+    /// The only object in `body`, at its end, that `isWanted`.
+    ///
+    /// - Parameters:
+    ///   - body: not JSON.
+    ///   - needed: the members that may not be repeated with another value.
+    ///   - members: what the text before it may not name.
+    ///   - isWanted: whether it is what is searched for.
+    /// - Returns: the object, or `nil` if there is none beyond doubt.
+    private static func object(
+        in body: [UInt8],
+        agreeingOn needed: Set<ByteText>,
+        not members: TokenMemberNames,
+        _ isWanted: (JSONObject) -> Bool
+    ) -> JSONObject? {
         var start = 0
         while let next = body[start...].firstIndex(of: UInt8(ascii: "{")), next <= longestPreface {
             guard let found = DamagedObject(in: body, at: next) else {
@@ -87,20 +125,19 @@ struct TokenReply: Equatable, Sendable {
                 continue
             }
             start = found.end
-            guard members.areBoth(in: found.members) else { continue }
-            let needed = decisive.union(members.names.map(\.bytewise))
-            guard found.contradictions.isDisjoint(with: needed), found.members["error"] == nil,
+            guard isWanted(found.members) else { continue }
+            guard found.contradictions.isDisjoint(with: needed),
                 body[found.end...].allSatisfy({ [0x20, 0x09, 0x0A, 0x0D].contains($0) }),
                 isHarmless(body[..<next], members)
             else { return nil }
-            let reason = strictError(in: body).map { " (\($0))" } ?? ""
-            return TokenReply(
-                object: found.members,
-                defect: "is not valid JSON\(reason)",
-                isSalvaged: true
-            )
+            return found.members
         }
         return nil
+    }
+
+    /// Whether `object` names an error; some servers write that there is none.
+    private static func hasError(_ object: JSONObject) -> Bool {
+        ![nil, .null, .bool(false), .string("")].contains(object["error"])
     }
 
     /// Whether nothing in `preface` is part of a web page, or names a token.
@@ -121,8 +158,17 @@ struct TokenReply: Equatable, Sendable {
 
     /// A form (RFC 6749 has none, but servers answer with one all the same), whose end must be known.
     private static func form(in reply: HTTPReply, _ members: TokenMemberNames) -> TokenReply? {
-        guard members.envelope == nil, reply.announcesItsEnd else { return nil }
-        let text = reply.body.reversed().drop { $0 == 0x0A || $0 == 0x0D }.reversed()
+        // A `+` may be a blank, or a `+` that was not encoded: no blank is in an access token, but in a refresh token.
+        guard members.envelope == nil, reply.announcesItsEnd, let object = parameters(in: reply.body),
+            members.hasBothTokens(object), !hasError(object),
+            object[members.refreshToken]?.string?.utf8.contains(UInt8(ascii: " ")) == false
+        else { return nil }
+        return TokenReply(object: object, defect: "is a form, not JSON", isSalvaged: true)
+    }
+
+    /// The parameters of a form; `nil` if `body` is none, or repeats one with another value.
+    private static func parameters(in body: [UInt8]) -> JSONObject? {
+        let text = body.reversed().drop { $0 == 0x0A || $0 == 0x0D }.reversed()
         // What a form encodes, and nothing else: a page or a sentence is none.
         guard text.allSatisfy({ FormEncoding.keeps($0) || "%+&=~:/,".utf8.contains($0) }),
             let pairs = FormEncoding.decoded(String(decoding: text, as: UTF8.self)),
@@ -135,11 +181,7 @@ struct TokenReply: Equatable, Sendable {
             }
             object[name] = .string(value)
         }
-        // A `+` may be a blank, or a `+` that was not encoded: no blank is in an access token, but in a refresh token.
-        guard members.hasBothTokens(object), object["error"] == nil,
-            object[members.refreshToken]?.string?.utf8.contains(UInt8(ascii: " ")) == false
-        else { return nil }
-        return TokenReply(object: object, defect: "is a form, not JSON", isSalvaged: true)
+        return object
     }
 }
 

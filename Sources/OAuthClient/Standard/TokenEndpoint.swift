@@ -161,7 +161,9 @@ struct TokenEndpoint: Sendable {
     /// The answer in `reply`, or what the lack of one means.
     private func read(_ reply: HTTPReply) throws(RefreshFailure) -> TokenResponse {
         let found = TokenReply(reply, .standard)
-        if reply.status == 200 || reply.status == 201, let found, OAuthError(found.object) == nil {
+        if reply.status == 200 || reply.status == 201, let found, OAuthError(found.object) == nil,
+            !OAuthError.isNamed(in: found.object)
+        {
             do throws(TokenResponse.Problem) {
                 var answer = try TokenResponse(
                     found,
@@ -175,7 +177,8 @@ struct TokenEndpoint: Sendable {
                 throw error.failure(of: url.hostAndPort)
             }
         }
-        var answer = reply.refused(object: found?.object, at: tools.timekeeper.wallTime)
+        let object = found?.object ?? TokenReply.refusal(in: reply)
+        var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
         answer.hadProof = prover != nil
         answer.hadPassword = showsPassword
         answer.isRefresh = isRefresh
@@ -222,6 +225,7 @@ extension HTTPReply {
             status: status,
             error: object.flatMap { OAuthError($0) },
             said: object.flatMap { OAuthError.words(in: $0) },
+            namesError: object.map { OAuthError.isNamed(in: $0) } ?? false,
             isHTML: isHTML,
             wantsBasic: challenges.contains { $0.hasPrefix("basic") },
             retryAfter: header("retry-after").flatMap { RetryAfter.read($0, at: now) }

@@ -111,6 +111,30 @@ struct DamagedReplyTests {
         #expect(outcome.saved == nil)
     }
 
+    /// Members of a body that is not JSON for its comma at the end.
+    @Test(arguments: [
+        #""error":null"#, #""error":false"#, #""error":"""#, #""refresh_token":"rt-2""#,
+        #""token_type":"Bearer""#, #""refresh\u005ftoken":"rt-2""#,
+        #""next":{"refresh_token":"rt-9","access_token":"at-9"}"#,
+    ])
+    func `members that say nothing new cost no token`(members: String) async throws {
+        let body = Array("\(Self.whole),\(members),}".utf8)
+        let (bench, outcome) = try await refresh(body, announcing: body.count)
+        let granted = try #require(outcome.granted, "\(outcome)")
+        #expect(try bench.text(granted.refreshToken) == "rt-2")
+        #expect(try bench.text(granted.accessToken) == "at-2")
+    }
+
+    @Test(arguments: [
+        #""error":"0""#, #""error":true"#, #""error":{}"#, #""error":["x"]"#, #""refresh\u005ftoken":"rt-3""#,
+        #""\u0061ccess_token":"at-3""#, #""refresh_token":null"#, #""token_type":"bearer""#,
+    ])
+    func `members that contradict the tokens leave all in doubt`(members: String) async throws {
+        let body = Array("\(Self.whole),\(members),}".utf8)
+        let (_, outcome) = try await refresh(body, announcing: body.count)
+        #expect(outcome.granted == nil && outcome.saved == nil)
+    }
+
     @Test func `a form whose end nobody announces may have been cut`() async throws {
         let body = Array("access_token=at-2&refresh_token=rt-2".utf8)
         #expect(try await refresh(body).1.granted == nil)
