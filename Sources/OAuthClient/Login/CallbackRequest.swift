@@ -23,8 +23,9 @@ enum CallbackRequest: Equatable {
     ///
     /// `outcome`: the path of the page that shows how the login ended.
     init(_ bytes: some Collection<UInt8>, to place: LoopbackPlace, outcome: String? = nil) {
-        guard let head = CallbackRequest.head(of: Array(bytes.prefix(CallbackRequest.headLimit + 4))) else {
-            self = bytes.count >= CallbackRequest.headLimit ? .refused(status: 431) : .incomplete
+        let limit = CallbackRequest.headLimit + 4
+        guard let head = CallbackRequest.head(of: Array(bytes.prefix(limit))) else {
+            self = bytes.count >= limit ? .refused(status: 431) : .incomplete
             return
         }
         let rest = bytes.dropFirst(head.count + 4).prefix(CallbackRequest.formLimit)

@@ -191,6 +191,19 @@ struct LoopbackListenerTests {
         }
     }
 
+    @Test func `the longest header is read, wherever it is cut, and none that is longer`() {
+        let place = LoopbackPlace.standard(port: 5)
+        let start = "GET /callback?code=c&state=s HTTP/1.1\r\nHost: 127.0.0.1:5\r\nCookie: "
+        let room = CallbackRequest.headLimit - start.utf8.count
+        let whole = Array((start + String(repeating: "c", count: room) + "\r\n\r\n").utf8)
+        #expect(CallbackRequest(whole, to: place) == .callback("code=c&state=s"))
+        for missing in [1, 2, 3, 4, 5, 1_000, whole.count] {
+            #expect(CallbackRequest(whole.dropLast(missing), to: place) == .incomplete)
+        }
+        let longer = Array((start + String(repeating: "c", count: room + 1) + "\r\n\r\n").utf8)
+        #expect(CallbackRequest(longer, to: place) == .refused(status: 431))
+    }
+
     @Test func `the cookies of other servers on this machine do no harm`() async throws {
         let waiting = try await WaitingListener()
         let (listener, address) = (waiting.listener, waiting.address)
