@@ -55,7 +55,9 @@ struct ResourceRefusal: Equatable {
         object.map(settings.answerPlaces.codes) ?? []
     }
 
-    private var object: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
+    private var object: JSONObject? {
+        (try? JSONValue(parsing: ByteOrderMark.dropped(from: Array(body.utf8))))?.object
+    }
 
     /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1), whose value may stand without quotes (RFC 9110 §11.2).
     private var challengeError: String? {

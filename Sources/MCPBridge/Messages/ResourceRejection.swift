@@ -83,7 +83,7 @@ extension RPCFailure {
 
     /// What a body in another form says: a JSON object's sentence, or plain text; `nil` for a page.
     private static func reason(in rejection: ResourceRejection) -> String? {
-        let object = (try? JSONValue(parsing: rejection.body))?.object
+        let object = (try? JSONValue(parsing: ByteOrderMark.dropped(from: rejection.body)))?.object
         if let object {
             let nested = object["error"]?.object?["message"]?.string
             let plain = ["error_description", "message", "detail", "error"].lazy.compactMap {

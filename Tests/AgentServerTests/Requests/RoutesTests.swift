@@ -200,6 +200,7 @@ struct RoutesTests {
         (401, "", #"{"error":"Unauthorized","code":"token_revoked"}"#, .sessionOver),
         (401, "", #"{"error":"token_revoked","code":"access_token_expired"}"#, .tokenRefused(isStated: true)),
         (401, "", #"{"requiresReauth":true}"#, .sessionOver),
+        (401, "", "\u{FEFF}{\"code\":\"token_revoked\"}", .sessionOver),
         (401, "", "<html>", .tokenRefused(isStated: false)),
     ])
     func `a refusal is judged by status and code`(

@@ -129,7 +129,46 @@ struct HostileServerTests {
             ["code": -32_000, "message": "the server answered with status 400: no header"]
         ),
         ("<html>error</html>", ["code": -32_000, "message": "the server answered with status 400"]),
+        // The identifier of another request, or of another kind, is not believed.
+        (#"{"jsonrpc":"2.0","id":2,"error":{"code":-5,"message":"m"}}"#, ["code": -5, "message": "m"]),
+        (#"{"jsonrpc":"2.0","id":"1","error":{"code":-5,"message":"m"}}"#, ["code": -5, "message": "m"]),
+        (#"{"jsonrpc":"2.0","id":{},"error":{"code":-5,"message":"m"}}"#, ["code": -5, "message": "m"]),
+        (
+            "\u{FEFF}{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-5,\"message\":\"m\"}}",
+            ["code": -5, "message": "m"]
+        ),
+        (
+            "\u{FEFF}{\"error\":\"invalid_request\",\"error_description\":\"no header\"}",
+            ["code": -32_000, "message": "the server answered with status 400: no header"]
+        ),
+        // Lines that end with CR alone, or as some terminals see it.
+        (
+            "{\"jsonrpc\":\"2.0\",\r\"id\":1,\r\"error\":{\"code\":-5,\r\"message\":\"a\u{2029}b\"}}\r",
+            ["code": -5, "message": "a\u{2029}b"]
+        ),
+        // A result is no rejection, and a batch is no answer to one request.
+        (
+            #"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#,
+            ["code": -32_000, "message": "the server answered with status 400"]
+        ),
+        (
+            #"[{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"m"}},{"jsonrpc":"2.0","id":2,"result":{}}]"#,
+            ["code": -32_000, "message": "the server answered with status 400"]
+        ),
+        (
+            #"{"jsonrpc":"2.0","id":1,"error":{"code":-5.5,"message":"m"}}"#,
+            ["code": -32_000, "message": "the server answered with status 400: m"]
+        ),
+        (
+            #"{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"m"},"error":{"code":-6,"message":"n"}}"#,
+            ["code": -32_000, "message": "the server answered with status 400"]
+        ),
+        (endless, ["code": -32_000, "message": "the server answered with status 400"]),
     ]
+
+    private static let endless: String =
+        #"{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":""# + String(repeating: "m", count: 70_000)
+        + #""}}"#
 
     @Test(arguments: rejections)
     func `a rejection is one answer on one line, whatever its body`(
