@@ -45,6 +45,22 @@ import Text
         #expect(!bytes.contains("WWW-Authenticate"))
     }
 
+    @Test(arguments: FailureCode.allCases, [true, false])
+    func `no failure makes a program ask the person for a password`(code: FailureCode, isForGit: Bool) {
+        for message in ["no token", "", "two\r\nlines", "Café"] {
+            let answer = OwnAnswer(AgentError(code, message, session: "work"), isForGit: isForGit)
+            #expect(answer.status >= 400 && ![401, 407].contains(answer.status))
+            for isHead in [true, false] {
+                let bytes = String(buffer: answer.bytes(withoutBody: isHead, keepsAlive: false))
+                let head = bytes.split(separator: "\r\n\r\n", maxSplits: 1)[0]
+                #expect(!head.bytewise.lowercased.contains("authenticate"))
+                #expect(head.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x0D || $0 == 0x0A })
+                #expect(head.contains("\r\nContent-Length: \(answer.body.count)\r\n"))
+                #expect(bytes.hasSuffix("\r\n\r\n") == (isHead || answer.body.isEmpty))
+            }
+        }
+    }
+
     @Test func `git is told in plain text, which it shows`() {
         let answer = OwnAnswer(AgentError(.loginRequired, "not logged in", session: "work"), isForGit: true)
         #expect(answer.status == 403 && answer.contentType.hasPrefix("text/plain"))

@@ -67,6 +67,33 @@ struct ResourceTests {
         #expect(outcome.granted?.server == Self.found, "\(outcome)")
     }
 
+    /// Challenges that name the metadata somewhere, among others and in odd forms.
+    @Test(arguments: [
+        "Basic realm=\"x\", Bearer resource_metadata=\"URL\"", "Bearer resource_metadata=URL",
+        "bearer RESOURCE_METADATA = \"URL\"",
+        "Bearer error=\"invalid_token\",resource_metadata=\"URL\" , scope=\"\"",
+        "Bearer resource_metadata=\"URL\", resource_metadata=\"URL\"",
+        "Bearer resource_metadata=\"\", resource_metadata=\"URL\"",
+        "Bearer resource_metadata=\"/x\", resource_metadata=\"http://api.example/x\", resource_metadata=\"URL\"",
+        "DPoP algs=\"ES256\", Bearer realm=\"a, resource_metadata=\\\"b\\\"\", resource_metadata=\"URL\"",
+    ])
+    func `the metadata that a refusal names is found`(challenge: String) async throws {
+        let bench = try ResourceBench()
+        bench.challenge(challenge.replacing("URL", with: ResourceBench.metadataURL))
+        let outcome = await bench.logIn().outcome
+        #expect(outcome.granted?.server == Self.found, "\(outcome)")
+        #expect(bench.asked.isSubset(of: ["api.example", "as.example"]))
+    }
+
+    @Test func `more addresses than anybody names are not looked at`() async throws {
+        let bench = try ResourceBench()
+        let places = (0..<20).map { "https://api.example/place\($0)" } + [ResourceBench.metadataURL]
+        for place in places.dropLast() { bench.exchange.always(place, .json("{}")) }
+        bench.challenge("Bearer " + places.map { "resource_metadata=\"\($0)\"" }.joined(separator: ", "))
+        #expect(await bench.logIn().outcome.failure != nil)
+        #expect(bench.exchange.sent.count { places.contains($0.url) } == 4)
+    }
+
     /// The form of the Model Context Protocol before there was metadata of resources.
     @Test(arguments: ["https://api.example", "https://api.example/"])
     func `a resource without metadata may be its own authorization server`(issuer: String) async throws {

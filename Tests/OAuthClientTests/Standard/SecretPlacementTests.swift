@@ -44,4 +44,42 @@ struct SecretPlacementTests {
         #expect(try await bench.refresh().failure?.code == "invalid_client")
         #expect(bench.exchange.sent.count == 1)
     }
+
+    /// What the server answers to the secret in the body, after it has rejected Basic, and what counts.
+    @Test(
+        arguments: [
+            (.json(#"{"error":"invalid_grant"}"#, status: 400), .grantDead),
+            (.json(#"{"error":"invalid_client"}"#, status: 400), .clientRejected),
+            (.json("", status: 503), .busy), (.failure(.ambiguous("x")), .ambiguous),
+            (.json(#"{"error":"x_gone"}"#), .unexplained),
+        ] as [(ScriptedExchange.Answer, FailureClass)]
+    )
+    func `what the server says to the second way counts if it got further`(
+        answer: ScriptedExchange.Answer,
+        kind: FailureClass
+    ) async throws {
+        let bench = try confidential(.automatic)
+        bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#)
+        bench.exchange.expect(endpoint, answer)
+        #expect(try await bench.refresh().failure?.kind == kind)
+        // Nothing is known yet, so both ways are tried again.
+        bench.exchange.expect(endpoint, status: 401, #"{"error":"invalid_client"}"#)
+        bench.exchange.expect(endpoint, #"{"access_token":"at"}"#)
+        #expect(try await bench.refresh().granted != nil)
+        #expect(bench.exchange.sent.map { $0.form["client_secret"] } == [nil, "s", nil, "s"])
+        #expect(bench.exchange.sent.allSatisfy { $0.form["refresh_token"] == "rt-1" })
+    }
+
+    /// Answers to Basic that do not say that the client is rejected.
+    @Test(arguments: [
+        ScriptedExchange.Answer.json(#"{"error":"invalid_grant"}"#, status: 401), .json("", status: 401),
+        .json(#"{"error":"unauthorized_client"}"#, status: 400), .json("", status: 500),
+        .json(#"{"error":"Invalid_Client"}"#, status: 401), .failure(.unreachable("x")),
+    ])
+    func `a secret is shown in no body for another reason`(answer: ScriptedExchange.Answer) async throws {
+        let bench = try confidential(.automatic)
+        bench.exchange.expect(endpoint, answer)
+        #expect(try await bench.refresh().failure != nil)
+        #expect(bench.exchange.sent.map { $0.form["client_secret"] } == [nil])
+    }
 }
