@@ -44,4 +44,25 @@ struct StatusTests {
         }
         await agent.stop()
     }
+
+    /// Cases expires-in-zero and token-type-own-word.
+    @Test func `status tells what a token response had of its own`() async throws {
+        let agent = try await AgentHarness()
+        try await agent.logIn()
+        let peer = try agent.peer()
+        try peer.send(SocketPeer.request("POST", "/v1/sessions/work/refresh"))
+        var tokens = try agent.granted("token-2", lifetime: nil)
+        tokens.serverTokenType = "bot"
+        tokens.remarks = [GrantRemark(.lifetimeIgnored, "a lifetime of 0 s")]
+        await agent.serving.nextRefresh().answer(.granted(tokens))
+        _ = try await peer.answer()
+        let status = try json(await agent.peer().exchange("GET", "/v1/sessions/work"))
+        #expect(status["state"]?.string == "ready" && status["server_token_type"]?.string == "bot")
+        let notes = (status["notes"]?.array ?? []).compactMap(\.object)
+        #expect(notes.map { $0["code"]?.string } == ["lifetime_ignored"])
+        let served = try await peer.exchange("GET", "/v1/sessions/work/token")
+        #expect(served.status == 200 && served.body.contains("token-2"))
+        #expect(try json(served)["token_type"]?.string == "Bearer")
+        await agent.stop()
+    }
 }
