@@ -159,6 +159,46 @@ struct BridgeTests {
         #expect(try await run.finish())
     }
 
+    private static let lost =
+        #"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"No valid session ID provided"}}"#
+
+    @Test func `many requests that find a session lost with 400 begin one new session`() async throws {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        server.forgetSessions(answering: 400, Self.lost)
+        for id in 1...8 { run.call(Int64(id), text: "\(id)") }
+        for id in 1...8 { #expect(try await run.text(Int64(id)) == "\(id)") }
+        #expect(server.sessions.begun == 2)
+        #expect(try await run.finish())
+    }
+
+    @Test func `a server that keeps no sessions begins none for a 400`() async throws {
+        let server = try StreamingServer { _, peer in peer.answer(400, Self.lost) }
+        let run = try BridgeRun(to: "http://127.0.0.1:\(server.port)/mcp")
+        run.send(#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        #expect(try await run.complaint(1) == "No valid session ID provided")
+        #expect(try await run.finish())
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `a notification that is rejected is answered to nobody, and the next request is served`()
+        async throws
+    {
+        let server = try MCPDouble()
+        let run = try BridgeRun(to: server.address)
+        try await run.begin()
+        server.forgetSessions(answering: 400, Self.lost)
+        run.send(#"{"jsonrpc":"2.0","method":"notifications/progress","params":{}}"#)
+        #expect(try await Polling.until { server.requests("notifications/progress").count == 1 })
+        #expect(server.sessions.begun == 1)
+        run.call(1)
+        #expect(try await run.text(1) == "hello")
+        #expect(server.sessions.begun == 2 && server.requests("notifications/progress").count == 1)
+        #expect(try await run.finish())
+        #expect(run.written.count == 2, "\(run.written)")
+    }
+
     @Test func `a session that begins anew in another version is a failure`() async throws {
         let server = try MCPDouble()
         let run = try BridgeRun(to: server.address)
