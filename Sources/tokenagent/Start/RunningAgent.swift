@@ -39,25 +39,30 @@ struct RunningAgent {
         PrivateDirectory.isSame(directory, stateDirectory)
     }
 
-    /// Asks the agent of `places` to stop and waits until it is gone.
+    /// Has the agent of `places` stop and waits until it is gone.
+    ///
+    /// It is asked to over its socket. One that does not respond there gets a signal.
     static func stop(_ places: Places) throws(StartFailure) {
         do throws(AgentError) {
-            guard let agent = try find(places) else {
-                throw AgentError(.noAgent, "no agent is running at \(places.socket)")
-            }
-            // Opened now, while the process number is surely that of the agent that answered.
-            let process = hardening_open_process(agent.pid)
-            defer { if process >= 0 { close(process) } }
-            var connection = try AgentConnection(socket: agent.socket)
-            _ = try connection.exchange(AgentRequest(.post, "shutdown"), timeout: .seconds(5))
-            guard waitForEnd(of: process) else {
-                throw AgentError(
-                    .temporarilyUnavailable,
-                    "the agent (process \(agent.pid)) is still stopping"
-                )
-            }
+            try askToStop(places)
         } catch {
-            throw StartFailure(error)
+            guard error.code == .temporarilyUnavailable,
+                SilentAgent.end(socket: places.socket, places.stateDirectory)
+            else { throw StartFailure(error) }
+        }
+    }
+
+    private static func askToStop(_ places: Places) throws(AgentError) {
+        guard let agent = try find(places) else {
+            throw AgentError(.noAgent, "no agent is running at \(places.socket)")
+        }
+        // Opened now, while the process number is surely that of the agent that answered.
+        let process = hardening_open_process(agent.pid)
+        defer { if process >= 0 { close(process) } }
+        var connection = try AgentConnection(socket: agent.socket)
+        _ = try connection.exchange(AgentRequest(.post, "shutdown"), timeout: .seconds(5))
+        guard waitForEnd(of: process) else {
+            throw AgentError(.temporarilyUnavailable, "the agent (process \(agent.pid)) is still stopping")
         }
     }
 

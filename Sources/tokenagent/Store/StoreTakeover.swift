@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import AgentProtocol
-import CHardening
 import Glibc
 
 /// Has the agent that uses a store stop, for the one that a service manager starts in its place.
@@ -9,11 +8,6 @@ import Glibc
 /// The service manager has replaced the socket of the running agent: it cannot be asked over it any more, and no client
 /// reaches it.
 enum StoreTakeover {
-    /// In nanoseconds, longer than an agent lets a refresh in flight finish.
-    private static let timeout: Int64 = 30_000_000_000
-    /// Microseconds between two looks at the lock.
-    private static let interval: UInt32 = 10_000
-
     /// Stops the agent and waits until it has left the store; does nothing if there is none.
     ///
     /// - Throws: ``StartFailure`` if it does not stop. One that cannot be told apart is left to the store's own lock.
@@ -23,15 +17,11 @@ enum StoreTakeover {
         }
         Console.tell("process \(holder) uses the store: stopping it to take its place")
         guard kill(holder, SIGTERM) == 0 || errno == ESRCH else { throw .system("stop process \(holder)") }
-        let end = hardening_boot_clock() + timeout
-        while lock.isHeld {
-            guard hardening_boot_clock() < end else {
-                throw StartFailure(
-                    .temporarilyUnavailable,
-                    "process \(holder) uses \(stateDirectory) and does not stop"
-                )
-            }
-            usleep(interval)
+        guard lock.isFreed() else {
+            throw StartFailure(
+                .temporarilyUnavailable,
+                "process \(holder) uses \(stateDirectory) and does not stop"
+            )
         }
     }
 }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+
+import AgentProtocol
+import CHardening
+import Glibc
+
+/// Ends an agent that does not respond at its socket.
+enum SilentAgent {
+    /// Has the process that holds the lock of the store stop, a suspended one as well, and kills it if it does not.
+    ///
+    /// - Parameters:
+    ///   - socket: where nobody responds; an agent of another socket is left alone.
+    ///   - stateDirectory: the store's.
+    /// - Returns: `false` if no process is known to be that agent, or it has not ended.
+    static func end(socket: String, _ stateDirectory: String) -> Bool {
+        guard let lock = StoreLockFile(of: stateDirectory), lock.note?.socket == socket,
+            let holder = lock.holder
+        else { return false }
+        Console.tell("process \(holder) does not respond: stopping it")
+        kill(holder, SIGTERM)
+        kill(holder, SIGCONT)
+        if lock.isFreed() { return true }
+        kill(holder, SIGKILL)
+        return lock.isFreed()
+    }
+}
+
+extension StoreLockFile {
+    /// In nanoseconds, longer than an agent lets a refresh in flight finish.
+    private static let timeout: Int64 = 30_000_000_000
+    /// Microseconds between two looks at the lock.
+    private static let interval: UInt32 = 10_000
+
+    /// Waits until no agent holds the lock; `false`: one still does.
+    func isFreed() -> Bool {
+        let end = hardening_boot_clock() + StoreLockFile.timeout
+        while isHeld {
+            guard hardening_boot_clock() < end else { return false }
+            usleep(StoreLockFile.interval)
+        }
+        return true
+    }
+}
