@@ -114,10 +114,9 @@ struct ServerMetadata: Equatable, Sendable {
         /// What a person can do; `isNew`: with the options of `tokenctl add`, as there is no session yet.
         func remedy(isNew: Bool) -> String {
             switch self {
+            // A new session takes that over by itself.
             case .spelling(let issuer):
-                isNew
-                    ? "use --issuer \(issuer)"
-                    : "write issuer = \"\(issuer)\" into the session, as the server spells it"
+                "write issuer = \"\(issuer)\" into the session, as the server spells it"
             case .address(let issuer, let url):
                 isNew
                     ? "if this is the right server, use --metadata-url \(url)"
