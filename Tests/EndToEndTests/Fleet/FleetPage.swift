@@ -92,6 +92,8 @@ struct FleetPage {
     private func program(_ script: String) throws -> Program {
         var environment = agent.environment
         environment["PATH"] = "\(agent.home.path("stand-ins")):\(environment["PATH"] ?? "")"
+        // A password costs etcd much time, of which a busy machine has little.
+        environment["ETCDCTL_COMMAND_TIMEOUT"] = "60s"
         return try Program(
             ["/bin/sh", "-c", script],
             environment: environment,

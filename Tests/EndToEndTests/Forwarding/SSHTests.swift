@@ -67,6 +67,23 @@ extension EndToEnd {
             #expect(scene.refreshes == 1)
         }
 
+        @Test func `a scope that is not given out there is, over a socket that names it`() async throws {
+            let scene = try await scene()
+            let server = try await SSHServer.start()
+            let refused = try await far("tokenctl get work --scope api", scene, server)
+            let remedy = "forward a [[socket]] that names it in scopes, with ssh -R"
+            #expect(Remedy(refused, holding: remedy) != nil, "\(refused)")
+            let (here, there) = (scene.agent.home.path("here.sock"), scene.agent.home.path("there.sock"))
+            let table = "[[socket]]\npath = \"\(here)\"\nsessions = [\"work\"]\nscopes = [\"api\"]\n"
+            try scene.agent.configure(table + (File.text(scene.agent.configurationPath) ?? ""))
+            try await scene.agent.end()
+            try await scene.agent.start()
+            let options = (server.configuration + ["-R", "\(there):\(here)"]).joined(separator: " ")
+            let command = "TOKENAGENT_SOCK=\(there) \(BuiltPrograms.client) get work --scope api"
+            let given = try await scene.agent.shell("ssh \(options) far '\(command)'")
+            #expect(given.status == 0 && !given.line.isEmpty, "\(given)")
+        }
+
         @Test func `the helpers of git, docker and others work there`() async throws {
             let scene = try await scene(#"hosts = ["127.0.0.1"]"#)
             let server = try await SSHServer.start()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DemoIssuer
 import TestSupport
 import Testing
 
@@ -29,7 +30,8 @@ struct Remedy: Sendable {
         for start in ["tokenctl ", "chmod ", "tokenagent"] {
             if let place = text.range(of: start, last: false) {
                 let command = text[place.lowerBound...]
-                return String(command.prefix { $0 != "`" })
+                // What follows it, in the same line, is about it.
+                return String(command.prefix { !"`),;".contains($0) })
             }
         }
         return text
@@ -69,11 +71,64 @@ struct RemedyCase: CustomTestStringConvertible, Sendable {
     var then: Int32? = 0
     /// The remedy is another command: this one says the same again.
     var isRepeated = false
+    /// What is run afterwards, where that is something else; empty: the same.
+    var again: [String] = []
+    var issuer: @Sendable (_ settings: inout IssuerSettings) -> Void = { _ in }
+    /// The socket in the agent's home that is asked; `nil`: the agent's own.
+    var socket: String?
     var configuration: @Sendable (_ scene: Scene) -> String? = { _ in nil }
     var prepare: @Sendable (_ scene: Scene) async throws -> Void = { _ in }
     let followed: Followed
 
     var testDescription: String { name }
+
+    /// Brings the state about, has a person do what is said, and expects that it is not said again.
+    func verify() async throws {
+        let scene = try await Scene(issuer)
+        if let text = configuration(scene) { try scene.agent.configure(text) }
+        try await scene.agent.start()
+        try await prepare(scene)
+        let before = try await run(arguments, in: scene)
+        let found = try #require(
+            Remedy(before, holding: scene.filled(remedy)),
+            "\(before) \(scene.agent.log)"
+        )
+        func says(_ result: ProgramResult) -> Bool {
+            (result.standardError + result.standardOutput).contains(found.line)
+        }
+        let command = again.isEmpty ? arguments : again
+        var after = before
+        // The agent looks at its files once a second at most, and may have looked just before they were written.
+        _ = try await Polling.until(within: .seconds(10)) {
+            try await scene.follow(found, followed.filled(by: scene))
+            after = try await run(command, in: scene)
+            return (then == nil || after.status == then) && says(after) == isRepeated
+        }
+        #expect(then == nil || after.status == then, "\(before) \(after) \(scene.agent.log)")
+        #expect(says(after) == isRepeated, "\(after)")
+        _ = try await scene.paste("tokenagent -k")
+    }
+
+    private func run(_ arguments: [String], in scene: Scene) async throws -> ProgramResult {
+        try await scene.agent.tokenctl(
+            arguments.map(scene.filled),
+            input: input,
+            extraEnvironment: socket.map { ["TOKENAGENT_SOCK": scene.agent.home.path($0)] } ?? [:]
+        )
+    }
+}
+
+extension Followed {
+    /// The same, with the places of `scene` in it.
+    fileprivate func filled(by scene: Scene) -> Followed {
+        switch self {
+        case .command(let words, let more, let input):
+            .command(with: words, more: scene.filled(more), input: input)
+        case .shell(let script): .shell(scene.filled(script))
+        case .configuration(let change, let more, let input):
+            .configuration({ scene.filled(change($0, $1)) }, more: scene.filled(more), input: input)
+        }
+    }
 }
 
 extension Scene {
@@ -86,6 +141,11 @@ extension Scene {
             hasTerminal: false
         )
         .finish()
+    }
+
+    /// `text` with the address of the issuer for `ISSUER`, and the home of the agent for `HOME`.
+    func filled(_ text: String) -> String {
+        text.replacing("ISSUER", with: issuer.issuer).replacing("HOME", with: agent.home.path)
     }
 
     /// What a person adds to a login by password.
@@ -108,8 +168,13 @@ extension Scene {
             try #require(changed != text, "nothing was changed: \(text)")
             try agent.configure(changed)
             if remedy.command.hasPrefix("tokenctl ") {
-                let rest = try await paste("\(remedy.command) \(more)", input: input)
-                #expect(rest.status == 0, "\(rest)")
+                // At a login the agent looks at its files, once a second at most.
+                var rest = try await paste("\(remedy.command) \(more)", input: input)
+                _ = try await Polling.until(within: .seconds(3)) {
+                    if rest.status != 0 { rest = try await paste("\(remedy.command) \(more)", input: input) }
+                    return rest.status == 0
+                }
+                #expect(rest.status == 0, "\(rest) \(agent.log)")
             }
         }
     }

@@ -263,32 +263,7 @@ extension EndToEnd {
 
         @Test(arguments: ofSessions + ofHosts + ofFiles)
         func `what is printed helps`(_ row: RemedyCase) async throws {
-            let scene = try await Scene()
-            if let text = row.configuration(scene) { try scene.agent.configure(text) }
-            try await scene.agent.start()
-            try await row.prepare(scene)
-            let arguments = row.arguments.map { $0.replacing("ISSUER", with: scene.issuer.issuer) }
-            let before = try await scene.agent.tokenctl(arguments, input: row.input)
-            let remedy = try #require(Remedy(before, holding: row.remedy), "\(before)")
-            var after = before
-            // The agent looks at its file once a second at most, and may have looked just before it was written.
-            let helps = try await Polling.until(within: .seconds(10)) {
-                try await scene.follow(remedy, row.followed.at(scene.issuer.issuer))
-                after = try await scene.agent.tokenctl(arguments, input: row.input)
-                let said = after.standardError + after.standardOutput
-                return (row.then == nil || after.status == row.then)
-                    && said.contains(remedy.line) == row.isRepeated
-            }
-            #expect(helps, "\(before) \(after) \(scene.agent.log)")
-            _ = try await scene.paste("tokenagent -k")
+            try await row.verify()
         }
-    }
-}
-
-extension Followed {
-    /// The same, with the address of the scene's issuer.
-    fileprivate func at(_ issuer: String) -> Followed {
-        guard case .shell(let script) = self else { return self }
-        return .shell(script.replacing("ISSUER", with: issuer))
     }
 }

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import Glibc
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What a person does about an agent that refuses, or does not respond.
+    @Suite struct AgentRemedyTests {
+        private static let shared = """
+            [[socket]]
+            path = "HOME/shared.sock"
+            sessions = ["work"]
+
+            """
+
+        /// A session whose client secret the program HOME/secret prints.
+        private static func withProgram(_ scene: Scene) -> String {
+            Scene.session(
+                "work",
+                scene.issuer,
+                client: "demo-confidential",
+                more: "client_secret_command = [\"\(scene.agent.home.path("secret"))\"]"
+            )
+        }
+
+        /// Logs in, and has the agent start with a program that does as `line` says.
+        private static func breakProgram(_ line: String) -> @Sendable (Scene) async throws -> Void {
+            { scene in
+                let repaired = "#!/bin/sh\necho demo-secret-7f3a\n"
+                try scene.agent.home.write(repaired, to: "repaired", mode: 0o700)
+                try scene.agent.home.write(repaired, to: "secret", mode: 0o700)
+                try await scene.logIn()
+                try await scene.agent.end()
+                try scene.agent.home.write("#!/bin/sh\n\(line)\n", to: "secret", mode: 0o700)
+                try await scene.agent.start()
+                #expect(try await scene.agent.tokenctl("refresh", "work").status != 0)
+            }
+        }
+
+        private static let ofPrograms: [RemedyCase] = [
+            RemedyCase(
+                name: "the program of a client secret does not work",
+                remedy: "tokenctl refresh work",
+                arguments: ["doctor"],
+                then: nil,
+                configuration: withProgram,
+                prepare: breakProgram("exit 3"),
+                followed: .shell("cp repaired secret && tokenctl refresh work")
+            ),
+            RemedyCase(
+                name: "the program of a client secret says that a PIN is wrong",
+                remedy: "correct the password or PIN, then tokenctl refresh work",
+                arguments: ["refresh", "work"],
+                configuration: withProgram,
+                prepare: breakProgram("echo 'wrong PIN' >&2; exit 1"),
+                followed: .shell("cp repaired secret && tokenctl refresh work")
+            ),
+        ]
+
+        private static let ofSockets: [RemedyCase] = [
+            RemedyCase(
+                name: "a scope that a socket does not give out",
+                remedy:
+                    "add it to scopes of this [[socket]] in the agent's configuration, then tokenctl reload",
+                arguments: ["get", "work", "--scope", "api"],
+                socket: "shared.sock",
+                configuration: { $0.filled(shared) + Scene.session("work", $0.issuer) },
+                prepare: { try await $0.logIn() },
+                followed: .configuration { text, _ in
+                    text.replacing("sessions = [\"work\"]", with: "sessions = [\"work\"]\nscopes = [\"api\"]")
+                }
+            ),
+            RemedyCase(
+                name: "a session that a socket does not have",
+                remedy: "tokenctl list",
+                arguments: ["get", "nosuch"],
+                again: ["get", "work"],
+                socket: "shared.sock",
+                configuration: { $0.filled(shared) + Scene.session("work", $0.issuer) },
+                prepare: { try await $0.logIn() },
+                followed: .shell("tokenctl list --socket HOME/shared.sock | grep work")
+            ),
+            RemedyCase(
+                name: "a socket in a place where there can be none",
+                remedy: "correct the path of the [[socket]], or the directory",
+                arguments: ["doctor"],
+                then: nil,
+                configuration: {
+                    $0.filled(shared).replacing("shared.sock", with: "taken/x.sock")
+                        + Scene.session("work", $0.issuer)
+                },
+                prepare: { scene in
+                    try await scene.agent.end()
+                    try scene.agent.home.makeDirectory("taken")
+                    try scene.agent.home.write("", to: "taken/x.sock")
+                    try await scene.agent.start()
+                },
+                followed: .shell(
+                    "sed -i 's|taken/x.sock|taken/y.sock|' config/tokenagent/config.toml && tokenctl reload"
+                )
+            ),
+            RemedyCase(
+                name: "a socket that others may connect to",
+                remedy: "chmod 600",
+                arguments: ["doctor"],
+                then: nil,
+                prepare: { scene in #expect(chmod(scene.agent.socketPath, 0o666) == 0) },
+                followed: .command()
+            ),
+        ]
+
+        private static func file(_ path: String) -> @Sendable (Scene) -> String? {
+            { scene in
+                scene.filled("[[file]]\npath = \"\(path)\"\nsession = \"work\"\n")
+                    + Scene.session("work", scene.issuer)
+            }
+        }
+
+        /// Logs in, and names a file in a directory that came after the agent's start.
+        private static func addLateFile(_ scene: Scene) async throws {
+            try await scene.logIn()
+            try scene.agent.home.makeDirectory("late")
+            try scene.agent.configure(file("HOME/late/token")(scene) ?? "")
+            #expect(try await scene.agent.tokenctl("reload").status == 1)
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+        }
+
+        private static let ofFiles: [RemedyCase] = [
+            RemedyCase(
+                name: "a change that needs a restart",
+                remedy: "tokenctl shutdown, then tokenagent",
+                arguments: ["doctor"],
+                then: nil,
+                prepare: addLateFile,
+                followed: .shell("tokenctl shutdown && tokenagent && grep -q . late/token")
+            ),
+            RemedyCase(
+                name: "a token file in a directory that came after the start",
+                remedy: "correct path or format of the [[file]], or the directory, then restart the agent",
+                arguments: ["doctor"],
+                then: nil,
+                prepare: addLateFile,
+                followed: .shell("tokenagent -k && tokenagent && grep -q . late/token")
+            ),
+            RemedyCase(
+                name: "a token file where there is a directory",
+                remedy:
+                    "correct path or format of the [[file]], or the directory; it is tried again by itself",
+                arguments: ["doctor"],
+                then: nil,
+                configuration: file("HOME/tokens/work"),
+                prepare: { scene in
+                    try scene.agent.home.makeDirectory("tokens/work")
+                    try scene.agent.home.write("", to: "tokens/work/other")
+                    try await scene.logIn()
+                },
+                followed: .shell("rm -r tokens/work && tokenctl refresh work && grep -q . tokens/work")
+            ),
+        ]
+
+        private static let ofSessions: [RemedyCase] = [
+            RemedyCase(
+                name: "a session that there is not",
+                remedy: "tokenctl add nosuch",
+                arguments: ["get", "nosuch"],
+                then: 4,
+                followed: .command(more: "--issuer ISSUER --client-id demo-public --flow password")
+            ),
+            RemedyCase(
+                name: "a server without a token endpoint",
+                remedy: "fix the configuration, then tokenctl login work",
+                arguments: ["login", "work"] + Scene.password.more.split(separator: " ").map(String.init),
+                input: Scene.password.input,
+                issuer: { $0.metadata["token_endpoint"] = .null },
+                followed: .configuration(
+                    { text, _ in
+                        text.replacing("kind = \"oidc\"", with: "kind = \"oauth2\"")
+                            .replacing("issuer =", with: "token_endpoint = \"ISSUER/token\"\n# issuer =")
+                            .replacing("\"openid\", ", with: "")
+                    },
+                    more: Scene.password.more,
+                    input: Scene.password.input
+                )
+            ),
+        ]
+
+        @Test(arguments: ofPrograms + ofSockets + ofFiles + ofSessions)
+        func `what the agent says about a refusal helps`(_ row: RemedyCase) async throws {
+            try await row.verify()
+        }
+
+        @Test(arguments: [
+            (
+                "TOKENAGENT_SOCK=/$(printf '%0120d' 0) ", "set TOKENAGENT_SOCK to a shorter path",
+                "SOCK=/tmp/x"
+            ),
+            (
+                "HOME=$(printf '/tmp/\\377') XDG_CONFIG_HOME= XDG_STATE_HOME= XDG_RUNTIME_DIR= ",
+                "set TOKENAGENT_CONFIG and TOKENAGENT_STATE_DIR to paths that are",
+                "CONFIG=/tmp/x TOKENAGENT_STATE_DIR=/tmp/x"
+            ),
+            (
+                "TOKENAGENT_STATE_DIR=$(printf '/tmp/\\377') XDG_RUNTIME_DIR= ", "set it to a path that is",
+                "STATE_DIR=/tmp/x"
+            ),
+            (
+                "HOME= XDG_STATE_HOME= XDG_RUNTIME_DIR= ", "set HOME or TOKENAGENT_STATE_DIR",
+                "STATE_DIR=/tmp/x"
+            ),
+        ])
+        func `a variable is set as it is said`(state: String, remedy: String, set: String) async throws {
+            let agent = try AgentUnderTest()
+            let before = try await agent.shell("\(state) tokenctl status")
+            #expect(before.status == 2 && Remedy(before, holding: remedy) != nil, "\(before)")
+            // No agent is there, and nothing else is wrong.
+            let after = try await agent.shell("\(state) TOKENAGENT_\(set) tokenctl status")
+            #expect(after.status == 3, "\(after)")
+        }
+
+        @Test(arguments: ["NO_PROXY=mcp.example.com", "HTTPS_PROXY=http://127.0.0.1:9"])
+        func `a proxy that MCP clients cannot use is not named, or not used`(set: String) async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let connect = "tokenctl mcp connect https://mcp.example.com/mcp </dev/null"
+            let before = try await scene.paste("HTTPS_PROXY=https://127.0.0.1:9 \(connect)")
+            let remedy = "name an http:// proxy, or add mcp.example.com to NO_PROXY"
+            #expect(before.status == 2 && Remedy(before, holding: remedy) != nil, "\(before)")
+            let after = try await scene.paste(
+                "HTTPS_PROXY=https://127.0.0.1:9; export HTTPS_PROXY; \(set) \(connect)"
+            )
+            #expect(!after.standardError.contains("PROXY"), "\(after)")
+        }
+
+        /// A token in hand, and the agent stopped by `signal` in the background.
+        private func stopped() async throws -> (scene: Scene, token: String, pid: pid_t) {
+            let scene = try await Scene()
+            #expect(try await scene.paste("tokenagent").status == 0)
+            try await scene.logIn()
+            let pid = try #require(SocketOwner.pid(scene.agent.socketPath))
+            let token = try await scene.token()
+            kill(pid, SIGSTOP)
+            return (scene, token, pid)
+        }
+
+        @Test func `an agent that does not respond is ended as it is said, and started again`() async throws {
+            let (scene, token, pid) = try await stopped()
+            let silent = try await scene.agent.tokenctl("status")
+            let first = try #require(Remedy(silent, holding: "tokenctl doctor"), "\(silent)")
+            let doctor = try await scene.paste(first.command)
+            let second = try #require(Remedy(doctor, holding: "tokenagent -k"), "\(doctor)")
+            #expect(second.text == "end it with tokenagent -k, then start it with: tokenagent")
+            let ended = try await scene.paste("tokenagent -k")
+            #expect(ended.status == 0 && ended.standardError.contains("process \(pid) "), "\(ended)")
+            #expect(try await scene.paste("tokenagent").status == 0)
+            #expect(try await scene.token() == token)
+            #expect(try await scene.paste("tokenagent -k").status == 0)
+        }
+
+        @Test(.enabled(if: TestEnvironment.isFull, "takes half a minute; set TOKENAGENT_TEST_FULL=1"))
+        func `an agent that cannot stop any more is killed`() async throws {
+            let (scene, token, pid) = try await stopped()
+            // Each time it is made to go on, it is stopped again.
+            let watch = Watch { [kill(pid, SIGSTOP)] }
+            let ended = try await scene.paste("tokenagent -k")
+            _ = await watch.stop()
+            #expect(ended.status == 0, "\(ended)")
+            #expect(try await scene.paste("tokenagent").status == 0)
+            #expect(try await scene.token() == token)
+            #expect(try await scene.paste("tokenagent -k").status == 0)
+        }
+
+        @Test func `an agent of another socket is left alone`() async throws {
+            let (scene, _, pid) = try await stopped()
+            let other = try await scene.paste("TOKENAGENT_SOCK=\"$PWD/other.sock\" tokenagent -k")
+            #expect(other.status == 3, "\(other)")
+            #expect(kill(pid, SIGCONT) == 0)
+            #expect(try await scene.paste("tokenagent -k").status == 0)
+        }
+
+        @Test func `a store that another agent uses is free once that one is stopped`() async throws {
+            let scene = try await Scene.loggedIn()
+            let elsewhere = scene.agent.home.path("other.sock")
+            let refused = try await scene.paste("tokenagent --foreground -a '\(elsewhere)'")
+            let remedy = try #require(Remedy(refused, holding: "tokenagent -k"), "\(refused)")
+            try await scene.follow(remedy, .command())
+            #expect(try await scene.paste("tokenagent -a '\(elsewhere)'").status == 0)
+            let token = try await scene.paste("TOKENAGENT_SOCK='\(elsewhere)' tokenctl get work")
+            #expect(token.status == 0, "\(token)")
+            _ = try await scene.paste("TOKENAGENT_SOCK='\(elsewhere)' tokenagent -k")
+        }
+
+        @Test func `an agent of another store gets a socket of its own`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let other = "tokenagent --state-dir '\(scene.agent.home.path("other"))'"
+            let refused = try await scene.paste(other)
+            let remedy = try #require(Remedy(refused, holding: "choose another socket with -a"), "\(refused)")
+            #expect(remedy.text == "choose another socket with -a")
+            let socket = scene.agent.home.path("other.sock")
+            #expect(try await scene.paste("\(other) -a '\(socket)'").status == 0)
+            #expect(try await scene.paste("TOKENAGENT_SOCK='\(socket)' tokenagent -k").status == 0)
+        }
+
+        @Test func `a login that another one has overtaken is made after it`() async throws {
+            let scene = try await Scene { $0.approvesDevices = false }
+            try await scene.agent.start()
+            let slow = try scene.agent.startTokenctl(["login", "work", "--flow", "device", "--no-browser"])
+            #expect(await scene.issuer.hasReceived(1, to: "/device_authorization", within: .seconds(60)))
+            try await scene.logIn()
+            let overtaken = try await slow.finish()
+            let remedy = try #require(Remedy(overtaken, holding: "tokenctl login work"), "\(overtaken)")
+            #expect(remedy.text.hasPrefix("to make one after it"))
+            try await scene.follow(
+                remedy,
+                .command(more: Scene.password.more, input: Scene.password.input)
+            )
+            #expect(scene.issuer.tokenRequests("password") == 2)
+        }
+
+        @Test func `a server that is busy is asked again when it is said`() async throws {
+            let scene = try await Scene.loggedIn()
+            scene.issuer.queue(.failure("temporarily_unavailable", status: 503))
+            let busy = try await scene.agent.tokenctl("refresh", "work")
+            #expect(busy.status == 5 && Remedy(busy, holding: "try again in ") != nil, "\(busy)")
+            #expect(try await scene.refreshesAgain())
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What a person does where another host of the fleet has to be asked, or the agent started again.
+    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetRemedyTests {
+        @Test func `what a reader may not do is done at a keeper`() async throws {
+            try await FleetScene.whileRunning(keepers: 1, readers: 1) { scene in
+                let (keeper, reader) = (scene.keepers[0], scene.readers[0])
+                let login = try await scene.tryLogIn(at: reader)
+                let place = "at a host with role = \"keeper\""
+                #expect(Remedy(login, holding: "tokenctl login work \(place)") != nil, "\(login)")
+                try await scene.logIn(at: keeper)
+                #expect(try await scene.commonToken() != nil)
+                let variant = try await reader.tokenctl("get", "work", "--scope", "api")
+                #expect(Remedy(variant, holding: "ask for it \(place)") != nil, "\(variant)")
+                #expect(try await keeper.tokenctl("get", "work", "--scope", "api").status == 0)
+                let out = try await reader.tokenctl("logout", "work", "--all-hosts")
+                #expect(Remedy(out, holding: "tokenctl logout work --all-hosts \(place)") != nil, "\(out)")
+                #expect(try await keeper.tokenctl("logout", "work", "--all-hosts").status == 0)
+                #expect(try await reader.reaches("logged_out", "work"))
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func `a host that has left logs the others out as it is said`(joins: Bool) async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                #expect(try await scene.commonToken() != nil)
+                #expect(try await other.tokenctl("fleet", "leave", "work").status == 0)
+                let refused = try await other.tokenctl("logout", "work", "--all-hosts")
+                let remedy = "tokenctl logout work at another host, or tokenctl fleet join work first"
+                #expect(Remedy(refused, holding: remedy) != nil, "\(refused)")
+                if joins {
+                    #expect(try await other.tokenctl("fleet", "join", "work").status == 0)
+                    #expect(try await other.tokenctl("logout", "work", "--all-hosts").status == 0)
+                } else {
+                    #expect(try await one.tokenctl("logout", "work").status == 0)
+                }
+                #expect(try await one.reaches("logged_out", "work"))
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import Glibc
+import TestSupport
+import Testing
+import Text
+
+extension EndToEnd {
+    /// What a person does about a login that did not come to its end.
+    @Suite struct LoginRemedyTests {
+        /// A program that has the port in the file `HOME/port`.
+        private static let listener = """
+            import socket, signal
+            s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen()
+            print(s.getsockname()[1], flush=True); signal.pause()
+            """
+
+        @Test(arguments: [false, true])
+        func `a port that a program has is set free, or not needed`(isPasted: Bool) async throws {
+            let program = try Program(
+                ["python3", "-c", Self.listener],
+                environment: ["PATH": TestEnvironment.searchPath]
+            )
+            let port = try await program.outputLine(containing: "").prefix { $0.isNumber }
+            let scene = try await Scene(session: "redirect_port = \(port)", flow: "browser")
+            try await scene.agent.start()
+            let refused = try await scene.agent.tokenctl("login", "work")
+            let remedy = "end the program that has this port, or log in with --paste"
+            #expect(refused.status == 2 && Remedy(refused, holding: remedy) != nil, "\(refused)")
+            if isPasted {
+                let answer = "curl -s -o /dev/null -w '%{redirect_url}\\n' \"$url\" >&9"
+                let pasted = try await scene.agent.shell(Scene.pastedLogin(answer))
+                #expect(pasted.status == 0, "\(pasted)")
+            } else {
+                program.signal(.terminate)
+                _ = try await program.finish()
+                let login = try await scene.agent.tokenctl("login", "work")
+                #expect(login.status == 0, "\(login)")
+            }
+            #expect(try await scene.agent.tokenctl("get", "work").status == 0)
+        }
+
+        @Test func `what was wrong with an ID token is shown as it is said`() async throws {
+            let scene = try await Scene.loggedIn { $0.knownScopes.remove("openid") }
+            let broken: JSONValue = [
+                "access_token": "at", "token_type": "Bearer", "expires_in": 600, "id_token": "no.id.token",
+            ]
+            scene.issuer.queue(Disturbance(reply: .json(broken)))
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
+            let none = try await scene.agent.tokenctl("get", "work", "--id-token")
+            let remedy = try #require(Remedy(none, holding: "tokenctl status work says"), "\(none)")
+            let status = try await scene.agent.tokenctl("status", "work")
+            #expect(remedy.command.hasPrefix("tokenctl status work"))
+            #expect(status.standardOutput.contains("ID token"), "\(status)")
+            scene.issuer.settings.knownScopes.insert("openid")
+            try await scene.logIn()
+            #expect(try await scene.agent.tokenctl("get", "work", "--id-token").status == 0)
+        }
+
+        @Test func `a program that wants a person is run by hand`() async throws {
+            let agent = try AgentUnderTest()
+            let tool = try agent.home.write(
+                """
+                #!/bin/sh
+                [ -e "$0.done" ] && exec echo t
+                [ "$1" = token ] && exit 4
+                touch "$0.done"
+
+                """,
+                to: "tool",
+                mode: 0o700
+            )
+            try agent.configure(
+                "[session.work]\nkind = \"command\"\nexpires_in = \"1h\"\ncommand = [\"\(tool)\", \"token\"]\n"
+            )
+            try await agent.start()
+            let refused = try await agent.tokenctl("get", "work")
+            #expect(Remedy(refused, holding: "run \(tool) by hand") != nil, "\(refused)")
+            #expect(try await agent.shell(tool).status == 0)
+            let after = try await agent.tokenctl("refresh", "work")
+            #expect(after.status == 0, "\(after) \(agent.log)")
+        }
+    }
+}

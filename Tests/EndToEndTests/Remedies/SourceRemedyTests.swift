@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+import Text
+
+private let isOff: Comment = "only root can show the agent another list of authorities"
+private let isMissing: Comment =
+    "the stand-in for IAM Identity Center is not here; set TOKENAGENT_IDP_DIR to the directory of its script"
+
+extension EndToEnd {
+    /// What a person does about tokens that are made from something else: a key of Google, a job, a login at AWS.
+    @Suite struct SourceRemedyTests {
+        struct Account: CustomTestStringConvertible, Sendable {
+            /// Words of the remedy.
+            let remedy: String
+            var tokenURI = "https://oauth2.googleapis.com/token"
+            var writesEndpoint = true
+            /// What is wrong with the file.
+            let spoiled: @Sendable (_ file: String) -> String
+            var testDescription: String { remedy }
+        }
+
+        @Test(arguments: [
+            Account(remedy: "store the JSON file that Google gives out with a new key of the account") { _ in
+                #"{"type":"authorized_user","client_id":"x"}"#
+            },
+            Account(
+                remedy: "write the address as token_endpoint if the assertions shall go there",
+                tokenURI: "https://oauth2.example/token",
+                writesEndpoint: false
+            ) { $0 },
+        ])
+        func `a key file of Google is mended as it is said`(_ row: Account) async throws {
+            let files = try TemporaryDirectory()
+            let double = try GoogleDouble()
+            let file = double.keyFile(tokenURI: row.tokenURI)
+            let path = try files.write(row.spoiled(file), to: "account.json")
+            func lines(_ address: String, _ writesEndpoint: Bool) -> String {
+                """
+                flow = "jwt_bearer"
+                service_account_file = "\(path)"
+                scopes = ["\(GoogleDouble.scopes[0])"]
+                \(writesEndpoint ? "token_endpoint = \"\(address)/token\"" : "")
+                """
+            }
+            let scene = try await KindScene([double.route]) { lines($0, row.writesEndpoint) }
+            let refused = try await scene.get()
+            let remedy = try #require(Remedy(refused, holding: row.remedy), "\(refused)")
+            try files.write(file, to: "account.json")
+            if !row.writesEndpoint {
+                let text = try #require(File.text(scene.agent.configurationPath))
+                let key = "token_endpoint = \"\(scene.issuer.issuer)/token\"\nflow ="
+                try scene.agent.configure(text.replacing("flow =", with: key))
+                #expect(try await scene.agent.tokenctl("reload").status == 0)
+            }
+            let after = try await scene.agent.tokenctl("refresh", "phone")
+            #expect(after.status == 0 && !after.standardError.contains(remedy.text), "\(after)")
+            #expect(try await scene.get().line.hasPrefix("ya29."))
+        }
+
+        @Test(.enabled(if: JobScene.isAvailable, isOff)) func `an agent is started by the job itself`()
+            async throws
+        {
+            let scene = try await JobScene()
+            try await scene.agent.start()
+            let outside = try await scene.agent.tokenctl("get", "work")
+            let start = "start the agent in a step of a job with the permission id-token: write"
+            #expect(Remedy(outside, holding: start) != nil, "\(outside)")
+            try await scene.agent.end()
+            try await scene.start(bearer: "the job before")
+            let over = try await scene.agent.tokenctl("refresh", "work")
+            let running =
+                "the job that started the agent has to be running, with the permission id-token: write"
+            #expect(Remedy(over, holding: running) != nil, "\(over)")
+            try await scene.agent.end()
+            try await scene.start()
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 0, "\(scene.agent.log)")
+        }
+
+        @Test(.enabled(if: IdentityCenterScene.script.isAvailable, isMissing))
+        func `a role is asked for as it is said`() async throws {
+            try await IdentityCenterScene.whileRunning { scene in
+                try await scene.logIn()
+                let token = try await scene.agent.tokenctl("get", "reader")
+                let own = try #require(Remedy(token, holding: "tokenctl aws reader"), "\(token)")
+                #expect(try await scene.agent.shell(own.command).status == 0)
+                let unnamed = try await scene.agent.tokenctl("aws", "sso")
+                let named = try #require(Remedy(unnamed, holding: "--account ID --role NAME"), "\(unnamed)")
+                func command(_ role: String) -> String {
+                    named.command.replacing("ID", with: IdentityCenterScene.account)
+                        .replacing("NAME", with: role)
+                }
+                let wrong = try await scene.agent.shell(command("NoSuchRole"))
+                let check = "check account and role, or have the role assigned"
+                #expect(Remedy(wrong, holding: check) != nil, "\(wrong)")
+                let right = try await scene.agent.shell(command("Admin"))
+                #expect(right.status == 0 && !right.standardError.contains(check), "\(right)")
+            }
+        }
+
+        /// Follows the notice at a desktop; the program that shows it is the test's.
+        @Test func `the command of a notice at the desktop helps`() async throws {
+            let directory = try TemporaryDirectory()
+            let file = directory.path("shown")
+            let script = "#!/bin/sh\nfor word; do echo \"$word\"; done >>'\(file)'\necho 7\n"
+            try directory.write(script, to: "notify-send", mode: 0o700)
+            let scene = try await Scene()
+            try await scene.agent.start(extraEnvironment: [
+                "DBUS_SESSION_BUS_ADDRESS": "unix:path=/none", "DISPLAY": ":0",
+                "PATH": "\(directory.path):\(scene.agent.environment["PATH"] ?? "")",
+            ])
+            try await scene.logIn()
+            scene.issuer.queue(.failure("access_denied", status: 400))
+            #expect(try await scene.agent.tokenctl("refresh", "work").status == 4)
+            let command = try await Polling.value {
+                File.text(file)?.split(separator: "\n").first { $0.hasPrefix("tokenctl ") }
+            }
+            let line = "\(try #require(command)) \(Scene.password.more)"
+            #expect(try await scene.paste(line, input: Scene.password.input).status == 0)
+            #expect(try await scene.agent.tokenctl("get", "work").status == 0)
+        }
+    }
+}

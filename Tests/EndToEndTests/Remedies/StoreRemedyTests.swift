@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: MIT
+
+import DemoIssuer
+import TestSupport
+import Testing
+
+extension EndToEnd {
+    /// What a person does about a store that does not open, or a slot that cannot be changed.
+    @Suite struct StoreRemedyTests {
+        private static let keyFile = "state/tokenagent/keyfile"
+
+        /// Logs in, changes the store of the stopped agent, and starts it again.
+        private static func changing(_ script: String) -> @Sendable (Scene) async throws -> Void {
+            { scene in
+                try await scene.logIn()
+                try await scene.agent.end()
+                #expect(try await scene.paste(script).status == 0)
+                try await scene.agent.start()
+            }
+        }
+
+        private static let ofKeyFiles: [RemedyCase] = [
+            RemedyCase(
+                name: "the key file is missing",
+                remedy: "put the key file back, or unlock with another slot: `tokenctl unlock`",
+                arguments: ["doctor"],
+                prepare: changing("mv \(keyFile) key"),
+                followed: .shell("mv key \(keyFile) && tokenctl unlock")
+            ),
+            RemedyCase(
+                name: "the key file is another one",
+                remedy: "put the original key file back, or unlock with another slot: `tokenctl unlock`",
+                arguments: ["doctor"],
+                prepare: changing("mv \(keyFile) key && umask 077 && head -c 32 /dev/urandom >\(keyFile)"),
+                followed: .shell("mv -f key \(keyFile) && tokenctl unlock")
+            ),
+            RemedyCase(
+                name: "the key file is open to others",
+                remedy: "make it a file of your own with mode 0600 and at least 32 random bytes",
+                arguments: ["unlock"],
+                prepare: changing("chmod 644 \(keyFile)"),
+                followed: .shell("chmod 600 \(keyFile)")
+            ),
+            RemedyCase(
+                name: "the key file is gone, and a passphrase opens the store",
+                remedy: "unlock with another slot: `tokenctl unlock`",
+                arguments: ["doctor"],
+                prepare: { scene in
+                    try await scene.addPassphrase()
+                    try await changing("mv \(keyFile) key")(scene)
+                },
+                followed: .command(more: "--passphrase-stdin", input: "correct horse\n")
+            ),
+        ]
+
+        private static let ofPassphrases: [RemedyCase] = [
+            RemedyCase(
+                name: "a wrong passphrase",
+                remedy: "try again",
+                arguments: ["doctor"],
+                prepare: { scene in
+                    try await scene.addPassphrase()
+                    for line in [
+                        "tokenctl lock", "echo wrong | tokenctl unlock --passphrase-stdin; test $? = 8",
+                    ] {
+                        #expect(try await scene.paste(line).status == 0, "\(line)")
+                    }
+                },
+                followed: .shell("echo correct horse | tokenctl unlock --passphrase-stdin")
+            ),
+            RemedyCase(
+                name: "a passphrase that is forgotten",
+                remedy: "forgotten: see unlock in tokenctl(1)",
+                arguments: ["unlock", "--passphrase-stdin"],
+                input: "wrong\n",
+                again: ["get", "work"],
+                prepare: { scene in
+                    try await scene.logIn()
+                    try await scene.addPassphrase()
+                    let vault = "tokenctl vault slots"
+                    for line in ["\(vault) remove 0 --passphrase-stdin", "tokenctl lock"] {
+                        #expect(try await scene.paste(line, input: "correct horse\n").status == 0, "\(line)")
+                    }
+                },
+                followed: .shell(
+                    """
+                    tokenagent -k && mv state/tokenagent away && tokenagent && \
+                    echo alice-password | tokenctl login work --username alice --password-stdin
+                    """
+                )
+            ),
+            RemedyCase(
+                name: "a new key for a store with a passphrase that is not given",
+                remedy: "give its secret as well, or remove the slot first",
+                arguments: ["vault", "rekey", "--key-file", "HOME/\(keyFile)"],
+                prepare: { try await $0.addPassphrase() },
+                followed: .shell("tokenctl vault slots remove 1 --key-file \(keyFile)")
+            ),
+        ]
+
+        private static let ofSlots: [RemedyCase] = [
+            RemedyCase(
+                name: "a slot that there is not",
+                remedy: "list them with `tokenctl vault slots`",
+                arguments: ["vault", "slots", "remove", "9"],
+                then: 2,
+                isRepeated: true,
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "the last slot",
+                remedy: "add another slot first",
+                arguments: ["vault", "slots", "remove", "0"],
+                input: "correct horse\n",
+                again: ["vault", "slots", "remove", "0", "--passphrase-stdin"],
+                followed: .shell(
+                    "echo correct horse | tokenctl vault slots add --type passphrase --passphrase-stdin"
+                )
+            ),
+            RemedyCase(
+                name: "a new vault for a store with sessions",
+                remedy: "log out everywhere first (`tokenctl logout --all`), or add a slot instead",
+                arguments: ["vault", "init", "--type", "keyfile"],
+                prepare: { try await $0.logIn() },
+                followed: .command()
+            ),
+            RemedyCase(
+                name: "a key file that the agent does not reach",
+                remedy: "make it, name it as keyfile in [vault], restart",
+                arguments: ["vault", "slots", "add", "--type", "keyfile", "--path", "HOME/key"],
+                followed: .shell(
+                    """
+                    head -c 32 /dev/urandom >key && chmod 600 key && \
+                    printf '[vault]\\nkeyfile = "%s"\\n' "$PWD/key" | cat - config/tokenagent/config.toml >new && \
+                    mv new config/tokenagent/config.toml && tokenctl shutdown && tokenagent
+                    """
+                )
+            ),
+            RemedyCase(
+                name: "the name of a slot is too long",
+                remedy: "use a shorter one: a script of your own can do the rest",
+                arguments: [
+                    "vault", "slots", "add", "--type", "command", "--", "HOME/unlock",
+                    String(repeating: "x", count: 4_000),
+                ],
+                again: ["vault", "slots", "add", "--type", "command", "--", "HOME/short"],
+                configuration: { scene in
+                    let long = String(repeating: "x", count: 4_000)
+                    return scene.filled("[vault]\nunlock_command = [\"HOME/unlock\", \"\(long)\"]\n")
+                        + Scene.session("work", scene.issuer)
+                },
+                prepare: { scene in
+                    let script = "#!/bin/sh\necho 0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH\n"
+                    for name in ["unlock", "short"] {
+                        try scene.agent.home.write(script, to: name, mode: 0o700)
+                    }
+                },
+                followed: .shell(
+                    "sed -i '2s|.*|unlock_command = [\"HOME/short\"]|' config/tokenagent/config.toml && tokenctl reload"
+                )
+            ),
+        ]
+
+        private static let ofPrograms: [RemedyCase] = [
+            RemedyCase(
+                name: "the command that unlocks prints nothing",
+                remedy: "correct it, or use another way to unlock",
+                arguments: ["vault", "slots", "add", "--type", "command", "--", "HOME/unlock"],
+                configuration: { scene in
+                    scene.filled("[vault]\nunlock_command = [\"HOME/unlock\"]\n")
+                        + Scene.session("work", scene.issuer)
+                },
+                prepare: { try $0.agent.home.write("#!/bin/sh\nexit 3\n", to: "unlock", mode: 0o700) },
+                followed: .shell("printf '#!/bin/sh\\necho %s\\n' $(seq -s x 30) >unlock")
+            ),
+            RemedyCase(
+                name: "the command that unlocks prints another key",
+                remedy: "correct the credential or command, or run `tokenctl unlock`",
+                arguments: ["doctor"],
+                configuration: { scene in
+                    scene.filled("[vault]\nunlock_command = [\"HOME/unlock\"]\n")
+                        + Scene.session("work", scene.issuer)
+                },
+                prepare: { scene in
+                    let script = "#!/bin/sh\necho 0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH\n"
+                    try scene.agent.home.write(script, to: "unlock", mode: 0o700)
+                    let made = try await scene.paste(
+                        "tokenctl vault init --type command -- \"$PWD/unlock\" && cp -p unlock right"
+                    )
+                    #expect(made.status == 0, "\(made)")
+                    try scene.agent.home.write(
+                        script.replacing("0123", with: "3210"),
+                        to: "unlock",
+                        mode: 0o700
+                    )
+                    #expect(try await scene.agent.tokenctl("lock").status == 0)
+                    #expect(try await scene.agent.tokenctl("unlock").status != 0)
+                },
+                followed: .shell("cp right unlock && tokenctl unlock")
+            ),
+        ]
+
+        @Test(arguments: ofKeyFiles + ofPassphrases + ofSlots + ofPrograms)
+        func `what the store says about a refusal helps`(_ row: RemedyCase) async throws {
+            try await row.verify()
+        }
+
+        /// A store with which no agent starts.
+        struct Spoiled: CustomTestStringConvertible, Sendable {
+            /// Shell in the state directory.
+            let spoil: String
+            let remedy: String
+            let mend: String
+            /// Of a `get` afterwards.
+            let status: Int32
+            var testDescription: String { "\(spoil): \(remedy)" }
+        }
+
+        private static let spoiled = [
+            Spoiled(
+                spoil: "cp vault bak && echo x >>vault",
+                remedy: "restore the vault file from a backup, or move",
+                mend: "cp bak vault && tokenagent",
+                status: 0
+            ),
+            Spoiled(
+                spoil: "echo x >>vault",
+                remedy: "move the directory away and log in again",
+                mend: "mv ../tokenagent ../away && tokenagent",
+                status: 4
+            ),
+            Spoiled(
+                spoil: "chmod 777 .",
+                remedy: "make it yours alone (chown, chmod go-rwx)",
+                mend: "chmod go-rwx . && tokenagent",
+                status: 0
+            ),
+            Spoiled(
+                spoil: "chmod 777 .",
+                remedy: "or choose another directory with --state-dir",
+                mend: "tokenagent --state-dir \"$HOME/other\"",
+                status: 4
+            ),
+        ]
+
+        @Test(arguments: spoiled)
+        func `a store with which no agent starts is mended as it is said`(_ row: Spoiled) async throws {
+            let scene = try await Scene.loggedIn()
+            try await scene.agent.end()
+            #expect(try await scene.paste("cd state/tokenagent && \(row.spoil)").status == 0)
+            let refused = try await scene.paste("tokenagent")
+            #expect(refused.status != 0 && Remedy(refused, holding: row.remedy) != nil, "\(refused)")
+            let mended = try await scene.paste("cd state/tokenagent && \(row.mend)")
+            #expect(mended.status == 0, "\(mended)")
+            #expect(try await scene.agent.tokenctl("get", "work").status == row.status)
+            #expect(try await scene.paste("tokenagent -k").status == 0)
+        }
+
+        @Test func `a vault that was tampered with is restored from a backup`() async throws {
+            let scene = try await Scene.loggedIn()
+            try await scene.addPassphrase()
+            try await scene.agent.end()
+            let path = scene.agent.statePath + "/vault"
+            // The key file's slot comes first: 41 bytes of head, 4 and 96 of the slot; then 4 of the other, and its method.
+            let cost = 41 + 4 + 96 + 4 + 1
+            let zeros = "dd if=/dev/zero of='\(path)' bs=1 count=4 seek=\(cost) conv=notrunc"
+            #expect(try await scene.paste("cp -p '\(path)' bak && \(zeros)").status == 0)
+            let refused = try await scene.paste("tokenagent")
+            let remedy = Remedy(
+                refused,
+                holding: "restore the vault file from a backup: this one was tampered with"
+            )
+            #expect(refused.status != 0 && remedy != nil, "\(refused)")
+            #expect(try await scene.paste("cp bak '\(path)' && tokenagent").status == 0)
+            #expect(try await scene.agent.tokenctl("get", "work").status == 0)
+            #expect(try await scene.paste("tokenagent -k").status == 0)
+        }
+
+        @Test func `an empty passphrase gets a character`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            func add(_ passphrase: String) async throws -> AgentSocket.Reply {
+                let slot = #"{"type":"passphrase","passphrase":"\#(passphrase)"}"#
+                return try await scene.agent.changeVault("POST", "slots", slot)
+            }
+            let refused = try await add("")
+            #expect(
+                refused.status == 400 && refused.text.contains("give at least one character"),
+                "\(refused.text)"
+            )
+            #expect(try await add("x").status == 200)
+        }
+
+        @Test(.enabled(if: SmallDisk.possible.contains(.tmpfs), "file systems can only be mounted by root"))
+        func `a full disk is freed, and what waited for it goes on`() async throws {
+            try await SmallDisk.mounted(.tmpfs) { disk in
+                let scene = try await Scene.loggedIn(
+                    more: "[agent]\nget_timeout = \"2s\"",
+                    in: disk.directory.path
+                )
+                try await disk.fill()
+                #expect(try await scene.agent.tokenctl("refresh", "work").status == 5)
+                let doctor = try await scene.agent.tokenctl("doctor")
+                let remedy = try #require(
+                    Remedy(doctor, holding: "correct the disk or the permissions"),
+                    "\(doctor)"
+                )
+                try await disk.makeRoom()
+                try await scene.follow(remedy, .command())
+                let after = try await scene.agent.tokenctl("doctor")
+                #expect(!after.standardOutput.contains(remedy.line), "\(after)")
+            }
+        }
+
+        enum CounterCase: String, CaseIterable {
+            case olderCopy = "if this is it, set vault.rollback_counter_accept = "
+            case otherCounter = "name the right counter; if this is it, set vault.rollback_counter_accept = "
+            case notConfigured = "to go on without a counter, set vault.rollback_counter_accept = "
+            case unknownAge = "if it is the latest store, set vault.rollback_counter_accept = "
+        }
+
+        @Test(arguments: CounterCase.allCases)
+        func `a store whose counter says something else opens as it is said`(_ row: CounterCase) async throws
+        {
+            let scene = try await Scene()
+            if row == .unknownAge {
+                try await scene.agent.start()
+                try await scene.logIn()
+                #expect(try await scene.agent.end() == 0)
+            }
+            try scene.makeCounter(at: row == .unknownAge ? 7 : 0)
+            try scene.configureCounter()
+            if row != .unknownAge {
+                try await scene.agent.start()
+                try await scene.logIn()
+                _ = try await scene.settledCounter()
+                #expect(try await scene.agent.end() == 0)
+            }
+            let counter = try #require(scene.counter)
+            switch row {
+            case .olderCopy: try scene.makeCounter(at: counter + 10)
+            case .otherCounter: try scene.makeCounter(at: 0)
+            case .notConfigured: try scene.configureCounter(isOn: false)
+            case .unknownAge: break
+            }
+            try await scene.agent.start()
+            let refused = try await scene.agent.tokenctl("unlock")
+            let remedy = try #require(Remedy(refused, holding: row.rawValue), "\(refused)")
+            let words = remedy.line.split(separator: "rollback_counter_accept = ").last ?? ""
+            let number = try #require(Int(words.prefix { $0.isNumber }), "\(remedy)")
+            #expect(try await scene.agent.end() == 0)
+            try scene.configureCounter(isOn: row != .notConfigured, accepting: number)
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("get", "work").status == 0)
+        }
+
+        @Test func `the right counter is named again`() async throws {
+            let scene = try await Scene()
+            try scene.makeCounter(at: 0)
+            try scene.configureCounter()
+            try await scene.agent.start()
+            try await scene.logIn()
+            _ = try await scene.settledCounter()
+            #expect(try await scene.agent.end() == 0)
+            let other = try scene.agent.home.write("#!/bin/sh\necho 0\n", to: "other", mode: 0o700)
+            try scene.configureCounter(command: [other])
+            try await scene.agent.start()
+            let refused = try await scene.agent.tokenctl("unlock")
+            #expect(Remedy(refused, holding: "name the right counter") != nil, "\(refused)")
+            #expect(try await scene.agent.end() == 0)
+            try scene.configureCounter()
+            try await scene.agent.start()
+            #expect(try await scene.agent.tokenctl("get", "work").status == 0)
+        }
+    }
+}
+
+extension Scene {
+    /// Has a passphrase open the store as well, in slot 1.
+    fileprivate func addPassphrase() async throws {
+        let slot = #"{"type":"passphrase","passphrase":"correct horse"}"#
+        let added = try await agent.changeVault("POST", "slots", slot)
+        #expect(added.status == 200, "\(added.text)")
+    }
+}
