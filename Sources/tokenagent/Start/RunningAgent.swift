@@ -43,16 +43,22 @@ struct RunningAgent {
     ///
     /// It is asked to over its socket. One that does not respond there gets a signal.
     static func stop(_ places: Places) throws(StartFailure) {
+        let process: Int32?
         do throws(AgentError) {
-            try askToStop(places)
+            process = try askToStop(places)
         } catch {
             guard error.code == .temporarilyUnavailable,
                 SilentAgent.end(socket: places.socket, places.stateDirectory)
             else { throw StartFailure(error) }
+            return
+        }
+        if let process {
+            throw StartFailure(.temporarilyUnavailable, "the agent (process \(process)) is still stopping")
         }
     }
 
-    private static func askToStop(_ places: Places) throws(AgentError) {
+    /// - Returns: the process that has agreed and not ended in time, if it has not.
+    private static func askToStop(_ places: Places) throws(AgentError) -> Int32? {
         guard let agent = try find(places) else {
             throw AgentError(.noAgent, "no agent is running at \(places.socket)")
         }
@@ -61,9 +67,7 @@ struct RunningAgent {
         defer { if process >= 0 { close(process) } }
         var connection = try AgentConnection(socket: agent.socket)
         _ = try connection.exchange(AgentRequest(.post, "shutdown"), timeout: .seconds(5))
-        guard waitForEnd(of: process) else {
-            throw AgentError(.temporarilyUnavailable, "the agent (process \(agent.pid)) is still stopping")
-        }
+        return waitForEnd(of: process) ? nil : agent.pid
     }
 
     /// In milliseconds, longer than an agent lets a refresh in flight finish.
