@@ -81,12 +81,12 @@ struct ServingTests {
         let requests = (0..<count).map { number in
             SocketPeer.request("GET", "/v1/sessions/\(number % 2 == 0 ? "work" : "n\(number)")/token")
         }
-        async let answers = peer.slowly(until: "no session n\(count - 1) ") { peer.hasUnread(150_000) }
+        async let answers = peer.slowly(until: #""session":"n\#(count - 1)""#) { peer.hasUnread(150_000) }
         try peer.send(requests.joined())
         let all = try await answers
         var start = 0
         for number in 0..<count {
-            let end = number % 2 == 0 ? "write\"}\n" : "no session n\(number) "
+            let end = number % 2 == 0 ? "write\"}\n" : #""session":"n\#(number)""#
             let found = try #require(all.firstIndex(of: end, from: start), "answer \(number)")
             #expect((found - start > 4_000) == (number % 2 == 0), "answer \(number)")
             start = found + end.utf8.count

@@ -93,16 +93,16 @@ struct RemedyCase: CustomTestStringConvertible, Sendable {
             Remedy(before, holding: scene.filled(remedy)),
             "\(before) \(scene.agent.log)"
         )
+        try await scene.follow(found, followed.filled(by: scene))
         func says(_ result: ProgramResult) -> Bool {
             (result.standardError + result.standardOutput).contains(found.line)
         }
         let command = again.isEmpty ? arguments : again
-        var after = before
+        var after = try await run(command, in: scene)
         // The agent looks at its files once a second at most, and may have looked just before they were written.
         _ = try await Polling.until(within: .seconds(10)) {
-            try await scene.follow(found, followed.filled(by: scene))
-            after = try await run(command, in: scene)
-            return (then == nil || after.status == then) && says(after) == isRepeated
+            if !isRepeated, says(after) { after = try await run(command, in: scene) }
+            return isRepeated || !says(after)
         }
         #expect(then == nil || after.status == then, "\(before) \(after) \(scene.agent.log)")
         #expect(says(after) == isRepeated, "\(after)")

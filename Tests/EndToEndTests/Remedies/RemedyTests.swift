@@ -66,7 +66,12 @@ extension EndToEnd {
                 remedy: "add openid to the session's scopes, then tokenctl login work",
                 arguments: ["get", "work", "--id-token"],
                 configuration: { Scene.session("work", $0.issuer).replacing("\"openid\", ", with: "") },
-                prepare: { scene in try await scene.logIn() },
+                prepare: { scene in
+                    try await scene.logIn()
+                    // An agent that has just looked at its file does not look again within a second.
+                    try await scene.agent.end()
+                    try await scene.agent.start()
+                },
                 followed: .configuration(
                     { text, _ in
                         text.replacing("[\"offline_access\"", with: "[\"openid\", \"offline_access\"")
