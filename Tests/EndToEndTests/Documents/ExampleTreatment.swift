@@ -186,7 +186,7 @@ struct ExampleTreatment: Sendable {
                 reason:
                     "the account and its directories are others here; ServiceUnitTests start an agent as the unit says"
             ),
-            shows: ["Logged in to work.", "BEARER_TOKEN="]
+            shows: ["Logged in to work.", "\nBEARER_"]
         ),
         ExampleTreatment(
             "$ tokenagent --state-dir",

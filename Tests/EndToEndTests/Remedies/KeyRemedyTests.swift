@@ -84,8 +84,11 @@ extension EndToEnd {
                 then: 5,
                 configuration: robot(key),
                 prepare: { scene in
-                    try await making("\(curve)P-256")(scene)
-                    #expect(try await scene.paste("chmod 644 key").status == 0)
+                    // At no moment a key that the agent takes.
+                    let made = try await scene.paste(
+                        "openssl \(curve)P-256 >new && chmod 644 new && mv new key"
+                    )
+                    #expect(made.status == 0, "\(made)")
                 },
                 followed: .command(more: "; \(refresh)")
             ),
