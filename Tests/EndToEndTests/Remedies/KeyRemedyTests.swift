@@ -80,7 +80,7 @@ extension EndToEnd {
             RemedyCase(
                 name: "a key that others may read",
                 remedy: "chmod 600",
-                arguments: ["get", "robot"],
+                arguments: ["refresh", "robot"],
                 then: 5,
                 configuration: robot(key),
                 prepare: { scene in
@@ -95,7 +95,7 @@ extension EndToEnd {
             RemedyCase(
                 name: "an assertion that others may write",
                 remedy: "chmod go-w",
-                arguments: ["get", "robot"],
+                arguments: ["refresh", "robot"],
                 then: 5,
                 configuration: robot("client_assertion_file = \"HOME/assertion\""),
                 prepare: { try $0.agent.home.write("assertion\n", to: "assertion", mode: 0o666) },
