@@ -188,7 +188,11 @@ extension EndToEnd {
             ),
         ]
 
-        @Test(arguments: ofKeys + ofTokens)
+        // The agent may have tried before the file is there, and tells of that try.
+        @Test(
+            .enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1"),
+            arguments: ofKeys + ofTokens
+        )
         func `what is said about a key or a token helps`(_ row: RemedyCase) async throws {
             try await row.verify()
         }
