@@ -4,7 +4,7 @@
 package enum BridgeLimits {
     /// Bytes of one message, either way: 32 MiB.
     package static let message = 32 << 20
-    /// How many of the largest messages may be received from the server at a time: 128 MiB.
+    /// Number of largest messages that may be received from the server at a time: 128 MiB.
     static let heldMessages = 4
     /// Exchanges with the server at a time.
     static let exchanges = 256

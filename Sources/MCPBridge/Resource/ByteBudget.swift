@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// How many bytes of messages may be held at a time: in all that are being received, and in one of them.
+/// The limit on bytes of messages held at a time: in all that are being received, and in one of them.
 final class ByteBudget: Sendable {
     /// Most bytes of one message.
     let message: Int

@@ -44,7 +44,7 @@ struct OAuthError: Equatable, Sendable {
         return words.isEmpty ? nil : words.joined(separator: ": ")
     }
 
-    /// Whether a body without tokens names an error that is not OAuth's: an object, or a list of them.
+    /// Returns `true` if a body without tokens names an error that is not OAuth's: an object, or a list of them.
     static func isNamed(in object: JSONObject) -> Bool {
         guard ["access_token", "refresh_token"].allSatisfy({ object[$0] == nil }) else { return false }
         return containers.contains { name in

@@ -135,7 +135,7 @@ struct TokenReply: Equatable, Sendable {
         return nil
     }
 
-    /// Whether `object` names an error; some servers write that there is none.
+    /// Returns `true` if `object` names an error; some servers write that there is none.
     private static func hasError(_ object: JSONObject) -> Bool {
         ![nil, .null, .bool(false), .string("")].contains(object["error"])
     }

@@ -30,7 +30,7 @@ extension SessionStore {
         throw failure
     }
 
-    /// When a step is to be taken, counted from now; `nil`: not before something changes.
+    /// The time from now to the next step, or `nil` if none is due before something changes.
     package var counterDelay: Duration? {
         work.withLock { $0.counter?.delay(at: clock.now, isOpen: $0.ledger != nil) }
     }
@@ -38,7 +38,7 @@ extension SessionStore {
     /// Announces a step in the manifest.
     ///
     /// - Parameter early: without waiting for the interval of refreshes.
-    /// - Returns: what to ask the counter next, for ``finishCounterStep(_:_:)``; `nil`: nothing, for now.
+    /// - Returns: what to ask the counter next, for ``finishCounterStep(_:_:)``, or `nil` if nothing for now.
     package func beginCounterStep(early: Bool = false) -> CounterOrder? {
         work.withLock { work in
             guard let counter = work.counter else { return nil }

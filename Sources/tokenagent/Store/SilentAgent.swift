@@ -31,7 +31,9 @@ extension StoreLockFile {
     /// Microseconds between two looks at the lock.
     private static let interval: UInt32 = 10_000
 
-    /// Waits until no agent holds the lock; `false`: one still does.
+    /// Waits until no agent holds the lock.
+    ///
+    /// - Returns: `false` if one still does after 30 seconds.
     func isFreed() -> Bool {
         let end = hardening_boot_clock() + StoreLockFile.timeout
         while isHeld {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What a person does about an agent that refuses, or does not respond.
+    /// Remedies for an agent that refuses, or does not respond.
     @Suite struct AgentRemedyTests {
         private static let shared = """
             [[socket]]

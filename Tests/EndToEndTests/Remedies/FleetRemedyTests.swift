@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What a person does where another host of the fleet has to be asked, or the agent started again.
+    /// Remedies where another host of the fleet has to be asked, or the agent started again.
     @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetRemedyTests {
         @Test func `what a reader may not do is done at a keeper`() async throws {
             try await FleetScene.whileRunning(keepers: 1, readers: 1) { scene in

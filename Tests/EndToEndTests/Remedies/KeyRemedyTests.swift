@@ -6,7 +6,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What a person does about keys, certificates and other files, by which a client proves itself.
+    /// Remedies for keys, certificates and other files, by which a client proves itself.
     @Suite struct KeyRemedyTests {
         /// A client without a person, which proves itself by `keys`.
         private static func robot(_ keys: String) -> @Sendable (Scene) -> String? {

@@ -7,7 +7,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What a person does about a login that did not come to its end.
+    /// Remedies for a login that did not come to its end.
     @Suite struct LoginRemedyTests {
         /// A program that has the port in the file `HOME/port`.
         private static let listener = """

@@ -71,10 +71,10 @@ struct RemedyCase: CustomTestStringConvertible, Sendable {
     var then: Int32? = 0
     /// The remedy is another command: this one says the same again.
     var isRepeated = false
-    /// What is run afterwards, where that is something else; empty: the same.
+    /// The command run afterwards, where it is another one; empty for the same.
     var again: [String] = []
     var issuer: @Sendable (_ settings: inout IssuerSettings) -> Void = { _ in }
-    /// The socket in the agent's home that is asked; `nil`: the agent's own.
+    /// The socket in the agent's home that is asked, or `nil` for the agent's own.
     var socket: String?
     var configuration: @Sendable (_ scene: Scene) -> String? = { _ in nil }
     var prepare: @Sendable (_ scene: Scene) async throws -> Void = { _ in }

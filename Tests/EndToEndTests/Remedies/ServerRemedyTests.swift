@@ -6,7 +6,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What a person does about a server that refuses the client, or a session that does not fit its server.
+    /// Remedies for a server that refuses the client, or a session that does not fit its server.
     @Suite struct ServerRemedyTests {
         private static let loginByPassword =
             ["login", "work"] + Scene.password.more.split(separator: " ").map(String.init)

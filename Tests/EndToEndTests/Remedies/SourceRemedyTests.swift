@@ -10,14 +10,14 @@ private let isMissing: Comment =
     "the stand-in for IAM Identity Center is not here; set TOKENAGENT_IDP_DIR to the directory of its script"
 
 extension EndToEnd {
-    /// What a person does about tokens that are made from something else: a key of Google, a job, a login at AWS.
+    /// Remedies for tokens that are made from something else: a key of Google, a job, a login at AWS.
     @Suite struct SourceRemedyTests {
         struct Account: CustomTestStringConvertible, Sendable {
             /// Words of the remedy.
             let remedy: String
             var tokenURI = "https://oauth2.googleapis.com/token"
             var writesEndpoint = true
-            /// What is wrong with the file.
+            /// The fault of the file.
             let spoiled: @Sendable (_ file: String) -> String
             var testDescription: String { remedy }
         }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What a person does about a store that does not open, or a slot that cannot be changed.
+    /// Remedies for a store that does not open, or a slot that cannot be changed.
     @Suite struct StoreRemedyTests {
         private static let keyFile = "state/tokenagent/keyfile"
 

@@ -88,7 +88,7 @@ final class TokenAgent: Sendable {
 final class BridgeRun: Sendable {
     let agent: TokenAgent
     private let input: Mutex<Int32>
-    /// What the bridge has written: each line, and the message in it.
+    /// The lines that the bridge has written, each with the message in it.
     private let lines = Mutex<[(text: String, message: JSONObject?)]>([])
     private let ended = Mutex(false)
 

@@ -42,7 +42,7 @@ struct DamagedRefusalTests {
 
     private static let whole = #"{"error":"invalid_grant""#
 
-    /// What makes a refusal no JSON.
+    /// Ways in which a refusal is not JSON.
     private static let damaged: [(name: String, body: [UInt8])] = [
         ("Latin-1", Array(#"\#(whole),"error_description":"ung"#.utf8) + [0xFC] + Array(#"ltig"}"#.utf8)),
         ("trailing comma", Array("\(whole),}".utf8)), ("NaN", Array(#"\#(whole),"code":NaN}"#.utf8)),
@@ -96,7 +96,7 @@ struct DamagedRefusalTests {
         #expect(try await failure(Array(body.utf8), status: status).kind == kind)
     }
 
-    @Test func `an error in an object costs neither token beside it`() async throws {
+    @Test func `an error in an object loses neither token beside it`() async throws {
         let bench = try Bench(.fixed())
         let error = #""error":{"code":0,"message":"ok"}"#
         bench.exchange.expect(

@@ -72,7 +72,7 @@ struct OddMetadataTests {
         }
     }
 
-    /// Members that are no endpoints at all; `nil`: nothing is said.
+    /// Members that are not endpoints at all, or `nil` if none is named.
     @Test(
         arguments: [
             (.number("null"), false), (.bool(true), true), (7, true), ([], true),
@@ -111,7 +111,7 @@ struct OddMetadataTests {
 
     // MARK: Searches
 
-    /// What the first place answers, what the second does, and what that means.
+    /// Responses of the first and the second place, and what follows from them.
     @Test(
         arguments: [
             (.json("<html>login</html>", status: 403), .json("", status: 503), .busy),

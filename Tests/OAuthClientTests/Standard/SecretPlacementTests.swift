@@ -45,7 +45,7 @@ struct SecretPlacementTests {
         #expect(bench.exchange.sent.count == 1)
     }
 
-    /// What the server answers to the secret in the body, after it has rejected Basic, and what counts.
+    /// Responses to the secret in the body, after the server has rejected Basic, and which one counts.
     @Test(
         arguments: [
             (.json(#"{"error":"invalid_grant"}"#, status: 400), .grantDead),

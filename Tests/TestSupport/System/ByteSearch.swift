@@ -20,7 +20,7 @@ extension [UInt8] {
 }
 
 extension String {
-    /// How often `part` is in it.
+    /// Returns the number of occurrences of `part`.
     package func occurrences(of part: String) -> Int {
         let bytes = Array(utf8)
         var (count, start) = (0, 0)

@@ -53,7 +53,7 @@ import Testing
         #expect(script.answer(effects, script.granted()).notified == [.refreshed])
     }
 
-    @Test func `a success between refusals begins the count anew`() {
+    @Test func `a success between refusals restarts the count`() {
         var (script, effects) = expired()
         for _ in 0..<5 {
             for _ in 0..<2 {
