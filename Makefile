@@ -50,8 +50,8 @@ fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
-	@echo 'make test        every test (debug build, shared with the demo)  [FILTER=TokenCoreTests: only these]'
-	@echo 'make test-full   every promise of docs/promises.md, a line each  [ROWS="54 57": only these]'
+	@echo 'make test        every test but those that take minutes (debug build, shared with the demo)  [FILTER=TokenCoreTests: only these]'
+	@echo 'make test-full   every test, and every promise of docs/promises.md, a line each  [ROWS="54 57": only these]'
 	@echo 'make fuzz        hostile input for the parsers  [T="request store"] [SECONDS=60: for each]'
 	@echo 'make attack      hostile issuers, programs, peers, proxies, disks and clocks against the release build  [W="words": only these]'
 	@echo 'make fleet-test  hosts that share sessions, killed, paused and cut off, with an etcd in trouble  [S="kill pause"] [MINUTES=15, 75 for all kills]'

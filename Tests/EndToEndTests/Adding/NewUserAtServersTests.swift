@@ -11,7 +11,7 @@ private let isOff: Comment =
 
 extension EndToEnd {
     /// From the address of a server that this project did not write to a token, in two commands.
-    @Suite(.enabled(if: Glewlwyd.isAvailable, isMissing), .glewlwyd, .serialized)
+    @Suite(.full, .enabled(if: Glewlwyd.isAvailable, isMissing), .glewlwyd, .serialized)
     struct NewUserAtGlewlwydTests {
         /// A user who has added the public client at `realm` and logged in there.
         private static func loggedIn(
@@ -117,7 +117,7 @@ extension EndToEnd {
     }
 
     /// The same for clients that prove themselves by keys and certificates.
-    @Suite(.enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuth, .serialized)
+    @Suite(.full, .enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuth, .serialized)
     struct NewUserWithKeyTests {
         @Test(arguments: ["jwt_es256", "mtls"])
         func `a client with a key is added and logged in`(client: String) async throws {
@@ -152,7 +152,7 @@ extension EndToEnd {
     }
 
     /// The same for a protected resource, whose server registers the client.
-    @Suite(.enabled(if: MCPServer.isAvailable, isOff), .mcpServer, .serialized)
+    @Suite(.full, .enabled(if: MCPServer.isAvailable, isOff), .mcpServer, .serialized)
     struct NewUserAtResourceTests {
         @Test func `an address alone is enough where the server registers clients`() async throws {
             let server = try await MCPServer.start("--separate-as", "--access-ttl", "60")
@@ -167,7 +167,7 @@ extension EndToEnd {
     }
 
     /// The same for a user pool, whose address is not where its name says.
-    @Suite(.enabled(if: MotoPool.script.isAvailable, isMissing), .motoPool, .serialized)
+    @Suite(.full, .enabled(if: MotoPool.script.isAvailable, isMissing), .motoPool, .serialized)
     struct NewUserAtPoolTests {
         @Test func `a user pool is named by its issuer`() async throws {
             let pool = try MotoPool.current()

@@ -11,7 +11,7 @@ extension EndToEnd {
     /// Clients whose tokens are bound to a key of the agent's, at a server this project did not write.
     ///
     /// It demands a nonce in every proof of possession.
-    @Suite(.enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuthWithProofs, .serialized)
+    @Suite(.full, .enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuthWithProofs, .serialized)
     struct BoundClientTests {
         static let certified = ["mtls", "mtls_san"]
 

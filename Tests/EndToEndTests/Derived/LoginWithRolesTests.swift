@@ -9,7 +9,7 @@ private let isMissing: Comment =
 
 extension EndToEnd {
     /// Logins to a stand-in for IAM Identity Center, and the roles of whoever is logged in.
-    @Suite(.enabled(if: IdentityCenterScene.script.isAvailable, isMissing))
+    @Suite(.full, .enabled(if: IdentityCenterScene.script.isAvailable, isMissing))
     struct LoginWithRolesTests {
         private typealias Scene = IdentityCenterScene
 

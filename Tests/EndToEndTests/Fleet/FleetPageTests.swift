@@ -6,7 +6,7 @@ import Text
 
 extension EndToEnd {
     /// What tokenagent-fleet(7) has people do, done with etcd's own programs.
-    @Suite(.enabled(if: FleetPage.isPossible, "etcd or openssl is not installed"), .serialized)
+    @Suite(.full, .enabled(if: FleetPage.isPossible, "etcd or openssl is not installed"), .serialized)
     struct FleetPageTests {
         private let page: FleetPage
 

@@ -6,7 +6,8 @@ import Testing
 extension EndToEnd {
     /// A short run of `Scripts/fleet-test`: hosts in networks of their own, an issuer with the habits of six servers, and a
     /// judge that knows what everybody has seen.
-    @Suite(.enabled(if: FleetPage.isPossible, "etcd or openssl is not installed")) struct FleetStormTests {
+    @Suite(.full, .enabled(if: FleetPage.isPossible, "etcd or openssl is not installed"))
+    struct FleetStormTests {
         @Test func `agents that are killed at any step lose no login, and send nothing twice`() async throws {
             let run = try await Program.run(
                 ["python3", "-B", "\(BuiltPrograms.checkout)/Scripts/fleet-test", BuiltPrograms.directory]

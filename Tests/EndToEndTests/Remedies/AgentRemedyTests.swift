@@ -7,7 +7,7 @@ import Testing
 
 extension EndToEnd {
     /// Remedies for an agent that refuses, or does not respond.
-    @Suite struct AgentRemedyTests {
+    @Suite(.full) struct AgentRemedyTests {
         private static let shared = """
             [[socket]]
             path = "HOME/shared.sock"

@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Remedies where another host of the fleet has to be asked, or the agent started again.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetRemedyTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetRemedyTests {
         @Test func `what a reader may not do is done at a keeper`() async throws {
             try await FleetScene.whileRunning(keepers: 1, readers: 1) { scene in
                 let (keeper, reader) = (scene.keepers[0], scene.readers[0])

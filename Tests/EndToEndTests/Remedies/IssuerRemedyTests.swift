@@ -8,7 +8,7 @@ import Text
 
 extension EndToEnd {
     /// What a person does about resources and their issuers, step by step as it is said.
-    @Suite struct IssuerRemedyTests {
+    @Suite(.full) struct IssuerRemedyTests {
         /// A resource that names an issuer of its own, which can be another one later, or says nothing.
         private struct Place {
             let scene: Scene

@@ -8,7 +8,7 @@ import Text
 
 extension EndToEnd {
     /// Remedies for a login that did not come to its end.
-    @Suite struct LoginRemedyTests {
+    @Suite(.full) struct LoginRemedyTests {
         /// A program that has the port in the file `HOME/port`.
         private static let listener = """
             import socket, signal

@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// Remedies for a server that refuses the client, or a session that does not fit its server.
-    @Suite struct ServerRemedyTests {
+    @Suite(.full) struct ServerRemedyTests {
         private static let loginByPassword =
             ["login", "work"] + Scene.password.more.split(separator: " ").map(String.init)
 

@@ -11,7 +11,7 @@ private let isMissing: Comment =
 
 extension EndToEnd {
     /// Remedies for tokens that are made from something else: a key of Google, a job, a login at AWS.
-    @Suite struct SourceRemedyTests {
+    @Suite(.full) struct SourceRemedyTests {
         struct Account: CustomTestStringConvertible, Sendable {
             /// Words of the remedy.
             let remedy: String

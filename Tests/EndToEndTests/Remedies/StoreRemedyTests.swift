@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// Remedies for a store that does not open, or a slot that cannot be changed.
-    @Suite struct StoreRemedyTests {
+    @Suite(.full) struct StoreRemedyTests {
         private static let keyFile = "state/tokenagent/keyfile"
 
         /// Logs in, changes the store of the stopped agent, and starts it again.

@@ -35,3 +35,10 @@ struct TakingTurns: SuiteTrait, TestTrait, TestScoping {
 extension Trait where Self == TakingTurns {
     static var takingTurns: Self { TakingTurns() }
 }
+
+extension Trait where Self == ConditionTrait {
+    /// For what takes minutes of processor time: `make test-full` runs it, `make test` does not.
+    static var full: Self {
+        .enabled(if: TestEnvironment.isFull, "takes minutes of processor time; set TOKENAGENT_TEST_FULL=1")
+    }
+}

@@ -12,7 +12,7 @@ extension EndToEnd {
     ///
     /// It takes only an assertion whose `aud` is the very address it is posted to, spends a refresh token that comes
     /// without a good proof, and takes certificates only at the aliases of its endpoints.
-    @Suite(.enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuth, .serialized)
+    @Suite(.full, .enabled(if: GlewlwydAuth.isAvailable, isMissing), .glewlwydAuth, .serialized)
     struct GlewlwydAuthTests {
         static let clients = [
             "jwt_rs256", "jwt_es256", "jwt_eddsa", "jwt_pem", "secret_jwt", "mtls", "mtls_san",

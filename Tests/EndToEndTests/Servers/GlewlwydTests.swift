@@ -8,7 +8,7 @@ private let isMissing: Comment =
     "the scripts that run glewlwyd are not here; set TOKENAGENT_IDP_DIR to their directory"
 
 extension EndToEnd {
-    @Suite(.enabled(if: Glewlwyd.isAvailable, isMissing), .glewlwyd, .serialized)
+    @Suite(.full, .enabled(if: Glewlwyd.isAvailable, isMissing), .glewlwyd, .serialized)
     struct GlewlwydTests {
         @Test(arguments: [("keep", "keeps"), ("rotate", "rotates"), ("slow", "keeps")])
         func `a browser login lives on through refreshes and a restart`(
@@ -189,7 +189,7 @@ extension EndToEnd {
         }
     }
 
-    @Suite(.enabled(if: Glewlwyd.isAvailable, isMissing), .glewlwydOverTLS, .serialized)
+    @Suite(.full, .enabled(if: Glewlwyd.isAvailable, isMissing), .glewlwydOverTLS, .serialized)
     struct GlewlwydOverTLSTests {
         @Test func `a browser login works under a private authority`() async throws {
             let scene = try await GlewlwydScene(realm: "rotate", flow: "browser", port: 18405)

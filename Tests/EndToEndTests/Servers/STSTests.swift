@@ -10,6 +10,7 @@ private let isMissing: Comment =
 extension EndToEnd {
     /// moto as the Security Token Service, which checks the ID tokens of glewlwyd before it gives credentials.
     @Suite(
+        .full,
         .enabled(if: Glewlwyd.isAvailable && STS.script.isAvailable, isMissing),
         .glewlwyd,
         .sts,

@@ -9,7 +9,7 @@ extension EndToEnd {
     /// Many clients whose token expired at once, for each kind of server.
     ///
     /// One herd at a time: one of 200 clients is four hundred processes.
-    @Suite(.serialized) struct CurlHerdTests {
+    @Suite(.full, .serialized) struct CurlHerdTests {
         /// The herd of each further kind: how many there may be is shown with a standard server.
         private let size = TestEnvironment.isFull ? 200 : 40
 
