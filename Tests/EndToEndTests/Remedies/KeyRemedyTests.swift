@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// Remedies for keys, certificates and other files, by which a client proves itself.
-    @Suite struct KeyRemedyTests {
+    @Suite(.full) struct KeyRemedyTests {
         /// A client without a person, which proves itself by `keys`.
         private static func robot(_ keys: String) -> @Sendable (Scene) -> String? {
             { scene in
@@ -44,7 +44,7 @@ extension EndToEnd {
                 arguments: ["get", "robot"],
                 then: 5,
                 configuration: robot(key),
-                prepare: making("\(curve)P-384"),
+                files: making("\(curve)P-384"),
                 followed: .shell("openssl \(curve)P-256 >key && \(refresh)")
             ),
             RemedyCase(
@@ -56,7 +56,7 @@ extension EndToEnd {
                     $0.metadata["token_endpoint_auth_signing_alg_values_supported"] = ["RS256", "PS256"]
                 },
                 configuration: robot(key),
-                prepare: making("\(curve)P-256"),
+                files: making("\(curve)P-256"),
                 followed: .shell("openssl genpkey -algorithm RSA >key && \(refresh)")
             ),
             RemedyCase(
@@ -65,7 +65,7 @@ extension EndToEnd {
                 arguments: ["get", "robot"],
                 then: 5,
                 configuration: robot(key),
-                prepare: { scene in
+                files: { scene in
                     try scene.agent.home.write("horse\n", to: "passphrase")
                     try await making("\(curve)P-256 -aes256 -pass file:passphrase")(scene)
                 },
@@ -83,12 +83,9 @@ extension EndToEnd {
                 arguments: ["refresh", "robot"],
                 then: 5,
                 configuration: robot(key),
-                prepare: { scene in
-                    // At no moment a key that the agent takes.
-                    let made = try await scene.paste(
-                        "openssl \(curve)P-256 >new && chmod 644 new && mv new key"
-                    )
-                    #expect(made.status == 0, "\(made)")
+                files: { scene in
+                    try await making("\(curve)P-256")(scene)
+                    #expect(try await scene.paste("chmod 644 key").status == 0)
                 },
                 followed: .command(more: "; \(refresh)")
             ),
@@ -98,7 +95,7 @@ extension EndToEnd {
                 arguments: ["refresh", "robot"],
                 then: 5,
                 configuration: robot("client_assertion_file = \"HOME/assertion\""),
-                prepare: { try $0.agent.home.write("assertion\n", to: "assertion", mode: 0o666) },
+                files: { try $0.agent.home.write("assertion\n", to: "assertion", mode: 0o666) },
                 followed: .command(more: "; \(refresh)")
             ),
             RemedyCase(
@@ -107,7 +104,7 @@ extension EndToEnd {
                 arguments: ["get", "robot"],
                 then: 5,
                 configuration: robot("client_certificate_file = \"HOME/certificate\"\n\(key)"),
-                prepare: { scene in
+                files: { scene in
                     let authority = try CertificateAuthority()
                     let old = try authority.issue(validity: .seconds(-9 * 86_400)...(.seconds(-60 * 3_600)))
                     let new = try authority.issue()
@@ -188,11 +185,7 @@ extension EndToEnd {
             ),
         ]
 
-        // The agent may have tried before the file is there, and tells of that try.
-        @Test(
-            .enabled(if: TestEnvironment.isFull, "needs a quiet machine; set TOKENAGENT_TEST_FULL=1"),
-            arguments: ofKeys + ofTokens
-        )
+        @Test(arguments: ofKeys + ofTokens)
         func `what is said about a key or a token helps`(_ row: RemedyCase) async throws {
             try await row.verify()
         }

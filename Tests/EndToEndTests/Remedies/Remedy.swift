@@ -77,6 +77,8 @@ struct RemedyCase: CustomTestStringConvertible, Sendable {
     /// The socket in the agent's home that is asked, or `nil` for the agent's own.
     var socket: String?
     var configuration: @Sendable (_ scene: Scene) -> String? = { _ in nil }
+    /// Makes files before the agent starts: what it finds at its first try.
+    var files: @Sendable (_ scene: Scene) async throws -> Void = { _ in }
     var prepare: @Sendable (_ scene: Scene) async throws -> Void = { _ in }
     let followed: Followed
 
@@ -86,6 +88,7 @@ struct RemedyCase: CustomTestStringConvertible, Sendable {
     func verify() async throws {
         let scene = try await Scene(issuer)
         if let text = configuration(scene) { try scene.agent.configure(text) }
+        try await files(scene)
         try await scene.agent.start()
         try await prepare(scene)
         let before = try await run(arguments, in: scene)
