@@ -12,7 +12,7 @@ struct GetCommand: ParsableCommand {
         discussion: """
             The token comes from the agent's memory and is refreshed there before it expires. Durations are \
             written 90s, 5m or 1h30m; a bare number means seconds. Pass a token to curl with: \
-            tokenctl get NAME --format header | curl -H @- URL
+            tokenctl get NAME --format header | curl -fsH @- URL
             """
     )
 

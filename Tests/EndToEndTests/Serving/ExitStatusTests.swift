@@ -24,6 +24,24 @@ extension EndToEnd {
             }
         }
 
+        @Test func `help lists every exit status`() async throws {
+            let help = try await AgentUnderTest().tokenctl("--help").standardOutput
+            let words = help.split { " \n,".contains($0) }.map(String.init)
+            for status in 0...9 { #expect(words.contains("\(status)"), "\(status): \(help)") }
+        }
+
+        @Test func `the first recipe of the README sends nothing without a login, and fails`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let readme = try #require(File.text("\(BuiltPrograms.checkout)/README.md"))
+            let recipes = readme.split(separator: "\n").map(String.init)
+            let recipe = try #require(recipes.first { $0.contains("curl") && $0.contains("api.example.com") })
+            let line = recipe.replacing("https://api.example.com/me", with: "\(scene.issuer.issuer)/resource")
+            let result = try await scene.agent.shell(line)
+            #expect(result.status == 4, "\(line): \(result)")
+            #expect(scene.issuer.requests(to: "/resource").isEmpty)
+        }
+
         @Test(arguments: [
             ["get"], ["get", "work", "--min-valid", "soon"], ["frobnicate"],
             ["get", "work", "--format", "xml"],
