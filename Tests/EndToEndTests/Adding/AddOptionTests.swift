@@ -68,6 +68,15 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("config", "check").status == 0)
         }
 
+        @Test func `after an import the next command names where the refresh token goes`() async throws {
+            let scene = try await Scene()
+            try await scene.agent.start()
+            let add = ["add", "z", "--issuer", scene.issuer.issuer, "--client-id", "demo-public"]
+            let result = try await scene.agent.tokenctl(add + ["--flow", "import"])
+            let line = "Log in with: tokenctl login z --refresh-token-stdin"
+            #expect((result.standardOutput + result.standardError).contains(line), "\(result)")
+        }
+
         @Test(arguments: [
             (
                 ["--assertion-file", "/etc/hosts", "--from", "work"],

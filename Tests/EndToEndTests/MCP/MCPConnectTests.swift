@@ -30,6 +30,19 @@ extension EndToEnd {
             #expect(scene.server.requests.last { $0.method != "GET" }?.method == "DELETE")
         }
 
+        @Test func `an agent with a runtime directory is found by who has none`() async throws {
+            let scene = try await BridgeScene()
+            var environment = scene.agent.environment
+            environment["XDG_RUNTIME_DIR"] = nil
+            let result = try await Program.run(
+                [BuiltPrograms.client, "mcp", "connect", scene.server.address],
+                environment: environment,
+                input: BridgeScene.conversation
+            )
+            #expect(result.status == 0 && result.standardError.isEmpty, "\(result)")
+            #expect(result.standardOutput.contains(#""text":"hello""#), "\(result)")
+        }
+
         @Test func `20 clients whose token is refused at once share one refresh`() async throws {
             let scene = try await BridgeScene()
             scene.server.refuse(try await scene.scene.token())

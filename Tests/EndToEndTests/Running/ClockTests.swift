@@ -45,6 +45,30 @@ extension EndToEnd {
             Attachment.record("4 steps of up to a day, 2 refreshes", named: "figure")
         }
 
+        @Test(arguments: [
+            ("Thu, 01 Jan 2026 03:00:00 GMT", "ahead of"), ("Fri, 01 Jan 2100 00:00:00 GMT", "behind"),
+        ])
+        func `doctor compares the clock with those of the servers`(date: String, side: String) async throws {
+            let scene = try await Scene()
+            let issuer = scene.issuer.issuer
+            let metadata: JSONObject = [
+                "issuer": .string(issuer), "token_endpoint": .string("\(issuer)/token"),
+                "jwks_uri": .string("\(issuer)/jwks"),
+            ]
+            scene.issuer.add(
+                Route("GET", "/.well-known/openid-configuration") { _ in
+                    IssuerReply(
+                        headers: [("Content-Type", "application/json"), ("Date", date)],
+                        body: JSONValue.object(metadata).serialized
+                    )
+                }
+            )
+            try await scene.agent.start()
+            let result = try await scene.agent.tokenctl("doctor")
+            #expect(result.standardOutput.contains(" \(side) that of the servers: "), "\(result)")
+            #expect(result.standardOutput.contains("timedatectl set-ntp true"), "\(result)")
+        }
+
         /// A step itself cannot be tried here, as it would be one of the whole machine.
         @Test(.enabled(if: TestUser.isRoot, "only root reads the timers of an undumpable process"))
         func `the kernel is asked to tell of steps of the wall clock`() async throws {

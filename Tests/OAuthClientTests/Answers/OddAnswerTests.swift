@@ -39,6 +39,18 @@ struct OddAnswerTests {
         #expect(outcome.granted?.lifetime == .seconds(seconds))
     }
 
+    @Test(arguments: [("3599999", 3_599), ("3600000.0", 3_600), ("\"600000\"", 600), ("1000", 1)])
+    func `a lifetime is counted in the unit that is declared`(literal: String, seconds: Int) async throws {
+        var profile = ServerProfile.fixed()
+        profile.lifetimeUnit = .milliseconds
+        let bench = try Bench(profile)
+        bench.exchange.expect(
+            "https://tokens.example/token",
+            #"{"access_token":"at","token_type":"Bearer","expires_in":\#(literal)}"#
+        )
+        #expect(try await bench.refresh().granted?.lifetime == .seconds(seconds))
+    }
+
     /// Members that name an end, and the lifetime at 1,800,000,000.
     @Test(arguments: [
         (#""expires_at":1800000600"#, Duration?.some(.seconds(600))),

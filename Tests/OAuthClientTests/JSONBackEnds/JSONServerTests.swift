@@ -130,6 +130,17 @@ struct JSONServerTests {
         #expect(try bench.text(tokens.refreshToken) == "r")
     }
 
+    /// As Synapse has it.
+    @Test func `milliseconds are read as such where the configuration says so`() async throws {
+        var rules = JSONRules.signaling
+        rules.fields.expiresIn = "expires_in_ms"
+        rules.fields.expiresInUnit = .milliseconds
+        let bench = try bench(rules)
+        bench.exchange.expect(JSONServerTests.refresh, #"{"accessToken":"at-2","expires_in_ms":86400000}"#)
+        let tokens = try #require(try await bench.refresh().granted)
+        #expect(tokens.lifetime == .seconds(86_400))
+    }
+
     @Test func `a session without refresh token ends as unauthorized, and nothing is sent`() async throws {
         let bench = try bench(.ecall)
         let failure = try #require(try await bench.refresh(.impossible).failure)

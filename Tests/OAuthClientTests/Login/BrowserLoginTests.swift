@@ -250,6 +250,24 @@ struct BrowserLoginTests {
         #expect(login.bench.clock.slept == [.seconds(300)])
     }
 
+    @Test(
+        arguments: [(nil, true), ("", false), ("consent", false), ("login", false)] as [(String?, Bool)]
+    )
+    func `a prompt that nobody wrote is named where the login is not finished`(
+        prompt: String?,
+        isNamed: Bool
+    ) async throws {
+        var profile = TestIssuer.profile()
+        profile.scopes = ["openid", "offline_access"]
+        profile.authorization.prompt = prompt
+        let login = try await Login(profile, sleep: nil)
+        let outcome = await login.run { address in
+            #expect(address.parameters["prompt"] == (prompt == "" ? nil : prompt ?? "consent"))
+        }
+        let remedy = try #require(outcome.failure?.remedy)
+        #expect(remedy.contains("set prompt = \"\"") == isNamed, "\(remedy)")
+    }
+
     @Test func `a login that is given up closes its listener`() async throws {
         let bench = try Bench(.fixed(), sleep: BrowserLoginTests.forEver)
         let seen = Mutex(0)

@@ -108,6 +108,17 @@ import Text
         #expect(result.status == 3)
     }
 
+    @Test func `a reader of watch that has seen enough ends it without a word`() async throws {
+        let event = #"{"event":"refreshed","session":"work","time":1}"#
+        let events = Array(repeating: event, count: 20_000).joined(separator: "\n")
+        let tokenctl = try TokenctlRun(.read, .lines(events))
+        let result = try await Program.run(
+            ["/bin/sh", "-c", "\(BuiltPrograms.client) watch | head -n 1"],
+            environment: ["TOKENAGENT_SOCK": tokenctl.agent.socket, "PATH": TestEnvironment.searchPath]
+        )
+        #expect(result.all == (0, event + "\n", ""))
+    }
+
     @Test(arguments: [["watch"], ["watch", "--json"], ["audit"], ["audit", "--follow", "--json"]])
     func `a session that does not exist cannot be followed`(command: [String]) async throws {
         let error = #"{"code":"not_found","message":"There is no session nosuch.","session":"nosuch"}"#
