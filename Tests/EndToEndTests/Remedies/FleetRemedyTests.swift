@@ -24,6 +24,26 @@ extension EndToEnd {
             }
         }
 
+        @Test func `an agent that was started without the fleet is restarted`() async throws {
+            try await FleetScene.whileRunning(keepers: 1) { scene in
+                let host = scene.keepers[0]
+                let text = try #require(File.text(host.configurationPath))
+                let start = try #require(text.firstRange(of: "[fleet]")?.lowerBound)
+                let table = text[start...].split(separator: "\n[", maxSplits: 1)[0]
+                try await host.end()
+                try host.configure(text.replacing(table, with: "").replacing("fleet = true", with: ""))
+                try await host.start()
+                try host.configure(text)
+                _ = try await host.tokenctl("reload")
+                let refused = try await scene.tryLogIn(at: host)
+                #expect(Remedy(refused, holding: "restart the agent") != nil, "\(refused)")
+                try await host.end()
+                try await host.start()
+                let login = try await scene.tryLogIn(at: host)
+                #expect(login.status == 0, "\(login)")
+            }
+        }
+
         @Test(arguments: [true, false])
         func `a host that has left logs the others out as it is said`(joins: Bool) async throws {
             try await FleetScene.whileRunning { scene in

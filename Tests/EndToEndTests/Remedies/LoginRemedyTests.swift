@@ -41,6 +41,81 @@ extension EndToEnd {
             #expect(try await scene.agent.tokenctl("get", "work").status == 0)
         }
 
+        @Test func `keys that an issuer does not name are named in the session`() async throws {
+            let scene = try await Scene({ $0.metadata["jwks_uri"] = .null })
+            try await scene.agent.start()
+            let line = "tokenctl login work \(Scene.password.more)"
+            let refused = try await scene.paste(line, input: Scene.password.input)
+            let remedy = "write its jwks_uri into the session, if it has one"
+            #expect(Remedy(refused, holding: remedy) != nil, "\(refused)")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            let keys = "jwks_uri = \"\(scene.issuer.issuer)/jwks\"\nflow ="
+            try scene.agent.configure(text.replacing("flow =", with: keys))
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            let login = try await scene.paste(line, input: Scene.password.input)
+            #expect(login.status == 0, "\(login)")
+        }
+
+        @Test func `an answer behind a fragment is asked for in the query`() async throws {
+            let scene = try await Scene(flow: "browser")
+            try await scene.agent.start()
+            let answer = """
+                for try in 1 2 3; do
+                    curl -s -o /dev/null -w '%{redirect_url}\\n' "$url" | sed 's/?/#/' >&9
+                done
+                """
+            let refused = try await scene.agent.shell(Scene.pastedLogin(answer) + "\ncat \"$HOME/shown\" >&2")
+            let remedy = "set response_mode = \"query\" in authorization_parameters"
+            let says = refused.standardError.contains("the answer must not be behind a #: \(remedy)")
+            #expect(says, "\(refused)")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            let mode = "authorization_parameters = { response_mode = \"query\" }\nflow ="
+            try scene.agent.configure(text.replacing("flow =", with: mode))
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            for file in ["pasted", "shown"] { File.remove(scene.agent.home.path(file)) }
+            let query = "curl -s -o /dev/null -w '%{redirect_url}\\n' \"$url\" >&9"
+            let login = try await scene.agent.shell(Scene.pastedLogin(query))
+            #expect(login.status == 0, "\(login)")
+            #expect(scene.issuer.requests(to: "/authorize").last?.query["response_mode"] == "query")
+        }
+
+        @Test func `a token that is made of an ID token has openid asked for`() async throws {
+            let scene = try await Scene()
+            let openid = "\"openid\", "
+            let text = Scene.session("work", scene.issuer)
+            let narrow = scene.filled(
+                """
+                [session.narrow]
+                kind = "oauth2"
+                token_endpoint = "ISSUER/exchange"
+                client_id = "c"
+                flow = "token_exchange"
+                from = "work"
+                subject_token_type = "id_token"
+
+                """
+            )
+            scene.issuer.add(
+                Route("POST", "/exchange") { _ in
+                    .json([
+                        "access_token": "narrow", "token_type": "Bearer", "expires_in": 600,
+                        "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
+                    ])
+                }
+            )
+            try scene.agent.configure(text.replacing(openid, with: "") + narrow)
+            try await scene.agent.start()
+            try await scene.logIn()
+            let refused = try await scene.agent.tokenctl("get", "narrow")
+            let remedy = "add openid to the scopes of work and log in to it, or use its access token"
+            #expect(Remedy(refused, holding: remedy) != nil, "\(refused)")
+            try scene.agent.configure(text + narrow)
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            try await scene.logIn()
+            let after = try await scene.agent.tokenctl("refresh", "narrow")
+            #expect(after.status == 0, "\(after)")
+        }
+
         @Test func `what was wrong with an ID token is shown as it is said`() async throws {
             let scene = try await Scene.loggedIn { $0.knownScopes.remove("openid") }
             let broken: JSONValue = [

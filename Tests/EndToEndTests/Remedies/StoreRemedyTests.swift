@@ -108,6 +108,20 @@ extension EndToEnd {
                 followed: .command()
             ),
             RemedyCase(
+                name: "no slot is free",
+                remedy: "remove a slot first",
+                arguments: ["vault", "slots", "add", "--type", "passphrase", "--passphrase-stdin"],
+                input: "correct horse\n",
+                prepare: { scene in
+                    for number in 1..<16 {
+                        let slot = #"{"type":"passphrase","passphrase":"word \#(number)"}"#
+                        let added = try await scene.agent.changeVault("POST", "slots", slot)
+                        try #require(added.status == 200, "\(number): \(added.text)")
+                    }
+                },
+                followed: .shell("echo word 2 | tokenctl vault slots remove 1 --passphrase-stdin")
+            ),
+            RemedyCase(
                 name: "the last slot",
                 remedy: "add another slot first",
                 arguments: ["vault", "slots", "remove", "0"],
