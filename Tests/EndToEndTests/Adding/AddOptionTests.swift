@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// What `tokenctl add` is told beside server and client.
-    @Suite struct AddOptionTests {
+    @Suite(.full) struct AddOptionTests {
         private static let rows: [(arguments: [String], lines: [String])] = [
             (
                 ["--host", "git.example.com", "--host", "*.corp.example"],

@@ -55,7 +55,7 @@ private struct ResourceScene {
 
 extension EndToEnd {
     /// Sessions of which nothing is known but the address of a protected resource.
-    @Suite struct AddResourceTests {
+    @Suite(.full) struct AddResourceTests {
         @Test func `an address is enough for a session, and its client is registered at the login`()
             async throws
         {

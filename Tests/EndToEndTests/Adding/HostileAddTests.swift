@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// What an issuer says about itself is taken for nothing but a choice among our own words.
-    @Suite struct HostileAddTests {
+    @Suite(.full) struct HostileAddTests {
         struct Hostile: CustomTestStringConvertible {
             let testDescription: String
             let metadata: JSONObject

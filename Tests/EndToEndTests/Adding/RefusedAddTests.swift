@@ -8,7 +8,7 @@ import Text
 
 extension EndToEnd {
     /// What `tokenctl add` refuses, with one line and a remedy, and without a file.
-    @Suite struct RefusedAddTests {
+    @Suite(.full) struct RefusedAddTests {
         @Test func `a name that is taken is refused, and what is there stays`() async throws {
             let scene = try await Scene()
             try await scene.agent.start()

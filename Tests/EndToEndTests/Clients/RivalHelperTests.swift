@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// `tokenctl setup` where a person has written something for the same server already.
-    @Suite struct RivalHelperTests {
+    @Suite(.full) struct RivalHelperTests {
         private static let rivals = [
             ("git", ".gitconfig", "[Credential \"https://git.example.com\"]\n\thelper = store\n"),
             ("git", ".gitconfig", "[credential \"https://git.example.com/\"]\n\thelper = store\n"),

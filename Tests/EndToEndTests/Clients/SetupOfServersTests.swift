@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// `tokenctl setup` for servers one after the other, and beside what a person has set up.
-    @Suite struct SetupOfServersTests {
+    @Suite(.full) struct SetupOfServersTests {
         private static let hosts = ["git.example.com", "*.corp.example.com"]
 
         private func scene(hosts: [String] = hosts) async throws -> Scene {

@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// What is wrong is said in one line for each mistake, with what helps, and no server is asked for a token.
-    @Suite struct BadInputTests {
+    @Suite(.full) struct BadInputTests {
         /// Keys that no server here takes.
         private static let keys = [
             "p384.pem": """

@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// What the first kind of session promised, each later one keeps: a table of kinds for each promise.
-    @Suite struct RenewedKindTests {
+    @Suite(.full) struct RenewedKindTests {
         /// How many ask at once.
         private let crowd = TestEnvironment.isFull ? 200 : 40
         /// How often the agent is killed.

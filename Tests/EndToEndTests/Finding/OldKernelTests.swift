@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Systems without `pidfd_open`: Linux before 5.3, and containers whose filter is older than the call.
-    @Suite struct OldKernelTests {
+    @Suite(.full) struct OldKernelTests {
         /// Becomes a program for which `pidfd_open` fails with the error number that is the first argument.
         private static let filter = """
             import ctypes, os, struct, sys

@@ -6,7 +6,7 @@ import Text
 
 extension EndToEnd {
     /// `tokenctl fleet init` and `rekey`: the files with a fleet's keys.
-    @Suite struct FleetKeyTests {
+    @Suite(.full) struct FleetKeyTests {
         private let agent: AgentUnderTest
         private var file: String { agent.home.path("fleet.key") }
         private var readersFile: String { agent.home.path("fleet.key.reader") }

@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// What a person is told whose host is not set up well, or is asked for what it cannot do.
-    @Suite struct FleetMistakeTests {
+    @Suite(.full) struct FleetMistakeTests {
         private let agent: AgentUnderTest
         private var key: String { agent.home.path("fleet.key") }
 

@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// What the guard of a killed agent has recorded is the fleet's.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetRecoveryTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetRecoveryTests {
         private func sent(_ scene: FleetScene) -> [String?] {
             scene.issuer.requests(to: "/token").map { $0.form["refresh_token"] }
         }

@@ -6,7 +6,7 @@ import Text
 
 extension EndToEnd {
     /// A fleet whose hosts get a new key while they wait for an answer.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetRekeyTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetRekeyTests {
         /// The epochs of the keys that the intents in etcd are signed with.
         private func epochs(_ scene: FleetScene) async throws -> [Int] {
             let found = try await scene.etcd("ctl", "get", "--prefix", "/tokenagent/", "-w", "json")

@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// A host whose table of a shared session is changed while its agent runs, and while it does not.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetReloadTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetReloadTests {
         /// Puts `new` in the place of `old` in the host's configuration, and has the agent take it over.
         private static func change(
             _ host: AgentUnderTest,

@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// A host that has just come, and one whose table names another client.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetSettingsTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetSettingsTests {
         @Test func `the first that asks at a new host gets the token`() async throws {
             try await FleetScene.whileRunning(keepers: 2, readers: 1) { scene in
                 try await scene.logIn(at: scene.keepers[0])

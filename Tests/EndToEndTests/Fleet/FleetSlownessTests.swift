@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// Servers that answer late, and an etcd that does.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable), .serialized) struct FleetSlownessTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable), .serialized) struct FleetSlownessTests {
         private static let grace = "reuse_grace = \"10s\"\n"
 
         private static func keep(_ settings: inout IssuerSettings) { settings.rotation = .none }

@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// What `tokenctl fleet status` shows.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetStatusTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetStatusTests {
         @Test func `the status shows a refusal that nobody has confirmed yet`() async throws {
             try await FleetScene.whileRunning { scene in
                 try await scene.logIn(at: scene.keepers[0])

@@ -49,7 +49,7 @@ private enum Engine {
 
 extension EndToEnd {
     /// A `[[socket]]` in containers, by the examples of tokenagent.conf(5).
-    @Suite(.enabled(if: Engine.works, "bubblewrap is not installed or may make no containers"))
+    @Suite(.full, .enabled(if: Engine.works, "bubblewrap is not installed or may make no containers"))
     struct ContainerTests {
         /// How the examples begin whose command prints a token.
         private static let starts = ["$ docker run", "$ podman run", "$ bwrap"]

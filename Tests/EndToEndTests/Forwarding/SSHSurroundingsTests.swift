@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// What a person's ssh_config(5) and programs on the other host do to `tokenctl ssh`.
-    @Suite(.enabled(if: SSHServer.isInstalled, SSHServer.reason))
+    @Suite(.full, .enabled(if: SSHServer.isInstalled, SSHServer.reason))
     struct SSHSurroundingsTests {
         /// Runs a command on the other host, with the tokens of `work` there.
         private func far(

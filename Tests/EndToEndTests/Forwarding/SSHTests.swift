@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// `tokenctl ssh` at a real sshd.
-    @Suite(.enabled(if: SSHServer.isInstalled, SSHServer.reason))
+    @Suite(.full, .enabled(if: SSHServer.isInstalled, SSHServer.reason))
     struct SSHTests {
         /// A scene with a second session, `mail`, both logged in.
         private func scene(_ session: String = "") async throws -> Scene {

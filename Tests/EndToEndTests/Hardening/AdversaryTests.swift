@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// A server that breaks the rules of OAuth and OpenID Connect, each test another way.
-    @Suite struct AdversaryTests {
+    @Suite(.full) struct AdversaryTests {
         /// Members of the metadata document that spoil it.
         static let documents: [JSONObject] = [
             ["issuer": "https://evil.example"], ["issuer": .null],

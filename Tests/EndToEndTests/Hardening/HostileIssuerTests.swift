@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// One server among several that does its worst.
-    @Suite struct HostileIssuerTests {
+    @Suite(.full) struct HostileIssuerTests {
         private static let faults: [Disturbance] = [
             Disturbance(ending: .hang), Disturbance(ending: .drip(bytesPerSecond: 1)),
             Disturbance(ending: .reset(afterBytes: 20)), Disturbance(ending: .finish(afterBytes: 20)),

@@ -7,7 +7,7 @@ import Text
 
 extension EndToEnd {
     /// Protected resources that lie about themselves and about their server, beside an honest one.
-    @Suite struct LyingResourceTests {
+    @Suite(.full) struct LyingResourceTests {
         /// A session at a lying resource, and a word of what a person reads then.
         private static let lies = [
             "foreign": "is of issuer", "other": "is of", "moved": "does not say whose tokens",

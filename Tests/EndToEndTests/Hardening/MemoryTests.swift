@@ -6,7 +6,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    @Suite(.enabled(if: TestUser.isRoot, "only root can read the memory of another process"))
+    @Suite(.full, .enabled(if: TestUser.isRoot, "only root can read the memory of another process"))
     struct MemoryTests {
         /// Refresh tokens and access tokens of one session, in order.
         private struct History {

@@ -10,7 +10,7 @@ private enum Sandbox {
 
 /// A chroot and many sandboxes have no `/proc`.
 extension EndToEnd {
-    @Suite(.enabled(if: Sandbox.works, "mount namespaces are not allowed here"))
+    @Suite(.full, .enabled(if: Sandbox.works, "mount namespaces are not allowed here"))
     struct WithoutProcTests {
         @Test func `tokenctl does its work`() async throws {
             let scene = try await Scene.loggedIn()

@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// Clients of a proxy that want more than they may have.
-    @Suite struct HostileClientTests {
+    @Suite(.full) struct HostileClientTests {
         /// Requests that never reach the upstream, with the status they get.
         static let refused: [(String, String)] = [
             (

@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// Upstreams that send what no honest one would.
-    @Suite struct HostileUpstreamTests {
+    @Suite(.full) struct HostileUpstreamTests {
         static let broken = [
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// What flows through a proxy, piece by piece.
-    @Suite struct StreamTests {
+    @Suite(.full) struct StreamTests {
         private static func request(
             _ scene: ProxyScene,
             _ line: String = "GET / HTTP/1.1",

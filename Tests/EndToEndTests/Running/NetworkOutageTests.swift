@@ -7,7 +7,7 @@ private let isMissing: Comment = "needs root, to make a network of its own"
 
 extension EndToEnd {
     /// The network goes and comes back.
-    @Suite(.enabled(if: NetworkScene.isAvailable, isMissing)) struct NetworkOutageTests {
+    @Suite(.full, .enabled(if: NetworkScene.isAvailable, isMissing)) struct NetworkOutageTests {
         /// Ten times what is promised, for a slow machine; without the kernel's word it takes longer still.
         private static let limit = Duration.seconds(20)
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    @Suite struct NetworkPresenceTests {
+    @Suite(.full) struct NetworkPresenceTests {
         /// Abstract Unix sockets of `pid`.
         private static func abstractSockets(_ pid: Int32) -> [String] {
             let own = ListeningSocket.inodes(ofProcess: pid)

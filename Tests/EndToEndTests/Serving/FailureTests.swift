@@ -88,7 +88,7 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
 }
 
 extension EndToEnd {
-    @Suite struct FailureTests {
+    @Suite(.full) struct FailureTests {
         /// A session whose waits are short.
         private func scene() async throws -> Scene {
             try await Scene.loggedIn(more: "[agent]\nget_timeout = \"2s\"")

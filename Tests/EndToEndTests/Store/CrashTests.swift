@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    @Suite struct CrashTests {
+    @Suite(.full) struct CrashTests {
         /// ABRT, SEGV, QUIT, BUS, ILL, TRAP, FPE, SYS; the first ones in every run.
         private static let crashes: [Int32] = {
             let all: [Int32] = [6, 11, 3, 7, 4, 5, 8, 31]

@@ -11,7 +11,7 @@ extension EndToEnd {
     )
 
     /// A store opened by a secret of the desktop's keyring, in each state the keyring can be in.
-    @Suite(.enabled(if: hasKeyring, isMissing), .serialized) struct SecretServiceTests {
+    @Suite(.full, .enabled(if: hasKeyring, isMissing), .serialized) struct SecretServiceTests {
         private static let command = ["secret-tool", "lookup", "application", "tokenagent"]
 
         /// The bus of a desktop session with its keyring.

@@ -9,7 +9,7 @@ extension EndToEnd {
     private static let canUseTPM = Program.succeeds("systemd-creds --help | grep -q -e --tpm2-device")
 
     /// What a TPM does for the store.
-    @Suite(.enabled(if: SoftwareTPM.isAvailable, isMissing), .serialized) struct TPMTests {
+    @Suite(.full, .enabled(if: SoftwareTPM.isAvailable, isMissing), .serialized) struct TPMTests {
         @Test func `a TPM's counter tells an older copy of the whole store`() async throws {
             let tpm = try await SoftwareTPM.start()
             try await tpm.counter("define")

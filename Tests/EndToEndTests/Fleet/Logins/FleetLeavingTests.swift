@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// A host that gives a session up, by command or by its configuration.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetLeavingTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetLeavingTests {
         @Test(arguments: [["logout", "work", "--local"], ["fleet", "leave", "work"]])
         func `a host that leaves during its refresh leaves the answer to the others`(
             command: [String]

@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Logins and logouts at a host that knows less than etcd has.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetLogoutTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetLogoutTests {
         @Test func `a logout right after a start ends the login that another host has made meanwhile`()
             async throws
         {

@@ -6,7 +6,7 @@ import Testing
 
 extension EndToEnd {
     /// What becomes, at the server, of logins that another one has replaced.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetReplacedTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetReplacedTests {
         @Test func `where a revocation ends nothing else, one login is left alive, whoever logs in where`()
             async throws
         {

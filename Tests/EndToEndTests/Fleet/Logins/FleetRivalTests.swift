@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Logins and logouts at one host that come before the one before has its end.
-    @Suite(.enabled(if: FleetScene.etcd.isAvailable)) struct FleetRivalTests {
+    @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetRivalTests {
         @Test func `a login right after a logout is that of all hosts`() async throws {
             try await FleetScene.whileRunning { scene in
                 let (one, other) = (scene.keepers[0], scene.keepers[1])
