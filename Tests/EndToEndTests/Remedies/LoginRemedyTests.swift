@@ -79,43 +79,6 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: "/authorize").last?.query["response_mode"] == "query")
         }
 
-        @Test func `a token that is made of an ID token has openid asked for`() async throws {
-            let scene = try await Scene()
-            let openid = "\"openid\", "
-            let text = Scene.session("work", scene.issuer)
-            let narrow = scene.filled(
-                """
-                [session.narrow]
-                kind = "oauth2"
-                token_endpoint = "ISSUER/exchange"
-                client_id = "c"
-                flow = "token_exchange"
-                from = "work"
-                subject_token_type = "id_token"
-
-                """
-            )
-            scene.issuer.add(
-                Route("POST", "/exchange") { _ in
-                    .json([
-                        "access_token": "narrow", "token_type": "Bearer", "expires_in": 600,
-                        "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
-                    ])
-                }
-            )
-            try scene.agent.configure(text.replacing(openid, with: "") + narrow)
-            try await scene.agent.start()
-            try await scene.logIn()
-            let refused = try await scene.agent.tokenctl("get", "narrow")
-            let remedy = "add openid to the scopes of work and log in to it, or use its access token"
-            #expect(Remedy(refused, holding: remedy) != nil, "\(refused)")
-            try scene.agent.configure(text + narrow)
-            #expect(try await scene.agent.tokenctl("reload").status == 0)
-            try await scene.logIn()
-            let after = try await scene.agent.tokenctl("refresh", "narrow")
-            #expect(after.status == 0, "\(after)")
-        }
-
         @Test func `what was wrong with an ID token is shown as it is said`() async throws {
             let scene = try await Scene.loggedIn { $0.knownScopes.remove("openid") }
             let broken: JSONValue = [
