@@ -111,7 +111,7 @@ extension EndToEnd {
                 name: "no slot is free",
                 remedy: "remove a slot first",
                 arguments: ["vault", "slots", "add", "--type", "passphrase", "--passphrase-stdin"],
-                input: "correct horse\n",
+                input: "word 3\ncorrect horse\n",
                 prepare: { scene in
                     for number in 1..<16 {
                         let slot = #"{"type":"passphrase","passphrase":"word \#(number)"}"#
