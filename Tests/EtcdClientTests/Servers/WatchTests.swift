@@ -110,7 +110,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
                     #expect(isWritten)
                     let began = ContinuousClock.now
                     #expect(
-                        try await Polling.until(within: .seconds(15)) { news.values.first == "seen" },
+                        try await Polling.until(within: .seconds(15)) { Set(news.values) == ["seen"] },
                         "\(news.all)"
                     )
                     Attachment.record("\(ContinuousClock.now - began)", named: "figure")
