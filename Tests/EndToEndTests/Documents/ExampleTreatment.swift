@@ -31,7 +31,11 @@ struct ExampleTreatment: Sendable {
     private static let makefile = "make -s -n -C \"$CHECKOUT\""
 
     private static let tokenctl = [
-        ExampleTreatment("$ tokenctl add home", .runs, shows: ["Written: ", "Logged in to home."]),
+        ExampleTreatment(
+            "$ tokenctl add home",
+            .runs,
+            shows: ["Written: ", "Logged in to home.", "ok       agent: "]
+        ),
         ExampleTreatment(
             "$ tokenctl add hub",
             .runs,
