@@ -209,12 +209,10 @@ struct ExampleTreatment: Sendable {
         ),
     ]
 
+    /// The examples that begin with a session may have any.
     private static let configuration =
-        [
-            "[session.work]", "[session.ci]", "[session.drive]", "[session.staff]", "[session.phone]",
-            "[session.tablet]", "[hooks]", "[session.sso]", "[session.deploy]",
-            "[session.calendar]",
-        ].map { ExampleTreatment($0, .configuration) } + containers
+        ["[agent]", "[fleet]", "[hooks]", "[session.", "[vault]"].map { ExampleTreatment($0, .configuration) }
+        + containers
 
     /// Has the agent check the example as a part of the stage's configuration.
     private static let beside = #"""
