@@ -277,6 +277,11 @@ extension ExampleTreatment {
 
     private static let code = [
         ExampleTreatment(
+            "import http.client",
+            .isReadBy(#"printf '%s\n' "$EXAMPLE" | python3 -B -"#, reason: "it is Python"),
+            shows: ["TOKEN\n"]
+        ),
+        ExampleTreatment(
             #""headersHelper": "tokenctl get"#,
             .isReadBy(shell(#"s/^"headersHelper": "\(.*\)"$/\1/p"#), reason: "clients give it to a shell"),
             shows: [#"{"Authorization":"Bearer TOKEN"}"#]

@@ -254,17 +254,6 @@ struct ExampleTreatment: Sendable {
         )
     }
 
-    private static let protocolPage = [
-        ExampleTreatment("$ curl --unix-socket", .runs, shows: [#""access_token":"TOKEN""#]),
-        ExampleTreatment("$ curl -s --unix-socket", .runs, shows: ["TOKEN\n"]),
-        ExampleTreatment(
-            "import http.client",
-            .isReadBy(#"printf '%s\n' "$EXAMPLE" | python3 -B -"#, reason: "it is Python"),
-            shows: ["TOKEN\n"]
-        ),
-        ExampleTreatment("$ printf '{\"rejected_token\"", .runs, shows: [#""session":"work""#]),
-    ]
-
     private static let readme = [
         ExampleTreatment(
             "$ cat ~/.config/tokenagent/config.toml\n",
