@@ -123,7 +123,7 @@ struct ExampleTreatment: Sendable {
             )
         ),
         ExampleTreatment(
-            "$ PATH=/usr/local/libexec/tokenagent:$PATH pip install",
+            "$ PATH=/usr/local/libexec/tokenagent:$PATH ",
             .runsWith(
                 [
                     "pip":
