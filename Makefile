@@ -34,6 +34,8 @@ UNITS    = tokenagent.service tokenagent.socket tokenagent-proxy.service
 # For service accounts: these are the system's, not a user's.
 SYSTEM_UNITS = tokenagent@.service
 DOCUMENTS = README.md ARCHITECTURE.md THREAT_MODEL.md CHANGES.md packaging/examples/config.toml
+# What the documents above link to.
+LINKED_DOCUMENTS = docs/promises.md docs/decisions.md docs/source-map.md docs/fleet-protocol.md
 EXAMPLES = packaging/examples/tpm-rollback-counter
 
 bindir  = $(PREFIX)/bin
@@ -147,7 +149,7 @@ install:
 	    $(INSTALL) -m 644 "man/$$page" '$(DESTDIR)$(mandir)'"/man$${page##*.}/" || exit 1; done
 	for link in $(LINKS); do ln -sf tokenctl.1 '$(DESTDIR)$(mandir)'"/man1/$$link.1" || exit 1; done
 	$(INSTALL) -m 644 LICENSE $(DOCUMENTS) '$(DESTDIR)$(docdir)'
-	$(INSTALL) -d '$(DESTDIR)$(docdir)/docs' && $(INSTALL) -m 644 docs/promises.md '$(DESTDIR)$(docdir)/docs'
+	$(INSTALL) -d '$(DESTDIR)$(docdir)/docs' && $(INSTALL) -m 644 $(LINKED_DOCUMENTS) '$(DESTDIR)$(docdir)/docs'
 	$(INSTALL) -m 755 $(EXAMPLES) '$(DESTDIR)$(docdir)'
 	# Read by a shell that runs already, so without the line that names one.
 	$(RELEASE)/tokenctl completions bash | sed '1{/^#!/d}' > '$(DESTDIR)$(bashdir)/tokenctl'
@@ -170,7 +172,7 @@ uninstall:
 	for unit in $(UNITS); do rm -f '$(DESTDIR)$(unitdir)'"/$$unit"; done
 	for unit in $(SYSTEM_UNITS); do rm -f '$(DESTDIR)$(systemunitdir)'"/$$unit"; done
 	for document in LICENSE strict.conf $(notdir $(DOCUMENTS) $(EXAMPLES)); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
-	rm -f '$(DESTDIR)$(docdir)/docs/promises.md'
+	for document in $(LINKED_DOCUMENTS); do rm -f '$(DESTDIR)$(docdir)'"/$$document"; done
 	-rmdir '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(libexecdir)'
 
 # tokenctl itself starts faster because it knows only get; this one needs no second file.
