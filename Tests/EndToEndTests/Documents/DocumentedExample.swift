@@ -30,7 +30,7 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
     static let all: [DocumentedExample] = {
         let pages = [
             "tokenctl.1", "tokenagent.1", "tokenagent.conf.5", "tokenagent-clients.7",
-            "tokenagent-fleet.7", "tokenagent-protocol.7",
+            "tokenagent-fleet.7", "tokenagent-protocol.7", "tokenagent-tutorial.7",
         ]
         return pages.flatMap { manPage($0) } + readme()
     }()

@@ -26,7 +26,8 @@ struct ExampleTreatment: Sendable {
     }
 
     /// Every example has exactly one, and every one has an example.
-    static let all = tokenctl + tokenagent + configuration + clients + fleet + protocolPage + readme
+    static let all =
+        tokenctl + tokenagent + configuration + clients + fleet + protocolPage + tutorial + readme
 
     private static let makefile = "make -s -n -C \"$CHECKOUT\""
 
