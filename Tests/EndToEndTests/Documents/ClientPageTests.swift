@@ -14,7 +14,7 @@ extension EndToEnd {
             #expect(programs.count >= 40)
             for program in programs {
                 let name = program.prefix { $0 != "\n" }
-                for part in [".Bd -literal", ".It Login needed\n", ".It Refused token\n", ".It Tried\n"] {
+                for part in [".Bd -literal", ".It Login needed\n", ".It Rejected token\n", ".It Tried\n"] {
                     #expect(program.contains(part), "\(name) lacks \(part)")
                 }
             }
