@@ -61,7 +61,7 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
         return found
     }
 
-    /// What stands between fences (CommonMark §4.5).
+    /// What stands between fences (CommonMark §4.5), and the commands in tables.
     private static func readme() -> [DocumentedExample] {
         var found: [DocumentedExample] = []
         var block: (start: Int, lines: [String])?
@@ -72,11 +72,22 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
                     found.append(DocumentedExample(place: "README.md:\(ended.start)", text: text))
                 }
                 block = block == nil ? (number, []) : nil
+            } else if let command = commandInTable(line) {
+                found.append(DocumentedExample(place: "README.md:\(number)", text: command))
             } else {
                 block?.lines.append(line)
             }
         }
         return found
+    }
+
+    /// The code in the last cell of a row of a table, if there is nothing else in it.
+    private static func commandInTable(_ line: String) -> String? {
+        let parts = line.split(separator: "`", omittingEmptySubsequences: false)
+        guard line.hasPrefix("| "), parts.count == 3, parts[0].hasSuffix(" | "), parts[2] == " |" else {
+            return nil
+        }
+        return String(parts[1])
     }
 
     private static func lines(of path: String) -> [(Int, String)] {

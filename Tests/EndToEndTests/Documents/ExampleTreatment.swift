@@ -27,7 +27,7 @@ struct ExampleTreatment: Sendable {
 
     /// Every example has exactly one, and every one has an example.
     static let all =
-        tokenctl + tokenagent + configuration + clients + fleet + protocolPage + tutorial + readme
+        tokenctl + tokenagent + configuration + clients + fleet + protocolPage + tutorial + readme + uses
 
     private static let makefile = "make -s -n -C \"$CHECKOUT\""
 
@@ -257,11 +257,16 @@ struct ExampleTreatment: Sendable {
 
     private static let readme = [
         ExampleTreatment(
-            "$ cat ~/.config/tokenagent/config.toml\n",
-            .runsWith(
-                ["cat": "true"],
-                reason: "the scene has its own configuration; that one is in tokenagent.conf(5)"
-            )
+            "$ tokenctl add work --issuer https://id.example.com --client-id cli  ",
+            .isReadBy(
+                #"""
+                printf '%s\n' "$EXAMPLE" | sed -n "s/^\\$ //p" |
+                    sed "s# work # first #; s#https://id.example.com#${API%/*}#; s#-id cli#-id demo-public#" >lines
+                sh -e ./lines
+                """#,
+                reason: "the stage has its session work already"
+            ),
+            shows: ["sessions.d/first.toml", "\neyJ", "ready"]
         ),
         ExampleTreatment(
             "make demo",
@@ -278,22 +283,63 @@ struct ExampleTreatment: Sendable {
             )
         ),
         ExampleTreatment("tokenctl curl work --", .runs, shows: [#""hello":"alice""#]),
-        ExampleTreatment("git config --global credential.helper tokenagent", .runs),
+    ]
+
+    /// The table of uses, in which words in capitals are for the reader to replace.
+    private static let uses = [
         ExampleTreatment(
-            "PassCmd \"tokenctl get mail\"  ",
+            "tokenctl curl work -- -s URL",
+            .isReadBy(#"${EXAMPLE%URL} "$API""#, reason: "the address is that of the issuer"),
+            shows: [#""hello":"alice""#]
+        ),
+        ExampleTreatment("tokenctl setup git", .runs, shows: [#"[credential "https://git.example.com"]"#]),
+        ExampleTreatment("tokenctl get mail", .runs, shows: ["MAIL\n"]),
+        ExampleTreatment(
+            "eval \"$(tokenctl get work --format env)\"",
+            .isReadBy(#"eval "$EXAMPLE"; echo "$BEARER_TOKEN""#, reason: "what is shown is the variable"),
+            shows: ["TOKEN\n"]
+        ),
+        ExampleTreatment(
+            "tokenctl exec work --",
+            .isReadBy(
+                #"${EXAMPLE%PROGRAM} sh -c 'cat "$BEARER_TOKEN_FILE"'"#,
+                reason: "the program is one that shows the file"
+            ),
+            shows: ["TOKEN"]
+        ),
+        ExampleTreatment(
+            "tokenctl setup mcp",
+            .isReadBy(
+                "${EXAMPLE%URL} https://mcp.example.com/mcp && cat .mcp.json",
+                reason: "what is shown is the file"
+            ),
+            shows: [#""args":["mcp","connect","https://mcp.example.com/mcp"]"#]
+        ),
+        ExampleTreatment(
+            "tokenctl proxy work",
             .isReadBy(
                 #"""
-                printf '%s\n' "$EXAMPLE" | sed 's/^PassCmd "\(.*\)".*/\1/' >lines; echo 'test "$BEARER_TOKEN" = "$token"' >>lines
-                sh -e ./lines
+                ${EXAMPLE%URL} "${API%/*}" -- sh -c 'curl -s "$TOKENAGENT_PROXY_URL/resource"'
                 """#,
-                reason: "the first line is for mbsync"
+                reason: "the server is the issuer, and the proxy ends with the command"
             ),
-            shows: ["MAIL\n"]
+            shows: [#""hello":"alice""#]
+        ),
+        ExampleTreatment(
+            "tokenctl exec --endpoint",
+            .isReadBy("$EXAMPLE 2>said && exit 1; test $? = 7", reason: "the stage has no [[endpoint]]")
         ),
         ExampleTreatment(
             "curl --unix-socket \"$(tokenctl agent-socket",
             .runs,
             shows: [#""access_token":"TOKEN""#]
+        ),
+        ExampleTreatment(
+            "tokenctl ssh",
+            .isReadBy(
+                "$EXAMPLE -N 2>said && exit 1; test $? = 2",
+                reason: "there is no other host; SSHTests have one"
+            )
         ),
     ]
 }
