@@ -14,21 +14,20 @@ package enum ChainFault: Equatable, Sendable {
     case otherPurpose
     case signedByItself
     case unknownAuthority(String)
+    /// The authority that is trusted may certify only some IP addresses, which the TLS library cannot compare.
+    case limitsAddresses(authority: String)
 
     /// Looks for the reason in what is shown; `nil` without a certificate that can be read.
     ///
     /// - Parameters:
     ///   - chain: as the server shows it, its own certificate first.
+    ///   - anchors: those at which a chain may end, beside the system's.
     ///   - now: seconds since 1970.
-    package init?(_ chain: [NIOSSLCertificate], at now: Int64) {
-        guard let leaf = chain.first, let last = chain.last,
-            let own = (try? leaf.toDERBytes()).flatMap({ CertificateFields($0) }),
-            let top = (try? last.toDERBytes()).flatMap({ CertificateFields($0) })
-        else { return nil }
+    package init?(_ chain: [NIOSSLCertificate], anchors: [NIOSSLCertificate], at now: Int64) {
+        let shown = chain.map(CertificateFields.init(of:))
+        guard let own = shown.first ?? nil, let top = shown.last ?? nil else { return nil }
         for (number, certificate) in chain.enumerated() {
-            let authority =
-                number == 0
-                ? nil : (try? certificate.toDERBytes()).flatMap { CertificateFields($0) }?.subjectName
+            let authority = number == 0 ? nil : shown[number]?.subjectName
             let (start, end) = (Int64(certificate.notValidBefore), Int64(certificate.notValidAfter))
             if end < now {
                 self = .expired(authority: authority, at: end)
@@ -39,8 +38,15 @@ package enum ChainFault: Equatable, Sendable {
                 return
             }
         }
+        let issuers = shown.compactMap { $0?.issuer }
+        let trusted = anchors.compactMap(CertificateFields.init(of:)).filter { issuers.contains($0.subject) }
+        let authorities = trusted + shown.dropFirst().compactMap(\.self)
         if !own.isForServers {
             self = .otherPurpose
+        } else if own.namesAddresses, !trusted.isEmpty,
+            let limited = authorities.first(where: { $0.limitsAddresses })
+        {
+            self = .limitsAddresses(authority: limited.subjectName)
         } else if own.issuer == own.subject {
             self = .signedByItself
         } else {
@@ -52,7 +58,7 @@ package enum ChainFault: Equatable, Sendable {
     package var concernsAuthority: Bool {
         switch self {
         case .signedByItself, .unknownAuthority: true
-        case .expired, .notYetValid, .otherPurpose: false
+        case .expired, .notYetValid, .otherPurpose, .limitsAddresses: false
         }
     }
 
@@ -68,6 +74,9 @@ package enum ChainFault: Equatable, Sendable {
         case .signedByItself: "the server's certificate is signed by itself, not by an authority known here"
         case .unknownAuthority(let name):
             "the server's certificate is signed by \(name), an authority that is not known here"
+        case .limitsAddresses(let name):
+            "the authority \(name) of the server's certificate is limited to some IP addresses (name constraints), "
+                + "which is not supported: use a certificate without IP addresses, or an authority without that limit"
         }
     }
 
@@ -84,49 +93,84 @@ package enum ChainFault: Equatable, Sendable {
 private struct CertificateFields {
     let issuer: [UInt8]
     let subject: [UInt8]
-    /// Whether it may be a server's (RFC 5280 §4.2.1.12): it has no extended key usage, or that.
-    let isForServers: Bool
+    /// The values of its extensions (RFC 5280 §4.2), by identifier.
+    private let extensions: [[UInt8]: [UInt8]]
 
+    private static let alternativeNames: [UInt8] = [0x55, 0x1D, 0x11]
+    private static let nameConstraints: [UInt8] = [0x55, 0x1D, 0x1E]
     private static let extendedKeyUsage: [UInt8] = [0x55, 0x1D, 0x25]
     private static let serverUses: [[UInt8]] = [
         [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01], [0x55, 0x1D, 0x25, 0x00],
     ]
     private static let commonName: [UInt8] = [0x55, 0x04, 0x03]
     private static let organization: [UInt8] = [0x55, 0x04, 0x0A]
+    /// `iPAddress [7]` of a `GeneralName` (RFC 5280 §4.2.1.6).
+    private static let address: UInt8 = 0x87
 
-    init?(_ certificate: [UInt8]) {
-        var outer = DERReader(certificate[...])
-        guard var fields = outer.sequence(), var body = fields.sequence(), var field = body.next() else {
+    init?(of certificate: NIOSSLCertificate) {
+        guard let bytes = try? certificate.toDERBytes() else { return nil }
+        var outer = DERReader(bytes[...])
+        guard var fields = outer.sequence(), var body = fields.sequence(), let version = body.next() else {
             return nil
         }
         // The version is optional, and the serial number follows.
-        if field.tag == 0xA0 { guard body.next() != nil else { return nil } }
+        if version.tag == 0xA0 { guard body.next() != nil else { return nil } }
         guard body.next() != nil, let issuer = body.next(), body.next() != nil, let subject = body.next(),
             body.next() != nil
         else { return nil }
         self.issuer = Array(issuer.content)
         self.subject = Array(subject.content)
-        var uses: [[UInt8]]?
-        while let next = body.next() {
-            field = next
+        var extensions: [[UInt8]: [UInt8]] = [:]
+        while let field = body.next() {
             guard field.tag == 0xA3 else { continue }
             var wrapped = DERReader(field.content)
-            guard var extensions = wrapped.sequence() else { return nil }
-            while var one = extensions.sequence() {
-                guard let name = one.next(), Array(name.content) == CertificateFields.extendedKeyUsage,
-                    var value = one.next()
-                else { continue }
+            guard var list = wrapped.sequence() else { return nil }
+            while var one = list.sequence() {
+                guard let name = one.next(), var value = one.next() else { continue }
                 // It may say whether it is critical.
                 if value.tag == 0x01, let next = one.next() { value = next }
-                var content = DERReader(value.content)
-                guard var list = content.sequence() else { continue }
-                var found: [[UInt8]] = []
-                while let use = list.next() { found.append(Array(use.content)) }
-                uses = found
+                extensions[Array(name.content)] = Array(value.content)
             }
         }
-        isForServers =
-            uses.map { uses in CertificateFields.serverUses.contains { uses.contains($0) } } ?? true
+        self.extensions = extensions
+    }
+
+    /// Whether it may be a server's (RFC 5280 §4.2.1.12): it has no extended key usage, or that.
+    var isForServers: Bool {
+        guard var uses = values(of: CertificateFields.extendedKeyUsage) else { return true }
+        while let use = uses.next() {
+            if CertificateFields.serverUses.contains(Array(use.content)) { return true }
+        }
+        return false
+    }
+
+    /// Whether it is for IP addresses (RFC 5280 §4.2.1.6).
+    var namesAddresses: Bool {
+        guard var names = values(of: CertificateFields.alternativeNames) else { return false }
+        while let name = names.next() {
+            if name.tag == CertificateFields.address { return true }
+        }
+        return false
+    }
+
+    /// Whether it limits the IP addresses for which it may certify (RFC 5280 §4.2.1.10).
+    var limitsAddresses: Bool {
+        guard var sides = values(of: CertificateFields.nameConstraints) else { return false }
+        while let side = sides.next() {
+            var subtrees = DERReader(side.content)
+            while var subtree = subtrees.sequence() {
+                if subtree.next()?.tag == CertificateFields.address { return true }
+            }
+        }
+        return false
+    }
+
+    /// The sequence in the extension `name`, or `nil` without that.
+    private func values(of name: [UInt8]) -> DERReader? {
+        extensions[name].flatMap { value in
+            var reader = DERReader(value[...])
+            return reader.sequence()
+        }
     }
 
     var subjectName: String { CertificateFields.name(subject) }

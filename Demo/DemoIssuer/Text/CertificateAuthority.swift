@@ -20,12 +20,23 @@ package struct CertificateAuthority: Sendable {
         try self.init(name, signedBy: nil)
     }
 
+    /// An authority that may certify only the IPv4 addresses of one network (RFC 5280 §4.2.1.10).
+    package static func permitting(address: [UInt8], mask: [UInt8]) throws -> CertificateAuthority {
+        let network = ASN1OctetString(contentBytes: (address + mask)[...])
+        let constraints = NameConstraints(permittedIPRanges: [network])
+        return try CertificateAuthority("limited CA", signedBy: nil, constraints: constraints)
+    }
+
     /// An authority whose certificate this one signs.
     package func intermediate(name: String) throws -> CertificateAuthority {
         try CertificateAuthority(name, signedBy: self)
     }
 
-    private init(_ name: String, signedBy issuer: CertificateAuthority?) throws {
+    private init(
+        _ name: String,
+        signedBy issuer: CertificateAuthority?,
+        constraints: NameConstraints? = nil
+    ) throws {
         let name = try DistinguishedName { CommonName(name) }
         let identifier = SubjectKeyIdentifier(hash: key.publicKey)
         let now = Date()
@@ -42,6 +53,7 @@ package struct CertificateAuthority: Sendable {
                 Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
                 Critical(KeyUsage(keyCertSign: true, cRLSign: true))
                 identifier
+                if let constraints { Critical(constraints) }
             },
             issuerPrivateKey: issuer?.key ?? key
         )

@@ -14,6 +14,8 @@ struct CertificateInquiry: Sendable {
     /// Where to connect to in place of what a resolver says.
     let address: String?
     let limit: Duration
+    /// The authorities that are trusted beside the system's.
+    let anchors: [NIOSSLCertificate]
 
     /// What is wrong with the certificates, or `nil` if they do not come or do not tell.
     func fault(on eventLoop: any EventLoop) async -> ChainFault? {
@@ -45,6 +47,6 @@ struct CertificateInquiry: Sendable {
         let chain = (try? await shown.futureResult.get()) ?? []
         alarm.cancel()
         connection.whenSuccess { $0.close(promise: nil) }
-        return ChainFault(chain, at: Int64(time(nil)))
+        return ChainFault(chain, anchors: anchors, at: Int64(time(nil)))
     }
 }

@@ -75,7 +75,9 @@ final class HTTPTransport: HTTPExchanging {
                 return try await send(request, attempt, tunnel, credentials, isInternal, until: end)
             } catch {
                 // A proxy is asked for no connection that is not needed.
-                if case .untrusted = error, tunnel == nil { throw await explained(error, request) }
+                if case .untrusted = error, tunnel == nil {
+                    throw await explained(error, request, credentials)
+                }
                 // Nothing was sent to an address at which nobody listens.
                 guard case .unreachable = error else { throw error }
                 first = first ?? error
@@ -87,9 +89,15 @@ final class HTTPTransport: HTTPExchanging {
     /// `failure`, with what the server's certificates say about it.
     private func explained(
         _ failure: TransportFailure,
-        _ request: OutgoingRequest
+        _ request: OutgoingRequest,
+        _ credentials: TLSCredentials
     ) async -> TransportFailure {
-        let inquiry = CertificateInquiry(url: request.url, address: request.address, limit: connectLimit)
+        let inquiry = CertificateInquiry(
+            url: request.url,
+            address: request.address,
+            limit: connectLimit,
+            anchors: credentials.extraRoots
+        )
         guard let fault = await inquiry.fault(on: eventLoop) else { return failure }
         let sentence = ServerText.cleaned(fault.sentence, limit: 300)
         return fault.concernsAuthority ? .untrusted(sentence) : .insecure(sentence)

@@ -94,6 +94,21 @@ struct CertificateFaultTests {
         #expect(try message(await post(client, trusting: intermediate.certificatePEM)).kind == .insecure)
     }
 
+    @Test func `an authority that is limited to IP addresses is said to be, where names work`() async throws {
+        let loopback = try CertificateAuthority.permitting(address: [127, 0, 0, 0], mask: [255, 0, 0, 0])
+        let addressed = try await post(try loopback.issue(), trusting: loopback.certificatePEM)
+        let told = try message(addressed)
+        #expect(told.message.contains("is limited to some IP addresses (name constraints)"), "\(told)")
+        #expect(told.kind == .insecure && told.remedy == nil)
+        // Of an authority that is not trusted, that is what is said.
+        let unknown = try await post(
+            try loopback.issue(),
+            with: [loopback],
+            trusting: try CertificateAuthority(name: "other").certificatePEM
+        )
+        #expect(try message(unknown).message.contains("an authority that is not known here"))
+    }
+
     // MARK: The system's authorities
 
     @Test func `a machine without certificates of authorities is told so, unless there is a ca_file`() throws
