@@ -37,6 +37,7 @@ enum KeyFile {
             do throws(FileFault) {
                 try create(path, in: directory)
             } catch {
+                if case .system(let cause) = error { throw .unavailable(path: shown, reason: cause.reason) }
                 throw .keyFileUnusable(path: shown, reason: error.description)
             }
         }
@@ -52,7 +53,14 @@ enum KeyFile {
         }
         secret.randomize()
         guard let path else {
-            try OutsideFile.write(secret, to: try directory.create(defaultName))
+            let file = try directory.create(defaultName)
+            do throws(FileFault) {
+                try OutsideFile.write(secret, to: file)
+            } catch {
+                // The next start would find half a key, which opens nothing and is not made again.
+                try? directory.unlink(defaultName)
+                throw error
+            }
             return try directory.synchronize()
         }
         try OutsideFile.advising(advice, path, creating: true) { () throws(FileFault) in

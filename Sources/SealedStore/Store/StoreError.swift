@@ -110,8 +110,12 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What to do about it.
-    package var remedy: String {
+    /// What happened, and what to do about it.
+    package var advice: String { remedy.map { "\(self); \($0)" } ?? description }
+
+    /// What to do about it, or `nil` for what no command prints: the agent makes the vault, and says itself that a secret
+    /// does not open the store.
+    package var remedy: String? {
         switch self {
         case .heldByAnother: "use that agent, or stop it with `tokenagent -k`"
         case .unsafe:
@@ -119,15 +123,13 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .networkFileSystem:
             "choose a local directory with --state-dir, or allow it with --allow-network-store"
         case .unavailable: "free the disk or correct its permissions, then start again"
-        case .notInitialized: "run `tokenctl vault init`"
-        case .alreadyInitialized: "use `tokenctl vault slots` to change how it is unlocked"
+        case .notInitialized, .alreadyInitialized, .wrongSecret: nil
         case .futureVersion: "install the newer version again; nothing was changed"
         case .damagedVault:
             "restore the vault file from a backup, or move the directory away and log in again"
         case .unacceptableCost: "restore the vault file from a backup: this one was tampered with"
         case .locked, .secretNeeded: "run `tokenctl unlock`"
         case .wrongPassphrase: "try again"
-        case .wrongSecret: "give the passphrase, or the content of the key file"
         case .emptyPassphrase: "give at least one character"
         case .keyFileMissing: "put the key file back, or unlock with another slot: `tokenctl unlock`"
         case .keyFileUnusable: "make it a file of your own with mode 0600 and at least 32 random bytes"

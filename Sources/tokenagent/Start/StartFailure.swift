@@ -37,7 +37,7 @@ struct StartFailure: Error {
             case .unsafe, .networkFileSystem: .misconfigured
             default: .internal
             }
-        self.init(code, "\(error); \(error.remedy)")
+        self.init(code, error.advice)
     }
 
     init(_ failure: ListenFailure) {

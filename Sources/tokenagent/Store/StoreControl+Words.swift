@@ -12,8 +12,8 @@ extension StoreRefusal {
         case .secretNeeded, .locked: self = .passphraseNeeded
         case .unavailable, .damagedVault, .outOfMemory, .olderCopy, .otherCounter, .counterNotConfigured,
             .unknownAge, .counterUnusable, .noExternalSecret:
-            self = .failed("\(error); \(error.remedy)")
-        default: self = .notPossible("\(error); \(error.remedy)")
+            self = .failed(error.advice)
+        default: self = .notPossible(error.advice)
         }
     }
 }
