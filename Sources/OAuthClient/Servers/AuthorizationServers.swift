@@ -183,7 +183,7 @@ package final class AuthorizationServers: AuthorizationServing {
             throw RefreshFailure(
                 kind: .misconfigured,
                 message: "the session keeps no client secret",
-                remedy: "write client_secret_sealed = true into its table"
+                remedy: "write client_secret_sealed = true into its table, then tokenctl reload"
             )
         }
         do throws(StorageFailure) {
