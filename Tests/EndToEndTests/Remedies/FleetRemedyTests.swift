@@ -44,6 +44,28 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a login that has overtaken a logout is ended by another one`() async throws {
+            try await FleetScene.whileRunning { scene in
+                let (one, other) = (scene.keepers[0], scene.keepers[1])
+                try await scene.logIn(at: one)
+                let relay = try await scene.relay(for: other)
+                _ = try #require(try await scene.commonToken())
+                // What this host writes comes to etcd after the login of the other one.
+                try await relay.hold()
+                async let out = other.tokenctl("logout", "work")
+                #expect(try await other.reaches("logged_out", "work"))
+                try await scene.logIn(at: one)
+                try await relay.release()
+                let overtaken = try await out
+                let remedy = Remedy(overtaken, holding: "tokenctl logout work")
+                let found = try #require(remedy, "\(overtaken) \(other.log)")
+                #expect(overtaken.standardError.contains("to end that login too"), "\(overtaken)")
+                #expect(try await one.tokenctl("get", "work").status == 0)
+                #expect(try await other.shell(found.command).status == 0)
+                #expect(try await one.reaches("logged_out", "work"))
+            }
+        }
+
         @Test(arguments: [true, false])
         func `a host that has left logs the others out as it is said`(joins: Bool) async throws {
             try await FleetScene.whileRunning { scene in

@@ -45,10 +45,10 @@ extension EndToEnd {
                 try await scene.agent.start()
             }
 
-            func names(_ issuer: DemoIssuer) {
+            func names(_ issuer: DemoIssuer, scope: String = "api") {
                 let document: JSONValue = [
                     "resource": .string(address), "authorization_servers": [.string(issuer.issuer)],
-                    "scopes_supported": ["api"],
+                    "scopes_supported": [.string(scope)],
                 ]
                 named.set(document)
             }
@@ -138,6 +138,23 @@ extension EndToEnd {
             #expect(try await Polling.until { try await place.scene.paste(remedy.command).status == 0 })
             #expect(try await place.tokenctl("refresh", "127.0.0.1").status == 0)
             #expect(place.other.tokenRequests("refresh_token") == 1)
+        }
+
+        @Test func `scopes that make no sense are written into the session, as it is said`() async throws {
+            let place = try await Place()
+            place.names(place.scene.issuer)
+            #expect(try await place.tokenctl("add", "z", "--url", place.address).status == 0)
+            place.names(place.scene.issuer, scope: "a \"b\"")
+            let line = "tokenctl login z --issuer '\(place.scene.issuer.issuer)'"
+            let refused = try await place.scene.paste(line)
+            #expect(Remedy(refused, holding: "write scopes into the session") != nil, "\(refused)")
+            let file = place.scene.sessionFile("z")
+            let written = try await place.scene.paste("echo 'scopes = [\"api\"]' >>'\(file)'")
+            #expect(written.status == 0 && File.text(file)?.contains("\nscopes") == true, "\(written)")
+            let isLoggedIn = try await Polling.until { try await place.scene.paste(line).status == 0 }
+            #expect(isLoggedIn, "\(place.scene.agent.log)")
+            let scope = place.scene.issuer.requests(to: "/authorize").last?.query["scope"]
+            #expect(scope?.contains("api") == true)
         }
 
         /// Of a login that a person has agreed to the resource may not change its mind on the way.

@@ -56,6 +56,23 @@ extension EndToEnd {
             #expect(login.status == 0, "\(login)")
         }
 
+        @Test func `a client secret is kept once the session keeps one, as it is said`() async throws {
+            let scene = try await Scene(flow: "client_credentials", client: "demo-confidential")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            let wrong = "client_secret = \"wrong\"\nflow ="
+            try scene.agent.configure(text.replacing("flow =", with: wrong))
+            try await scene.agent.start()
+            let line = "tokenctl login work --client-secret-stdin"
+            let refused = try await scene.paste(line, input: "demo-secret-7f3a\n")
+            let words = "write client_secret_sealed = true into its table, then tokenctl reload"
+            let remedy = try #require(Remedy(refused, holding: words), "\(refused)")
+            let sealed = text.replacing("flow =", with: "client_secret_sealed = true\nflow =")
+            try await scene.follow(remedy, .configuration { _, _ in sealed })
+            let login = try await scene.paste(line, input: "demo-secret-7f3a\n")
+            #expect(login.status == 0, "\(login) \(scene.agent.log)")
+            #expect(try await scene.agent.tokenctl("get", "work").status == 0)
+        }
+
         @Test func `an answer behind a fragment is asked for in the query`() async throws {
             let scene = try await Scene(flow: "browser")
             try await scene.agent.start()

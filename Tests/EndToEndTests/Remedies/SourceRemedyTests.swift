@@ -100,6 +100,54 @@ extension EndToEnd {
             }
         }
 
+        @Test(.enabled(if: IdentityCenterScene.script.isAvailable, isMissing))
+        func `the address of a portal is corrected as it is said`() async throws {
+            try await IdentityCenterScene.whileRunning { scene in
+                let text = try #require(File.text(scene.agent.configurationPath))
+                let address = scene.state["start_url"]?.string ?? ""
+                try scene.agent.configure(text.replacing("\"\(address)\"", with: "\"portal\""))
+                #expect(try await scene.agent.tokenctl("reload").status == 0)
+                let refused = try await scene.agent.tokenctl("login", "sso", "--no-browser")
+                let check = "check start_url, and that region is the one of IAM Identity Center"
+                #expect(refused.status == 2 && Remedy(refused, holding: check) != nil, "\(refused)")
+                try scene.agent.configure(text)
+                #expect(try await scene.agent.tokenctl("reload").status == 0)
+                try await scene.logIn()
+                #expect(try await scene.agent.tokenctl("get", "sso").status == 0)
+            }
+        }
+
+        @Test func `an ID token to exchange comes with openid, as it is said`() async throws {
+            let secret = "client_secret = \"demo-secret-7f3a\"\n"
+            let scene = try await Scene(session: secret, client: "demo-confidential")
+            let text = try #require(File.text(scene.agent.configurationPath))
+            // The login is older than the session that is made from it.
+            let plain = text.replacing("\"openid\", ", with: "")
+            try scene.agent.configure(plain)
+            try await scene.agent.start()
+            try await scene.logIn()
+            let derived = """
+                [session.narrow]
+                issuer = "\(scene.issuer.issuer)"
+                client_id = "demo-confidential"
+                \(secret)flow = "token_exchange"
+                from = "work"
+                subject_token_type = "id_token"
+                scopes = ["api"]
+
+                """
+            try scene.agent.configure(plain + derived)
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            let refused = try await scene.agent.tokenctl("get", "narrow")
+            let words = "add openid to the scopes of work and log in to it, or use its access token"
+            #expect(Remedy(refused, holding: words) != nil, "\(refused) \(scene.agent.log)")
+            try scene.agent.configure(text + derived)
+            #expect(try await scene.agent.tokenctl("reload").status == 0)
+            try await scene.logIn()
+            let after = try await scene.agent.tokenctl("refresh", "narrow")
+            #expect(after.status == 0, "\(after) \(scene.agent.log)")
+        }
+
         /// Follows the notice at a desktop; the program that shows it is the test's.
         @Test func `the command of a notice at the desktop helps`() async throws {
             let directory = try TemporaryDirectory()

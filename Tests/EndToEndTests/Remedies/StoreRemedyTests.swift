@@ -326,6 +326,57 @@ extension EndToEnd {
             }
         }
 
+        @Test(.enabled(if: SmallDisk.possible.contains(.tmpfs), "file systems can only be mounted by root"))
+        func `a disk that is full at the first start is freed, and the agent starts`() async throws {
+            try await SmallDisk.mounted(.tmpfs) { disk in
+                let scene = try await Scene(in: disk.directory.path)
+                try await disk.fill()
+                let refused = try await scene.paste("tokenagent --foreground")
+                let words = "free the disk or correct its permissions, then start again"
+                let remedy = try #require(Remedy(refused, holding: words), "\(refused)")
+                try await disk.makeRoom()
+                try await scene.agent.start()
+                try await scene.logIn()
+                let doctor = try await scene.agent.tokenctl("doctor")
+                #expect(!doctor.standardOutput.contains(remedy.text), "\(doctor)")
+            }
+        }
+
+        private static let canPretend = Program.succeeds(
+            "unshare -mpf --mount-proc sh -c 'mount --bind /dev/null /proc/1/mountinfo'"
+        )
+
+        @Test(
+            .enabled(if: canPretend, "only root can show the agent another table of file systems"),
+            arguments: ["", "--allow-network-store", "--state-dir \"$HOME/local\""]
+        )
+        func `a store on a network file system is allowed, or put elsewhere, as it is said`(
+            option: String
+        ) async throws {
+            let scene = try await Scene()
+            // In the agent's eyes all file systems are NFS, but for the one that is mounted later.
+            let result = try await scene.agent.shell(
+                """
+                mkdir "$HOME/local"
+                unshare -mpf --kill-child --mount-proc sh -ec '
+                    sed "s/ - [a-z0-9.]* / - nfs4 /" /proc/self/mountinfo >"$HOME/mounts"
+                    mount --bind "$HOME/mounts" /proc/1/mountinfo
+                    mount -t tmpfs -o mode=0700 none "$HOME/local"
+                    exec tokenagent --foreground "$@"' sh \(option) >"$HOME/out" 2>&1 &
+                for try in $(seq 200); do
+                    if grep -q ready "$HOME/out" || ! kill -0 $! 2>/dev/null; then break; fi
+                    sleep 0.1
+                done
+                kill $! 2>/dev/null
+                wait $!
+                cat "$HOME/out"
+                """
+            )
+            let words = "choose a local directory with --state-dir, or allow it with --allow-network-store"
+            #expect((Remedy(result, holding: words) != nil) == option.isEmpty, "\(result)")
+            #expect(result.standardOutput.contains("ready sessions=1") != option.isEmpty, "\(result)")
+        }
+
         enum CounterCase: String, CaseIterable {
             case olderCopy = "if this is it, set vault.rollback_counter_accept = "
             case otherCounter = "name the right counter; if this is it, set vault.rollback_counter_accept = "

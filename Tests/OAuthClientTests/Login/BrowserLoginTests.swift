@@ -268,6 +268,25 @@ struct BrowserLoginTests {
         #expect(remedy.contains("set prompt = \"\"") == isNamed, "\(remedy)")
     }
 
+    @Test func `a login that the server does not lead back is made with the address that is registered`()
+        async throws
+    {
+        let port = Int(try ClosedPort().number)
+        let registered = "http://127.0.0.1:\(port)/callback"
+        // The server shows an error for any other address.
+        let browse = { @Sendable (address: OpenedAddress) async throws in
+            guard address.parameters["redirect_uri"] == registered else { return }
+            Task { try await OpenedAddress.redirect("code=c&state=\(address.state)", port: port) }
+        }
+        let refused = try await Login(sleep: nil).run(browse: browse)
+        let words = "or set redirect_uri to the address that is registered"
+        #expect(refused.failure?.remedy?.contains(words) == true, "\(refused)")
+        var profile = TestIssuer.profile()
+        profile.authorization.redirect = .registered(registered)
+        let outcome = try await Login(profile).run(browse: browse)
+        #expect(outcome.granted != nil, "\(outcome)")
+    }
+
     @Test func `a login that is given up closes its listener`() async throws {
         let bench = try Bench(.fixed(), sleep: BrowserLoginTests.forEver)
         let seen = Mutex(0)
