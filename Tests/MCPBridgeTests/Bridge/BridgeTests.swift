@@ -109,6 +109,8 @@ struct BridgeTests {
         try await run.begin()
         run.call(1)
         #expect(try await run.text(1) == "hello")
+        // It listens to the first session: the second is heard by another request.
+        #expect(try await Polling.until { server.listeners == 1 })
         server.forgetSessions()
         for id in 2...9 { run.call(Int64(id), text: "\(id)") }
         for id in 2...9 { #expect(try await run.text(Int64(id)) == "\(id)") }
