@@ -9,9 +9,9 @@ extension EndToEnd {
     /// What the first kind of session promised, each later one keeps: a table of kinds for each promise.
     @Suite(.full) struct RenewedKindTests {
         /// How many ask at once.
-        private let crowd = TestEnvironment.isFull ? 200 : 40
+        private let crowd = 200
         /// How often the agent is killed.
-        private let kills = TestEnvironment.isFull ? 3 : 2
+        private let kills = 3
 
         @Test(arguments: RenewedKind.allCases)
         func `a crowd that finds no token is served by one request`(kind: RenewedKind) async throws {

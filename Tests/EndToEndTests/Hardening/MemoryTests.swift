@@ -137,8 +137,7 @@ extension EndToEnd {
             )
         }
 
-        @Test(.enabled(if: TestEnvironment.isFull, "takes minutes; set TOKENAGENT_TEST_FULL=1"))
-        func `fifty sessions, each refreshed and read again and again, leave nothing`() async throws {
+        @Test func `fifty sessions, each refreshed and read again and again, leave nothing`() async throws {
             let scene = try await Scene { $0.rotation = .strict }
             let names = (0..<50).map { "work\($0)" }
             let tables = names.map { Scene.session($0, scene.issuer) }

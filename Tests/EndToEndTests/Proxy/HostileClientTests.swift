@@ -134,8 +134,7 @@ extension EndToEnd {
             #expect(scene.upstream.requests.count == 1)
         }
 
-        @Test(.enabled(if: TestEnvironment.isFull, "the proxy gives a client ten seconds for a head"))
-        func `a head that trickles is ended in time`() async throws {
+        @Test func `a head that trickles is ended in time`() async throws {
             let scene = try await ProxyScene.start()
             let script = """
                 import select, socket, time

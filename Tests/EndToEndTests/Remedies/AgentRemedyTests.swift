@@ -258,8 +258,7 @@ extension EndToEnd {
             #expect(try await scene.paste("tokenagent -k").status == 0)
         }
 
-        @Test(.enabled(if: TestEnvironment.isFull, "takes half a minute; set TOKENAGENT_TEST_FULL=1"))
-        func `an agent that cannot stop any more is killed`() async throws {
+        @Test func `an agent that cannot stop any more is killed`() async throws {
             let (scene, token, pid) = try await stopped()
             // Each time it is made to go on, it is stopped again.
             let watch = Watch { [kill(pid, SIGSTOP)] }

@@ -112,8 +112,7 @@ extension EndToEnd {
             #expect(try await scene.get() == access)
         }
 
-        @Test(.enabled(if: TestEnvironment.isFull, "takes 2 minutes; set TOKENAGENT_TEST_FULL=1"))
-        func `bare refusals that go on after the access token has ended are an answer`() async throws {
+        @Test func `bare refusals that go on after the access token has ended are an answer`() async throws {
             let scene = try await GlewlwydScene(
                 realm: "keep",
                 flow: "import",

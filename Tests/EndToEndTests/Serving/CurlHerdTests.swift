@@ -11,7 +11,7 @@ extension EndToEnd {
     /// One herd at a time: one of 200 clients is four hundred processes.
     @Suite(.full, .serialized) struct CurlHerdTests {
         /// The herd of each further kind: how many there may be is shown with a standard server.
-        private let size = TestEnvironment.isFull ? 200 : 40
+        private let size = 200
 
         @Test func `200 refused clients of a standard server cost one refresh`() async throws {
             let scene = try await Scene.loggedIn()

@@ -123,8 +123,7 @@ extension EndToEnd {
             #expect(try await scene.token().isEmpty == false)
         }
 
-        @Test(.enabled(if: TestEnvironment.isFull, "takes half a minute; set TOKENAGENT_TEST_FULL=1"))
-        func `a counter that hangs keeps the store locked after half a minute`() async throws {
+        @Test(.full) func `a counter that hangs keeps the store locked after half a minute`() async throws {
             let scene = try await scene()
             try await scene.agent.start()
             try await scene.logIn()

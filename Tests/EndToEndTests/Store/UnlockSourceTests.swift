@@ -53,8 +53,7 @@ extension EndToEnd {
             #expect(try await scene.token() == token)
         }
 
-        @Test(.enabled(if: TestEnvironment.isFull, "takes half a minute; set TOKENAGENT_TEST_FULL=1"))
-        func `a command that hangs is given up after half a minute`() async throws {
+        @Test(.full) func `a command that hangs is given up after half a minute`() async throws {
             let scene = try await Scene()
             try scene.agent.home.write("#!/bin/sh\necho \(Self.key)\n", to: "unlock", mode: 0o700)
             try scene.agent.configure(unlockCommand: [scene.agent.home.path("unlock")])
