@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct `Requests on the wire` {
     @Test func `a request for a token is one line, a host and what is accepted`() {
-        let request = TokenDemand(session: "work").request(plainText: true)
+        let request = TokenRequest(session: "work").request(plainText: true)
         #expect(
             request.head
                 == "GET /v1/sessions/work/token HTTP/1.1\r\nHost: tokenagent\r\nAccept: text/plain\r\n\r\n"
@@ -14,14 +14,14 @@ import Testing
     }
 
     @Test func `everything that can be demanded of a token is in the query`() {
-        let demand = TokenDemand(
+        let demand = TokenRequest(
             session: "work",
             minimumValidity: .seconds(60),
             timeout: .milliseconds(1500),
             scopes: ["a", "b&c"],
             audience: "https://api.example.com/?x=1",
             wantsIDToken: true,
-            proof: TokenDemand.Proof(url: "https://api.example.com/?x=1", method: "POST", nonce: "n+/")
+            proof: TokenRequest.Proof(url: "https://api.example.com/?x=1", method: "POST", nonce: "n+/")
         )
         #expect(
             demand.request(plainText: false).target

@@ -5,7 +5,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     /// Requests on the agent's socket.
     case request
     /// Answers of token endpoints, of every kind of server.
-    case tokenAnswer = "token-answer"
+    case agentToken = "token-answer"
     /// An ID token, a line feed, and the key set that is said to have signed it.
     case idToken = "id-token"
     /// A first byte that says what: a resource's document, a challenge, a registration, or an issuer's document.
@@ -28,7 +28,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     func run(_ bytes: [UInt8]) {
         switch self {
         case .request: fuzzRequest(bytes)
-        case .tokenAnswer: fuzzTokenAnswer(bytes)
+        case .agentToken: fuzzTokenAnswer(bytes)
         case .idToken: fuzzIDToken(bytes)
         case .metadata: fuzzMetadata(bytes)
         case .sources: fuzzSources(bytes)

@@ -19,7 +19,7 @@ package enum SlotKind: String, CaseIterable, Sendable {
 }
 
 /// The proof that a change of the vault asks for, as `GET /v1/vault` says it.
-package enum VaultProofDemand: String, CaseIterable, Sendable {
+package enum RequiredVaultProof: String, CaseIterable, Sendable {
     /// The store has a passphrase: the proof is the passphrase, or the secret of another slot.
     case passphrase
     /// No slot has a passphrase, and a person can be asked.

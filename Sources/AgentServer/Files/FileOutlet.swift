@@ -13,14 +13,14 @@ package struct FileOutlet: Equatable, Sendable {
     /// Whether it is the ID token.
     package var wantsIDToken: Bool
     /// What stands around the token; `nil`: an object with what is known of it.
-    package var form: TokenForm?
+    package var form: TokenOutputFormat?
 
     package init(
         path: String,
         session: SessionName,
         variant: TokenVariant = .primary,
         wantsIDToken: Bool = false,
-        form: TokenForm? = .token
+        form: TokenOutputFormat? = .token
     ) {
         self.path = path
         self.session = session
@@ -43,7 +43,7 @@ package struct FileOutlet: Equatable, Sendable {
 struct TokenFileContent: Sendable {
     let before: [UInt8]
     let after: [UInt8]
-    private let form: TokenForm
+    private let form: TokenOutputFormat
 
     init(_ token: AccessToken, for outlet: FileOutlet, at moment: Moment) {
         guard let form = outlet.form else {
@@ -60,7 +60,7 @@ struct TokenFileContent: Sendable {
             self.form = .headersJSON
             return
         }
-        let surroundings = form.surroundings(scheme: TokenForm.scheme(ofType: token.tokenType))
+        let surroundings = form.surroundings(scheme: TokenOutputFormat.scheme(ofType: token.tokenType))
         before = Array(surroundings.before.utf8)
         after = Array(surroundings.after.utf8)
         self.form = form

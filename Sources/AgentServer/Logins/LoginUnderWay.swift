@@ -96,7 +96,7 @@ extension LoginStep {
 
 extension LoginQuestion {
     func line(in login: LoginNumber) -> LoginProgress {
-        let message = NeedMessage {
+        let message = PromptMessage {
             $0.login = String(login.rawValue)
             $0.kind = kind.rawValue
             $0.prompt = prompt

@@ -292,7 +292,7 @@ final class Logouts {
 
 extension LogoutResult {
     /// What the server was told.
-    var told: LogoutTold {
+    var told: RevocationStatus {
         switch self {
         case .revoked: .revoked
         case .nothingToRevoke: .nothing

@@ -25,7 +25,7 @@ extension SlotRequest {
 
 extension VaultStatus {
     /// The state of the store, and the proof that a change of it asks for.
-    func wire(_ proof: VaultProofDemand) -> VaultMessage {
+    func wire(_ proof: RequiredVaultProof) -> VaultMessage {
         VaultMessage {
             $0.state = state.rawValue
             $0.vaultID = vaultID

@@ -32,7 +32,7 @@ extension VaultProof {
     }
 }
 
-extension VaultProofDemand {
+extension RequiredVaultProof {
     init(_ status: VaultStatus, canAskPerson: Bool) {
         if status.slots.contains(where: { $0.kind == .passphrase }) {
             self = .passphrase

@@ -229,8 +229,8 @@ final class VaultRequests {
         return .confirmed
     }
 
-    private func proofDemand(_ status: VaultStatus, in agent: isolated SessionAgent) -> VaultProofDemand {
-        VaultProofDemand(status, canAskPerson: !agent.configuration.current.confirmCommand.isEmpty)
+    private func proofDemand(_ status: VaultStatus, in agent: isolated SessionAgent) -> RequiredVaultProof {
+        RequiredVaultProof(status, canAskPerson: !agent.configuration.current.confirmCommand.isEmpty)
     }
 
     /// Tells everybody that the store opens in another way from now on.

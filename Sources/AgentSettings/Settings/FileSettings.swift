@@ -16,7 +16,7 @@ package struct FileSettings: Equatable, Sendable {
         case json
 
         /// What stands around the token; `nil` for the object.
-        package var form: TokenForm? { TokenForm(rawValue: rawValue) }
+        package var form: TokenOutputFormat? { TokenOutputFormat(rawValue: rawValue) }
     }
 
     /// Absolute.

@@ -57,7 +57,7 @@ package struct AgentEndpoint: Equatable, Sendable {
     }
 
     /// Asks for a token, waiting for it as long as `demand` says.
-    package func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
+    package func token(_ demand: TokenRequest) throws(AgentError) -> AgentToken {
         var agent = try waiting(as: demand).connect()
         return try agent.token(demand)
     }
@@ -69,7 +69,7 @@ package struct AgentEndpoint: Equatable, Sendable {
     }
 
     /// This agent, waited for as long as `demand` says.
-    package func waiting(as demand: TokenDemand) -> AgentEndpoint {
+    package func waiting(as demand: TokenRequest) -> AgentEndpoint {
         var endpoint = self
         endpoint.maximumSilence = demand.maximumSilence
         return endpoint

@@ -25,10 +25,10 @@ package struct RefusalReport: Sendable {
     /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over, or if the server wants more of
     ///   the login.
     package func send(
-        _ token: TokenAnswer,
+        _ token: AgentToken,
         to endpoint: AgentEndpoint,
-        about demand: TokenDemand
-    ) throws(AgentError) -> TokenAnswer? {
+        about demand: TokenRequest
+    ) throws(AgentError) -> AgentToken? {
         let refused = try Secret(Array(token.value.utf8), of: "token")
         let answer = try answer(to: refused, from: endpoint, about: demand)
         if answer.action == .stepUp { throw .stepUp(answer, of: demand.session) }
@@ -45,7 +45,7 @@ package struct RefusalReport: Sendable {
     package func answer(
         to token: consuming Secret,
         from endpoint: AgentEndpoint,
-        about demand: TokenDemand
+        about demand: TokenRequest
     ) throws(AgentError) -> ReportMessage {
         var json = JSONBody<ReportMembers>()
         json.add(\.token, secret: token)

@@ -7,7 +7,7 @@ package struct SessionSource: Sendable {
     /// A token, and the session that it is of.
     package struct ResourceToken: Sendable {
         package var session: String
-        package var token: TokenAnswer
+        package var token: AgentToken
     }
 
     package let address: ResourceAddress
@@ -54,7 +54,7 @@ package struct SessionSource: Sendable {
     /// A token of the session that the agent knew by `name`, if it still does, else of the one that is found now.
     package func token(
         named name: String?,
-        proof: TokenDemand.Proof? = nil
+        proof: TokenRequest.Proof? = nil
     ) throws(AgentError) -> ResourceToken {
         if let name {
             do throws(AgentError) {
@@ -68,7 +68,7 @@ package struct SessionSource: Sendable {
     }
 
     /// A token of the session.
-    private func token(_ session: String, _ proof: TokenDemand.Proof?) throws(AgentError) -> TokenAnswer {
+    private func token(_ session: String, _ proof: TokenRequest.Proof?) throws(AgentError) -> AgentToken {
         do {
             return try endpoint.token(demand(session, proof))
         } catch {
@@ -80,10 +80,10 @@ package struct SessionSource: Sendable {
     ///
     /// - Throws: ``AgentError`` with the code `loginRequired` if the login is over or the server wants more of it.
     package func replacement(
-        for refused: TokenAnswer,
+        for refused: AgentToken,
         of session: String,
         _ report: RefusalReport
-    ) throws(AgentError) -> TokenAnswer? {
+    ) throws(AgentError) -> AgentToken? {
         do {
             return try report.send(refused, to: endpoint, about: demand(session, nil))
         } catch {
@@ -91,7 +91,7 @@ package struct SessionSource: Sendable {
         }
     }
 
-    private func demand(_ session: String, _ proof: TokenDemand.Proof?) -> TokenDemand {
-        TokenDemand(session: session, reportsRefusals: true, proof: proof)
+    private func demand(_ session: String, _ proof: TokenRequest.Proof?) -> TokenRequest {
+        TokenRequest(session: session, reportsRefusals: true, proof: proof)
     }
 }

@@ -11,7 +11,7 @@ extension GetOrder {
         guard arguments.first == "get",
             arguments.count(where: { $0 == "--json" || $0.hasPrefix("--format") }) < 2
         else { return nil }
-        self.init(demand: TokenDemand(session: ""))
+        self.init(demand: TokenRequest(session: ""))
         var rest = arguments.dropFirst()
         while let argument = rest.popFirst() {
             guard argument.hasPrefix("-") else {
@@ -86,7 +86,7 @@ extension GetOrder {
     private mutating func readProofOption(_ name: String, _ value: String) -> Bool {
         switch name {
         case "--dpop-url":
-            demand.proof = demand.proof ?? TokenDemand.Proof(url: "")
+            demand.proof = demand.proof ?? TokenRequest.Proof(url: "")
             demand.proof?.url = value
         case "--dpop-method": demand.proof?.method = value
         default: demand.proof?.nonce = value

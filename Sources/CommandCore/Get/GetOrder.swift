@@ -5,13 +5,13 @@ import Text
 
 /// What `tokenctl get` was asked to do.
 package struct GetOrder: Equatable {
-    package internal(set) var demand: TokenDemand
+    package internal(set) var demand: TokenRequest
     var format: TokenFormat
     var place: TokenPlace
     package internal(set) var endpoint: AgentEndpoint
 
     package init(
-        demand: TokenDemand,
+        demand: TokenRequest,
         format: TokenFormat = .token,
         place: TokenPlace = TokenPlace(),
         endpoint: AgentEndpoint = AgentEndpoint()

@@ -78,7 +78,7 @@ package enum TokenFormat: String, CaseIterable {
         guard proof?.utf8.isVisibleWord ?? !wantsProof else {
             throw AgentError(.internal, "the agent's answer holds no proof of possession")
         }
-        let scheme = TokenForm.scheme(ofType: answer.tokenType)
+        let scheme = TokenOutputFormat.scheme(ofType: answer.tokenType)
         guard scheme != "DPoP" || !isForBearerOnly else {
             throw AgentError(
                 .badRequest,
@@ -123,14 +123,14 @@ package enum TokenFormat: String, CaseIterable {
         }
     }
 
-    private static func line(_ token: String, scheme: String, as form: TokenForm) -> String {
+    private static func line(_ token: String, scheme: String, as form: TokenOutputFormat) -> String {
         let (before, after) = form.surroundings(scheme: scheme)
         return before + token + after
     }
 
     /// The text, in single quotes if a shell could interpret it; a `~` at the start is a home directory.
     private static func shellWord(_ text: String) -> String {
-        if TokenForm.env.fits(text.utf8) { return text }
+        if TokenOutputFormat.env.fits(text.utf8) { return text }
         return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
             + "'"
     }

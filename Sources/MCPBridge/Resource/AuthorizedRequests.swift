@@ -80,10 +80,10 @@ struct AuthorizedRequests: Sendable {
 
     private func attempt(
         _ request: ResourceRequest,
-        with token: TokenAnswer
+        with token: AgentToken
     ) async -> Result<ResourceReply, RPCFailure> {
         var request = request
-        let scheme = TokenForm.scheme(ofType: token.type)
+        let scheme = TokenOutputFormat.scheme(ofType: token.type)
         request.fields.append(("authorization", "\(scheme) \(token.value)"))
         if let proof = token.proof { request.fields.append(("dpop", proof)) }
         do throws(RPCFailure) {
@@ -94,7 +94,7 @@ struct AuthorizedRequests: Sendable {
     }
 
     /// Keeps the nonce of an answer (RFC 9449 §8.1); whether it is another one.
-    private func takeNonce(of reply: ResourceReply, _ token: TokenAnswer) async -> Bool {
+    private func takeNonce(of reply: ResourceReply, _ token: AgentToken) async -> Bool {
         guard token.isBoundToKey, let nonce = reply.field("dpop-nonce"),
             (1...512).contains(nonce.utf8.count), nonce.utf8.allSatisfy(\.isNQChar)
         else { return false }

@@ -23,7 +23,7 @@ actor ResourceTokens {
             var body: [UInt8]
         }
 
-        init(_ token: TokenAnswer, _ report: RefusalReport, _ subject: RefusalSubject) {
+        init(_ token: AgentToken, _ report: RefusalReport, _ subject: RefusalSubject) {
             self.token = token.value.bytewise
             status = report.status
             // Refusals of a token that differ in a time or a number only would count as several.
@@ -51,8 +51,8 @@ actor ResourceTokens {
     }
 
     /// The token for a request; one that is bound to a key comes with a proof for this request alone.
-    func token(for method: String) async throws(AgentError) -> TokenAnswer {
-        let proof = TokenDemand.Proof(url: source.address.text, method: method, nonce: nonce)
+    func token(for method: String) async throws(AgentError) -> AgentToken {
+        let proof = TokenRequest.Proof(url: source.address.text, method: method, nonce: nonce)
         let isProven = needsProof
         let first = await ask(isProven ? proof : nil)
         // The session may have become one of the other sort: the agent gives no proof for a token that needs none.
@@ -75,7 +75,7 @@ actor ResourceTokens {
     /// Requests that were refused with one token share one report. Where a server wants more of the login each wish has its
     /// own: a tool may want another scope than the next one.
     func replace(
-        _ token: TokenAnswer,
+        _ token: AgentToken,
         _ report: RefusalReport,
         _ subject: RefusalSubject
     ) async throws(AgentError) -> Bool {
@@ -87,14 +87,14 @@ actor ResourceTokens {
         return try result.get()
     }
 
-    private func checked(_ answer: TokenAnswer) throws(AgentError) -> TokenAnswer {
+    private func checked(_ answer: AgentToken) throws(AgentError) -> AgentToken {
         guard !answer.isBoundToKey || answer.proof != nil else {
             throw AgentError(.internal, "the agent's answer holds no proof of possession")
         }
         return answer
     }
 
-    private func ask(_ proof: TokenDemand.Proof?) async -> Result<TokenAnswer, AgentError> {
+    private func ask(_ proof: TokenRequest.Proof?) async -> Result<AgentToken, AgentError> {
         let (source, session) = (source, session)
         let result = await work.result { () throws(AgentError) in
             try source.token(named: session, proof: proof)
@@ -103,7 +103,7 @@ actor ResourceTokens {
         return result.map(\.token)
     }
 
-    private func replaced(_ token: TokenAnswer, _ report: RefusalReport) async -> Result<Bool, AgentError> {
+    private func replaced(_ token: AgentToken, _ report: RefusalReport) async -> Result<Bool, AgentError> {
         // Whoever was refused with it before has told the agent, which has another one since then.
         if case .success(let present) = await ask(nil), present.value.bytewise != token.value.bytewise {
             return .success(true)

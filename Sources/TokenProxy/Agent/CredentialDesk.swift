@@ -6,11 +6,11 @@ import Text
 
 /// What one request is sent with.
 struct Credential: Sendable {
-    let answer: TokenAnswer
+    let answer: AgentToken
     /// The value of `Authorization`.
     let authorization: String
 
-    init(answer: TokenAnswer) {
+    init(answer: AgentToken) {
         self.answer = answer
         // Names of schemes are compared in either case, and some servers want this one as RFC 6750 §2.1 writes it.
         let isBearer = answer.type.utf8.elementsEqual("bearer".utf8) || answer.type.isEmpty
@@ -27,11 +27,11 @@ struct Credential: Sendable {
 final class CredentialDesk: @unchecked Sendable {
     typealias Received = (Result<Credential, AgentError>) -> Void
     /// What a request wants a proof of; made for those tokens alone that need one.
-    typealias Proof = () -> TokenDemand.Proof
+    typealias Proof = () -> TokenRequest.Proof
 
     private static let longestUse = TimeAmount.seconds(1)
 
-    private let demand: TokenDemand
+    private let demand: TokenRequest
     private let claim: String?
     private let agent: AgentLink
     private let watch: EventWatch
@@ -87,7 +87,7 @@ final class CredentialDesk: @unchecked Sendable {
         held = (credential, .now() + min(CredentialDesk.longestUse, life ?? CredentialDesk.longestUse))
     }
 
-    private func ask(_ proof: TokenDemand.Proof?, _ received: @escaping Received) {
+    private func ask(_ proof: TokenRequest.Proof?, _ received: @escaping Received) {
         var demand = demand
         demand.proof = proof
         var request = demand.request(plainText: false)
@@ -96,7 +96,7 @@ final class CredentialDesk: @unchecked Sendable {
             received(
                 result.flatMap { response in
                     do throws(AgentError) {
-                        return .success(Credential(answer: try TokenAnswer(parsing: response.body)))
+                        return .success(Credential(answer: try AgentToken(parsing: response.body)))
                     } catch {
                         return .failure(error)
                     }

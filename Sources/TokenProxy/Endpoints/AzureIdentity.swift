@@ -41,7 +41,7 @@ struct AzureIdentity {
         call.rules.doesWithoutSecret && call.request.only("metadata")?.says("true") == true
     }
 
-    private static func answer(_ result: Result<TokenAnswer, AgentError>, _ resource: String) -> OwnAnswer {
+    private static func answer(_ result: Result<AgentToken, AgentError>, _ resource: String) -> OwnAnswer {
         switch result {
         case .failure(let error):
             let status = OwnAnswer.status(of: error.code)

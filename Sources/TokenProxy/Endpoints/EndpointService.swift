@@ -41,7 +41,7 @@ struct EndpointService {
     func token(
         _ wish: EndpointWish,
         isID: Bool = false,
-        _ answered: @escaping (Result<TokenAnswer, AgentError>) -> Void
+        _ answered: @escaping (Result<AgentToken, AgentError>) -> Void
     ) {
         var demand = services.table.demand
         if !wish.scopes.isEmpty { demand.scopes = wish.scopes }
@@ -53,7 +53,7 @@ struct EndpointService {
             answered(
                 result.flatMap { response in
                     do throws(AgentError) {
-                        return .success(try TokenAnswer(parsing: response.body))
+                        return .success(try AgentToken(parsing: response.body))
                     } catch {
                         return .failure(error)
                     }

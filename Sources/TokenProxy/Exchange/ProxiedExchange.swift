@@ -138,7 +138,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         phase = .asking
         services.desk.get { [self] in
             let url = rules.upstream.origin + rules.upstream.prefix[...].text + request.path.text
-            return TokenDemand.Proof(url: url, method: request.method.text, nonce: services.desk.nonce)
+            return TokenRequest.Proof(url: url, method: request.method.text, nonce: services.desk.nonce)
         } _: { [self] result in
             guard case .asking = phase else { return }
             switch result {

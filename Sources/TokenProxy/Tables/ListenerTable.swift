@@ -16,7 +16,7 @@ struct ListenerTable: Equatable, Sendable {
 
     let name: String
     let address: ListenAddress
-    let demand: TokenDemand
+    let demand: TokenRequest
     let service: Service
     /// What the agent is told about who asks: the name and the digest of the table; `nil` for one that it does not know.
     let claim: String?
@@ -32,7 +32,7 @@ struct ListenerTable: Equatable, Sendable {
         else { throw AgentError(.misconfigured, "a listener without name, kind, session or address") }
         self.name = name
         self.address = address
-        demand = TokenDemand(
+        demand = TokenRequest(
             session: session,
             scopes: kind == .proxy ? message.scopes ?? [] : [],
             audience: message.audience,
@@ -58,7 +58,7 @@ struct ListenerTable: Equatable, Sendable {
         }
         name = "metrics"
         self.address = address
-        demand = TokenDemand(session: "")
+        demand = TokenRequest(session: "")
         claim = nil
         users = []
         service = .metrics

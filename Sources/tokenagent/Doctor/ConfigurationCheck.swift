@@ -62,11 +62,11 @@ struct ConfigurationCheck {
 
 extension Settings {
     /// Where the session `name` is, and what names it; `nil` for one that neither is nor is named.
-    fileprivate func place(of name: SessionName) -> SessionPlaceMessage? {
+    fileprivate func place(of name: SessionName) -> SessionLocationMessage? {
         let place = places[name]
         let tables = tables(naming: name)
         guard place != nil || !tables.isEmpty else { return nil }
-        return SessionPlaceMessage {
+        return SessionLocationMessage {
             $0.file = place?.file
             $0.line = place.map { Int64($0.line) }
             $0.namedBy = tables

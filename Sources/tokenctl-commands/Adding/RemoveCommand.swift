@@ -50,7 +50,7 @@ struct RemoveCommand: ParsableCommand {
     }
 
     /// Why there is nothing to delete.
-    private func absence(_ place: SessionPlaceMessage?, _ path: String) -> AgentError {
+    private func absence(_ place: SessionLocationMessage?, _ path: String) -> AgentError {
         guard let line = place?.line else {
             return AgentError(.notFound, "there is no session \(session.name)", session: session.name)
         }
@@ -61,7 +61,7 @@ struct RemoveCommand: ParsableCommand {
         )
     }
 
-    private func checkUnused(_ place: SessionPlaceMessage?) throws(AgentError) {
+    private func checkUnused(_ place: SessionLocationMessage?) throws(AgentError) {
         let tables = place?.namedBy ?? []
         guard tables.isEmpty else {
             throw AgentError(

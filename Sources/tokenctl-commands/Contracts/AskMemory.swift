@@ -50,12 +50,12 @@ struct AskMemory {
     }
 
     /// Whether the program was given this very token for `question` not longer than `seconds` ago.
-    func wasGiven(_ token: TokenAnswer, for question: String, within seconds: Int64) -> Bool {
+    func wasGiven(_ token: AgentToken, for question: String, within seconds: Int64) -> Bool {
         timesGiven(token, for: question, within: seconds) > 0
     }
 
     /// How often in a row the program was given this very token for `question`, the last time not longer than `seconds` ago.
-    func timesGiven(_ token: TokenAnswer, for question: String, within seconds: Int64) -> Int {
+    func timesGiven(_ token: AgentToken, for question: String, within seconds: Int64) -> Int {
         guard let note = entry(path(question)), note.mark == AskMemory.hash(token.value),
             (0...seconds).contains(AskMemory.now - note.time)
         else { return 0 }
@@ -63,7 +63,7 @@ struct AskMemory {
     }
 
     /// Remembers what the program is given, the next time in a row.
-    func remember(_ token: TokenAnswer, for question: String, after times: Int = 0) {
+    func remember(_ token: AgentToken, for question: String, after times: Int = 0) {
         guard removeOldNotes() < AskMemory.mostNotes else { return }
         write("\(AskMemory.now) \(AskMemory.hash(token.value)) \(times + 1)", to: path(question), O_TRUNC)
     }
@@ -79,7 +79,7 @@ struct AskMemory {
     }
 
     /// Remembers that a refresh for a repeated question has brought `token`.
-    func noteBrought(_ token: TokenAnswer, for question: String) {
+    func noteBrought(_ token: AgentToken, for question: String) {
         write(
             "\(AskMemory.now) \(AskMemory.hash(token.value))",
             to: common(AskMemory.broughtMark, question),
@@ -89,7 +89,7 @@ struct AskMemory {
 
     /// Whether programs repeat `question` when all is well: they have done so for `token`, which a refresh for such a
     /// repetition had just brought.
-    func isRepeatedAnyway(_ question: String, for token: TokenAnswer) -> Bool {
+    func isRepeatedAnyway(_ question: String, for token: AgentToken) -> Bool {
         let habit = common(AskMemory.habitMark, question)
         if let note = entry(habit), AskMemory.says(note.time, for: AskMemory.habitLife) { return true }
         guard let note = entry(common(AskMemory.broughtMark, question)),

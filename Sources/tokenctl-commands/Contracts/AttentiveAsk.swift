@@ -22,12 +22,12 @@ struct AttentiveAsk {
     /// How long a program may take to hand over its server's answer: an hour.
     private static let patience: Int64 = 3600
 
-    let demand: TokenDemand
+    let demand: TokenRequest
     let sign: RefusalSign
     let endpoint: AgentEndpoint
 
     /// The token, a fresh one if there are signs that the present one was refused.
-    func token() throws(AgentError) -> TokenAnswer {
+    func token() throws(AgentError) -> AgentToken {
         let token = try endpoint.token(demand)
         let question: String
         switch sign {
@@ -42,11 +42,11 @@ struct AttentiveAsk {
     }
 
     private func replacement(
-        of token: TokenAnswer,
+        of token: AgentToken,
         for question: String,
         after times: Int,
         _ memory: AskMemory
-    ) throws(AgentError) -> TokenAnswer? {
+    ) throws(AgentError) -> AgentToken? {
         switch sign {
         case .none: return nil
         case .repetition:
@@ -78,7 +78,7 @@ struct AttentiveAsk {
     /// Some programs ask twice when all is well, such as kubectl at a cluster that lets nobody look around unnamed; with a
     /// third question they have been refused like others with the second.
     private func isRefused(
-        _ token: TokenAnswer,
+        _ token: AgentToken,
         _ question: String,
         after times: Int,
         _ memory: AskMemory
@@ -94,7 +94,7 @@ extension AgentEndpoint {
     ///
     /// A `[[socket]]` denies refreshes. A report there costs at most one refresh a minute and counts against
     /// no token.
-    func replace(_ token: TokenAnswer, _ demand: TokenDemand) {
+    func replace(_ token: AgentToken, _ demand: TokenRequest) {
         do throws(AgentError) {
             try refresh(demand)
         } catch {
@@ -105,7 +105,7 @@ extension AgentEndpoint {
     }
 
     /// Refreshes the token that `demand` describes, whether or not it is still good.
-    private func refresh(_ demand: TokenDemand) throws(AgentError) {
+    private func refresh(_ demand: TokenRequest) throws(AgentError) {
         var body = JSONBody<RefreshMembers>()
         body.add(demand.scopes, demand.audience)
         let request = AgentRequest(.post, "sessions", demand.session, "refresh", body: body.finished())

@@ -44,7 +44,7 @@ struct HelperQuestion {
 
 /// A token, and the user name to give with it.
 struct HelperCredential {
-    var token: TokenAnswer
+    var token: AgentToken
     /// For Basic authentication; servers that take tokens there hardly look at it.
     var user: String
 }
@@ -83,9 +83,9 @@ struct HelperRun {
         guard let choice = try SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint) else {
             return try silence(contract.nothing, of: question)
         }
-        var demand = TokenDemand(session: choice.session, wantsIDToken: question.wantsIDToken)
+        var demand = TokenRequest(session: choice.session, wantsIDToken: question.wantsIDToken)
         demand.timeout = timeout
-        let token: TokenAnswer
+        let token: AgentToken
         do {
             let ask = AttentiveAsk(demand: demand, sign: contract.refusalSign, endpoint: endpoint)
             token = try ask.token()

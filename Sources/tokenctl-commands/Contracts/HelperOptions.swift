@@ -44,7 +44,7 @@ struct HelperOptions: ParsableArguments {
         guard let choice = choice(for: question),
             AskMemory(of: endpoint)?.mayRefresh(choice.session) == true
         else { return }
-        let demand = TokenDemand(session: choice.session)
+        let demand = TokenRequest(session: choice.session)
         guard let token = try? endpoint.token(demand) else { return }
         endpoint.replace(token, demand)
     }

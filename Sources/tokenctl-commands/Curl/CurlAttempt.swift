@@ -58,7 +58,7 @@ struct CurlAttempt: ~Copyable {
 
     /// Runs curl with `token`; afterwards ``isHeld`` tells whether the output is still held.
     mutating func run(
-        _ token: TokenAnswer,
+        _ token: AgentToken,
         input: Int32,
         _ signals: borrowing RelayedSignals
     ) throws(AgentError) {

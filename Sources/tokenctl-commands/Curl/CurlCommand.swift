@@ -48,8 +48,8 @@ struct CurlCommand: ParsableCommand {
         if status != 0 { throw ExitCode(status) }
     }
 
-    private var demand: TokenDemand {
-        TokenDemand(
+    private var demand: TokenRequest {
+        TokenRequest(
             session: session.name,
             scopes: variant.scopes,
             audience: variant.audience,

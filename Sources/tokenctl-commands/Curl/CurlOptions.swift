@@ -16,7 +16,7 @@ struct CurlOptions: ~Copyable {
     /// - Throws: ``AgentError`` with the code `internal`, in particular if there is no `/proc` for curl to
     ///   read it from.
     init(
-        _ token: TokenAnswer,
+        _ token: AgentToken,
         headers: Int32,
         avoidsProxies: Bool,
         isQuiet: Bool
@@ -46,7 +46,7 @@ struct CurlOptions: ~Copyable {
     /// curl sends the token to the first host only, whatever redirects say.
     ///
     /// It does send a proof on, which others can use neither without the token nor for their own addresses.
-    private static func lines(presenting token: TokenAnswer) -> String {
+    private static func lines(presenting token: AgentToken) -> String {
         let value = quotable(token.value)
         guard token.type.lowercased() != "bearer" else { return "oauth2-bearer = \"\(value)\"\n" }
         let scheme = token.isBoundToKey ? "DPoP" : quotable(token.type)

@@ -85,7 +85,7 @@ struct CurlTarget: Equatable {
     /// The proof for the one request.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` unless there is one request with its whole URL.
-    func proof(session: String) throws(AgentError) -> TokenDemand.Proof {
+    func proof(session: String) throws(AgentError) -> TokenRequest.Proof {
         guard let url = urls.first, urls.count == 1, namesOneResource(url) else {
             throw AgentError(
                 .badRequest,
@@ -102,7 +102,7 @@ struct CurlTarget: Equatable {
                 remedy: "write the name at its end"
             )
         }
-        return TokenDemand.Proof(url: String(resource), method: method)
+        return TokenRequest.Proof(url: String(resource), method: method)
     }
 
     /// Whether curl makes one request of it: it expands braces and brackets except those of an IPv6 address.

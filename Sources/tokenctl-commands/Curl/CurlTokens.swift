@@ -8,9 +8,9 @@ import CommandCore
 /// A token that is bound to a key comes with a proof each time.
 struct CurlTokens {
     private let endpoint: AgentEndpoint
-    private var demand: TokenDemand
+    private var demand: TokenRequest
     /// What the next attempt is made with.
-    private(set) var current: TokenAnswer
+    private(set) var current: AgentToken
     /// Whether it is for certain what the server has seen.
     private let isSeen: Bool
     private var wasReplaced = false
@@ -20,7 +20,7 @@ struct CurlTokens {
     ///
     /// - Throws: ``AgentError``, `badRequest` if it needs a proof and `arguments` do not tell for which request.
     init(
-        _ demand: TokenDemand,
+        _ demand: TokenRequest,
         for arguments: CurlArguments,
         from endpoint: AgentEndpoint
     ) throws(AgentError) {

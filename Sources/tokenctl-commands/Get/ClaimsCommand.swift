@@ -22,7 +22,7 @@ struct ClaimsCommand: ParsableCommand {
     @OptionGroup var agent: AgentOptions
 
     func run() throws {
-        let demand = TokenDemand(session: session.name, wantsIDToken: wantsIDToken)
+        let demand = TokenRequest(session: session.name, wantsIDToken: wantsIDToken)
         let answer: TokenMessage
         do {
             answer = try agent.endpoint.message(demand.request(plainText: false), timeout: demand.patience)

@@ -89,7 +89,7 @@ struct ExecCommand: ParsableCommand {
     }
 
     private func runProgram(of session: SessionArgument) throws -> Int32 {
-        let demand = TokenDemand(
+        let demand = TokenRequest(
             session: session.name,
             scopes: variant.scopes,
             audience: variant.audience,

@@ -69,7 +69,7 @@ struct GetCommand: ParsableCommand {
 
     /// What the arguments ask for, apart from `--refresh-if-repeated`.
     var order: GetOrder {
-        let demand = TokenDemand(
+        let demand = TokenRequest(
             session: session.name,
             minimumValidity: minimumValidity?.duration,
             timeout: doesNotWait ? .zero : timeout?.duration,

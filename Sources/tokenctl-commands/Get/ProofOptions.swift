@@ -32,5 +32,5 @@ struct ProofOptions: ParsableArguments {
     }
 
     /// Nil when none is wanted.
-    var demand: TokenDemand.Proof? { url.map { TokenDemand.Proof(url: $0, method: method, nonce: nonce) } }
+    var demand: TokenRequest.Proof? { url.map { TokenRequest.Proof(url: $0, method: method, nonce: nonce) } }
 }

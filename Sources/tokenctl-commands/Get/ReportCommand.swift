@@ -62,7 +62,7 @@ struct ReportCommand: ParsableCommand {
             body: try bodyFile.map(ReportCommand.body) ?? [],
             place: host.flatMap { HostName($0) }
         )
-        let demand = TokenDemand(session: session.name, scopes: variant.scopes, audience: variant.audience)
+        let demand = TokenRequest(session: session.name, scopes: variant.scopes, audience: variant.audience)
         let answer: ReportMessage
         do {
             answer = try report.answer(

@@ -13,7 +13,7 @@ struct TokenFileRefresher: ~Copyable {
     /// Longest wait when the agent says nothing: 10 minutes, but at most half of the token's remaining life.
     private static let longestWait: Int64 = 600
 
-    private let demand: TokenDemand
+    private let demand: TokenRequest
     private let file: TokenFile
     private var endpoint: AgentEndpoint
     private var events: AgentLines?
@@ -22,9 +22,9 @@ struct TokenFileRefresher: ~Copyable {
     private var nextLook: Int64
 
     private init(
-        _ demand: TokenDemand,
+        _ demand: TokenRequest,
         _ endpoint: AgentEndpoint,
-        _ token: TokenAnswer,
+        _ token: AgentToken,
         _ file: consuming TokenFile
     ) {
         self.demand = demand
@@ -38,7 +38,7 @@ struct TokenFileRefresher: ~Copyable {
 
     /// Asks for the first token, waiting as long as the agent does, and writes it.
     static func begun(
-        _ demand: TokenDemand,
+        _ demand: TokenRequest,
         _ endpoint: AgentEndpoint
     ) throws(AgentError) -> TokenFileRefresher {
         var agent = try endpoint.connect()
@@ -90,7 +90,7 @@ struct TokenFileRefresher: ~Copyable {
     ///
     /// Where a server keeps only one good token for each login, two programs that asked again at each other's
     /// refreshes would never stop.
-    private static func isNews(_ event: EventMessage?, for demand: TokenDemand) -> Bool {
+    private static func isNews(_ event: EventMessage?, for demand: TokenRequest) -> Bool {
         guard let event, let name = event.session else { return true }
         guard name == demand.session else { return false }
         guard event.event == EventName.refreshed.rawValue else { return true }
@@ -119,7 +119,7 @@ struct TokenFileRefresher: ~Copyable {
         }
     }
 
-    private static func look(after token: TokenAnswer) -> Int64 {
+    private static func look(after token: AgentToken) -> Int64 {
         now + max(1, min(token.expiresIn.map { $0 / 2 } ?? longestWait, longestWait))
     }
 

@@ -27,11 +27,11 @@ struct MCPHeadersCommand: ParsableCommand {
         let session = try source.session()
         // A client whose headers were refused asks again at once.
         let ask = AttentiveAsk(
-            demand: TokenDemand(session: session),
+            demand: TokenRequest(session: session),
             sign: .repetition(of: "mcp \(address.text)"),
             endpoint: agent.endpoint
         )
-        let token: TokenAnswer
+        let token: AgentToken
         do {
             token = try ask.token()
         } catch {
@@ -45,7 +45,7 @@ struct MCPHeadersCommand: ParsableCommand {
                 remedy: "use tokenctl mcp connect \(ShellWord.quoted(address.text))"
             )
         }
-        let scheme = TokenForm.scheme(ofType: token.type)
+        let scheme = TokenOutputFormat.scheme(ofType: token.type)
         try StandardOutput.line((["Authorization": .string("\(scheme) \(token.value)")] as JSONValue).text)
     }
 }

@@ -102,7 +102,7 @@ struct LoginConversation {
         if showsQRCode, !isJSON { try QRCode.show(code.completeURI ?? address) }
     }
 
-    private func answer(_ need: NeedMessage) throws(AgentError) {
+    private func answer(_ need: PromptMessage) throws(AgentError) {
         guard let login = need.login else {
             throw AgentError(.internal, "the agent's question is not understood")
         }

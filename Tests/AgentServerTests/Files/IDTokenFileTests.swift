@@ -13,7 +13,7 @@ struct IDTokenFileTests {
     private static let address = "/v1/sessions/work/token?kind=id"
 
     /// An agent whose session has an access token of an hour and an ID token of a quarter of it.
-    private func agent(form: TokenForm? = .token) async throws -> AgentHarness {
+    private func agent(form: TokenOutputFormat? = .token) async throws -> AgentHarness {
         let agent = try await AgentHarness.configured { configuration, directory in
             let outlet = FileOutlet(
                 path: path(in: directory),

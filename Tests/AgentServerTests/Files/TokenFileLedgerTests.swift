@@ -23,7 +23,7 @@ struct TokenFileLedgerTests {
         try Array(token.utf8).withUnsafeBytes { try memory.seal($0, as: .accessToken) }
     }
 
-    private func content(_ form: TokenForm?, of secret: SecretID) throws -> TokenFileContent {
+    private func content(_ form: TokenOutputFormat?, of secret: SecretID) throws -> TokenFileContent {
         let name = try #require(SessionName("work"))
         let token = AccessToken(
             secret: secret,
@@ -81,16 +81,16 @@ struct TokenFileLedgerTests {
 
     @Test(
         arguments: [
-            (TokenForm.token, "a.b+/=~-_", "a.b+/=~-_"), (.bearer, "t", "Bearer t"),
+            (TokenOutputFormat.token, "a.b+/=~-_", "a.b+/=~-_"), (.bearer, "t", "Bearer t"),
             (.header, "t", "Authorization: Bearer t"), (.headersJSON, "t", #"{"Authorization":"Bearer t"}"#),
             (.env, "t", "BEARER_TOKEN=t"),
             (
                 nil, "t",
                 #"{"session":"work","access_token":"t","token_type":"bearer","expires_at":1090,"scope":"a b"}"#
             ),
-        ] as [(TokenForm?, String, String)]
+        ] as [(TokenOutputFormat?, String, String)]
     )
-    func `each format is one line without an end`(form: TokenForm?, token: String, text: String) throws {
+    func `each format is one line without an end`(form: TokenOutputFormat?, token: String, text: String) throws {
         let secret = try seal(token)
         let path = directory.path("token")
         #expect(writer().write(secret, in: try content(form, of: secret), to: path) == nil)
@@ -99,11 +99,11 @@ struct TokenFileLedgerTests {
 
     @Test(
         arguments: [
-            (TokenForm.token, "a b"), (.token, ""), (.token, "a\nb"), (.headersJSON, "a\"b"), (nil, "a\\b"),
+            (TokenOutputFormat.token, "a b"), (.token, ""), (.token, "a\nb"), (.headersJSON, "a\"b"), (nil, "a\\b"),
             (.env, "~a"), (.env, "a;b"), (.env, "$a"),
-        ] as [(TokenForm?, String)]
+        ] as [(TokenOutputFormat?, String)]
     )
-    func `a token that its readers would misread is not written`(form: TokenForm?, token: String) throws {
+    func `a token that its readers would misread is not written`(form: TokenOutputFormat?, token: String) throws {
         let secret = try seal(token)
         let path = directory.path("token")
         let fault = try #require(writer().write(secret, in: try content(form, of: secret), to: path))

@@ -9,7 +9,7 @@ import TokenCore
 /// Lifetimes and types of tokens as the standards do not have them.
 struct OddAnswerTests {
     private func refresh(_ body: String) async throws -> (Bench, RefreshOutcome) {
-        try await TokenAnswerTests().refresh(body)
+        try await AgentTokenTests().refresh(body)
     }
 
     @Test(arguments: ["0", "-1", "\"-1\""])
@@ -34,7 +34,7 @@ struct OddAnswerTests {
         end: Int,
         seconds: Int
     ) async throws {
-        let token = TokenAnswerTests.jwt(#"{"exp":\#(end)}"#)
+        let token = AgentTokenTests.jwt(#"{"exp":\#(end)}"#)
         let (_, outcome) = try await refresh(#"{"access_token":"\#(token)","expires_in":\#(told)}"#)
         #expect(outcome.granted?.lifetime == .seconds(seconds))
     }

@@ -53,7 +53,7 @@ package struct ClientSecretAnswerMembers: WireMembers {
 package enum LoginProgress: Sendable {
     case openURL(OpenURLMessage)
     case userCode(UserCodeMessage)
-    case need(NeedMessage)
+    case need(PromptMessage)
     case notice(NoticeMessage)
     /// The last line of a login that worked.
     case done(DoneMessage)
@@ -75,7 +75,7 @@ package enum LoginProgress: Sendable {
         switch WireMessage<EventNameMembers>(line).event {
         case .openURL: self = .openURL(OpenURLMessage(line))
         case .userCode: self = .userCode(UserCodeMessage(line))
-        case .need: self = .need(NeedMessage(line))
+        case .need: self = .need(PromptMessage(line))
         case .notice: self = .notice(NoticeMessage(line))
         case .done: self = .done(DoneMessage(line))
         case .failed: self = .failed(FailedMessage(line))
@@ -134,7 +134,7 @@ package struct UserCodeMembers: WireMembers {
 }
 
 /// A question, answered by `POST …/login/ID`.
-package typealias NeedMessage = WireMessage<NeedMembers>
+package typealias PromptMessage = WireMessage<NeedMembers>
 
 package struct NeedMembers: WireMembers {
     package let event = WireMember<LoginProgress.Event>("event")

@@ -11,7 +11,7 @@ package struct LogoutMembers: WireMembers {
 }
 
 /// What the server was told at a logout.
-package enum LogoutTold: String, CaseIterable, WireValue {
+package enum RevocationStatus: String, CaseIterable, WireValue {
     case revoked
     /// There was no token to revoke.
     case nothing
@@ -32,7 +32,7 @@ package struct LogoutAnswerMembers: WireMembers {
     package let session = WireMember<String>("session")
     package let state = WireMember<String>("state")
     package let revoked = WireMember<Bool>("revoked")
-    package let told = WireMember<LogoutTold>("told")
+    package let told = WireMember<RevocationStatus>("told")
     package let message = WireMember<String>("message", isOptional: true)
 
     package static let table = Self()

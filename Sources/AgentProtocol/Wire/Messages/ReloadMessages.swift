@@ -41,7 +41,7 @@ package struct ConfigurationMembers: WireMembers {
     package let sessions = WireMember<Int64>("sessions", isOptional: true)
     package let problems = WireMember<[ProblemMessage]>("problems")
     /// The one that `--session` asks for, if it is there or named.
-    package let session = WireMember<SessionPlaceMessage>("session", isOptional: true)
+    package let session = WireMember<SessionLocationMessage>("session", isOptional: true)
     /// What differs in the running agent; `tokenctl config check` adds it.
     package let agent = WireMember<[String]>("agent", isOptional: true)
 
@@ -49,7 +49,7 @@ package struct ConfigurationMembers: WireMembers {
 }
 
 /// Where the table of a session is.
-package typealias SessionPlaceMessage = WireMessage<SessionPlaceMembers>
+package typealias SessionLocationMessage = WireMessage<SessionPlaceMembers>
 
 package struct SessionPlaceMembers: WireMembers {
     /// Missing for the configuration file itself.

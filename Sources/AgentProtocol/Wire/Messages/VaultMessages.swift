@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension SlotKind: WireValue {}
-extension VaultProofDemand: WireValue {}
+extension RequiredVaultProof: WireValue {}
 
 /// The answer of `GET /v1/vault`, and of each request that changes how the store opens.
 package typealias VaultMessage = WireMessage<VaultMembers>
@@ -11,7 +11,7 @@ package struct VaultMembers: WireMembers {
     package let vaultID = WireMember<String>("vault_id", isOptional: true)
     package let epoch = WireMember<Int64>("epoch")
     package let slots = WireMember<[SlotMessage]>("slots")
-    package let proof = WireMember<VaultProofDemand>("proof")
+    package let proof = WireMember<RequiredVaultProof>("proof")
 
     package static let table = Self()
 }

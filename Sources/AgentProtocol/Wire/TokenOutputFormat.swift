@@ -5,7 +5,7 @@ import Text
 /// A token as other programs read it, printed or in a file, but for the token itself: what stands before and after it.
 ///
 /// Bytes around it, so that the agent needs no copy of the token outside of locked memory.
-package enum TokenForm: String, CaseIterable, Sendable {
+package enum TokenOutputFormat: String, CaseIterable, Sendable {
     /// The bare token.
     case token
     /// `Bearer …`, for programs that want the value of the header.

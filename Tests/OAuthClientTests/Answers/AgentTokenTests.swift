@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-struct TokenAnswerTests {
+struct AgentTokenTests {
     let endpoint = "https://tokens.example/token"
 
     func refresh(_ body: String) async throws -> (Bench, RefreshOutcome) {

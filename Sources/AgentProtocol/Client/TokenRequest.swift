@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Which token is asked for, and how good it must be.
-package struct TokenDemand: Equatable, Sendable {
+package struct TokenRequest: Equatable, Sendable {
     package var session: String
     /// Least life left; nil leaves it to the agent's configuration.
     package var minimumValidity: Duration?
@@ -13,7 +13,7 @@ package struct TokenDemand: Equatable, Sendable {
     /// Whether the caller tells the agent at once when the token is refused, and tries again.
     package var reportsRefusals: Bool
     /// Nil for a token without a proof.
-    package var proof: TokenDemand.Proof?
+    package var proof: TokenRequest.Proof?
 
     package init(
         session: String,
@@ -23,7 +23,7 @@ package struct TokenDemand: Equatable, Sendable {
         audience: String? = nil,
         wantsIDToken: Bool = false,
         reportsRefusals: Bool = false,
-        proof: TokenDemand.Proof? = nil
+        proof: TokenRequest.Proof? = nil
     ) {
         self.session = session
         self.minimumValidity = minimumValidity

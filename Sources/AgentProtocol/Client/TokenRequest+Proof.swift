@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-extension TokenDemand {
+extension TokenRequest {
     /// The request that a token's proof of possession is for (RFC 9449 §4.2).
     package struct Proof: Equatable, Sendable {
         package var url: String

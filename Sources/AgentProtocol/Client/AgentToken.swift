@@ -3,7 +3,7 @@
 import Text
 
 /// A token as the agent hands it out.
-public struct TokenAnswer: Equatable, Sendable {
+public struct AgentToken: Equatable, Sendable {
     /// The session it belongs to.
     public var session: String
     /// The access token, or the ID token if that was asked for.
@@ -58,8 +58,8 @@ extension AgentConnection {
         timeout: Duration? = nil,
         scopes: [String] = [],
         audience: String? = nil
-    ) throws(AgentError) -> TokenAnswer {
-        let demand = TokenDemand(
+    ) throws(AgentError) -> AgentToken {
+        let demand = TokenRequest(
             session: session,
             minimumValidity: minimumValidity,
             timeout: timeout,
@@ -72,13 +72,13 @@ extension AgentConnection {
     /// Asks for the token that `demand` describes.
     ///
     /// - Throws: ``AgentError``, `internal` also if the token holds anything but visible ASCII.
-    package mutating func token(_ demand: TokenDemand) throws(AgentError) -> TokenAnswer {
+    package mutating func token(_ demand: TokenRequest) throws(AgentError) -> AgentToken {
         let answer = try exchange(demand, plainText: false)
-        return try TokenAnswer(parsing: answer.body)
+        return try AgentToken(parsing: answer.body)
     }
 
     /// Asks for the token that `demand` describes, as JSON or as plain text.
-    package mutating func exchange(_ demand: TokenDemand, plainText: Bool) throws(AgentError) -> AgentResponse
+    package mutating func exchange(_ demand: TokenRequest, plainText: Bool) throws(AgentError) -> AgentResponse
     {
         try exchange(
             demand.request(plainText: plainText),
