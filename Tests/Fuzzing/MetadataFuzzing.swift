@@ -65,7 +65,7 @@ private func fuzzChallenge(_ bytes: [UInt8]) {
         }
     }
     for status in [401, 403] as [Int64] {
-        let wish = ProcessorTime.limited("a wish") { StepUpWish(status: status, text) }
+        let wish = ProcessorTime.limited("a wish") { StepUpChallenge(status: status, text) }
         for words in [wish?.scope, wish?.contextClasses].compactMap(\.self) {
             precondition(words.utf8.count <= 1_000 && words.utf8.allSatisfy { (0x20...0x7E).contains($0) })
             precondition(words.utf8.first != UInt8(ascii: "-"), "an option of the command")

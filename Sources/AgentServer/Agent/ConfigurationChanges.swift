@@ -26,7 +26,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
     package var changes: [ConfigurationChange]
     package var restarts: [Restart]
     /// All there are now.
-    package var mistakes: [ConfigurationMistake]
+    package var mistakes: [SessionConfigurationError]
     /// Whether there were other mistakes before, or none.
     package var hasOtherMistakes: Bool
 
@@ -34,7 +34,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         file: String,
         changes: [ConfigurationChange] = [],
         restarts: [Restart] = [],
-        mistakes: [ConfigurationMistake] = [],
+        mistakes: [SessionConfigurationError] = [],
         hasOtherMistakes: Bool = false
     ) {
         self.file = file
@@ -97,7 +97,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
 }
 
 /// Something that keeps one session from being taken over, while all else is.
-package struct ConfigurationMistake: Equatable, Sendable {
+package struct SessionConfigurationError: Equatable, Sendable {
     /// `nil`: it is not known which, or there may be several.
     package var session: SessionName?
     /// Where and what it is: `FILE:LINE: KEY: MESSAGE`.

@@ -299,7 +299,7 @@ final class LiveConfiguration {
     }
 
     /// Whether this peer may be told of a mistake: which peers may know of a session that was left out is not known.
-    func isShown(_ mistake: ConfigurationMistake, to connection: Connection) -> Bool {
+    func isShown(_ mistake: SessionConfigurationError, to connection: Connection) -> Bool {
         guard let name = mistake.session else { return true }
         return self[name] == nil ? !rules.exist : isShown(name, to: connection)
     }

@@ -9,7 +9,7 @@ import TokenCore
 final class SecretErasure {
     private let memory: SealedMemory
     private let storeThread: StoreThread
-    private var lent = LentSecrets()
+    private var lent = SecretReferenceCounts()
 
     init(memory: SealedMemory, storeThread: StoreThread) {
         self.memory = memory

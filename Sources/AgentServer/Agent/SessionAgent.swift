@@ -38,17 +38,17 @@ package actor SessionAgent {
 
     let ports: AgentPorts
     private(set) var phase = Phase.locked
-    private(set) var sessions: [SessionName: KeptSession] = [:]
+    private(set) var sessions: [SessionName: SessionEntry] = [:]
     let configuration: LiveConfiguration
     let requests: RequestHandler
-    let refreshes: RefreshDispatch
+    let refreshes: RefreshCoordinator
     let work: PendingWork
     let storeThread: StoreThread
     let erasure: SecretErasure
     let records: RecordWriter
     /// Rings when a session needs attention.
     private let alarm: Alarm<SessionName>
-    private(set) var rest: Rest
+    private(set) var rest: IdleMonitor
 
     package init(
         configuration: AgentConfiguration,
@@ -61,7 +61,7 @@ package actor SessionAgent {
         onShutdownRequest: @escaping @Sendable () -> Void
     ) {
         self.ports = ports
-        rest = Rest(ports.onQuiet, clocks: ClockSteps(at: ports.timekeeper.moment))
+        rest = IdleMonitor(ports.onQuiet, clocks: ClockSteps(at: ports.timekeeper.moment))
         self.eventLoop = eventLoop
         executor = eventLoop.executor
         work = PendingWork(eventLoop: eventLoop)
@@ -69,7 +69,7 @@ package actor SessionAgent {
         erasure = SecretErasure(memory: ports.memory, storeThread: storeThread)
         records = RecordWriter(storeThread: storeThread)
         alarm = Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
-        refreshes = RefreshDispatch(
+        refreshes = RefreshCoordinator(
             work: work,
             storeThread: storeThread,
             erasure: erasure,
@@ -419,7 +419,7 @@ extension SessionAgent {
         for (name, settings) in wanted {
             let stored = contents.content(of: name)?.accepted(under: settings, erasure)
             let content = stored?.shared(by: name, settings, in: self)
-            let kept = KeptSession(content, of: name, settings, at: moment)
+            let kept = SessionEntry(content, of: name, settings, at: moment)
             sessions[name] = kept
             rest.clocks.date(kept, from: ports.memory, at: moment)
             if settings.policy.isShared { fleet.join(name, settings, content) }

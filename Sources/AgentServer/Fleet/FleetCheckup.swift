@@ -145,7 +145,7 @@ struct FleetCheckup {
     }
 }
 
-extension KeptSession {
+extension SessionEntry {
     /// A person logs in to it, at this host alone.
     fileprivate var mayBeShared: Bool { !settings.policy.isShared && !settings.policy.startsByItself }
 }

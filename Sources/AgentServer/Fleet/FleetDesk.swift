@@ -110,7 +110,7 @@ final class FleetDesk {
         for (name, reservation) in waiting {
             agent.refreshes.refused(reservation.attempt, .unreachable(absence), for: name, in: agent)
         }
-        for name in joining.keys { agent.requests.tokens.firstSights.end(of: name, in: agent) }
+        for name in joining.keys { agent.requests.tokens.fleetReadQueue.end(of: name, in: agent) }
     }
 
     /// The watch tells something.

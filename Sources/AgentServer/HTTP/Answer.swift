@@ -3,7 +3,7 @@
 import AgentProtocol
 import Text
 
-/// A complete answer that holds no secret; tokens are written by ``TokenLayout``.
+/// A complete answer that holds no secret; tokens are written by ``TokenResponseTemplate``.
 struct Answer: Equatable, Sendable {
     var status: HTTPStatus
     var contentType: StaticString = "application/json"

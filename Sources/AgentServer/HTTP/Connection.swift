@@ -67,7 +67,7 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
     private(set) var caller: Caller
     private(set) var state = State.reading
     /// What the agent owes the peer beyond the present turn of the loop.
-    var awaited: AwaitedAnswer?
+    var awaited: PendingReply?
     /// How the present request is to be answered.
     private(set) var writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
     private let services: ConnectionServices

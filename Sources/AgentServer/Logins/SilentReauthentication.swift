@@ -16,7 +16,7 @@ struct SilentReauthentication {
     private let ports: AgentPorts
 
     /// Prepares a login with `account`, which the session is known to have; `nil` if none is known.
-    init(of kept: KeptSession, account: String?, ports: AgentPorts) {
+    init(of kept: SessionEntry, account: String?, ports: AgentPorts) {
         name = kept.session.name
         self.account = account
         present = kept.session.presentLogin

@@ -33,7 +33,7 @@ struct ConfirmationKey: Hashable {
     var variant: TokenVariant
     var restriction: String?
 
-    init(_ call: TokenCall, _ action: ConfirmedAction, _ variant: TokenVariant) {
+    init(_ call: PendingTokenRequest, _ action: ConfirmedAction, _ variant: TokenVariant) {
         let connection = call.connection
         self.action = action
         process = connection.caller.peer.processID
@@ -47,8 +47,8 @@ struct ConfirmationKey: Hashable {
 
 /// A request that goes on once a person has said yes.
 struct UnconfirmedRequest {
-    var call: TokenCall
-    var proceed: @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
+    var call: PendingTokenRequest
+    var proceed: @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
 }
 
 /// The questions that a person is asked before something is given out or done.
@@ -76,12 +76,12 @@ final class Confirmations {
     ///
     /// The person may take as long as the request waits (`timeout`), and no longer than ``patience``.
     func confirmed(
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         to action: ConfirmedAction = .token,
         _ variant: TokenVariant = .primary,
         within timeout: Duration? = nil,
         in agent: isolated SessionAgent,
-        _ serve: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
+        _ serve: @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
     ) throws(RequestFailure) {
         guard agent.configuration.needsConfirmation(call.session, for: call.connection) else {
             return try serve(agent, call)
@@ -91,12 +91,12 @@ final class Confirmations {
 
     /// Asks the person, or joins the question that is open already.
     private func ask(
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         _ action: ConfirmedAction,
         _ variant: TokenVariant,
         within timeout: Duration?,
         in agent: isolated SessionAgent,
-        then proceed: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
+        then proceed: @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
     ) {
         var call = call
         call.consent = .given(call.connection.caller.witness.facts)
@@ -162,7 +162,7 @@ final class Confirmations {
     }
 
     private func deny(
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         _ action: ConfirmedAction,
         _ message: String,
         in agent: isolated SessionAgent
@@ -192,7 +192,7 @@ final class Confirmations {
     }
 
     /// What the command is told, all of it safe to show on a screen.
-    private static func environment(of call: TokenCall, _ action: ConfirmedAction) -> [String: String] {
+    private static func environment(of call: PendingTokenRequest, _ action: ConfirmedAction) -> [String: String] {
         let caller = call.connection.caller
         let program = caller.witness.facts?.programs.first.map { ServerText.cleaned($0.executable) }
         var environment = ["TOKENAGENT_SESSION": call.session.description]

@@ -72,7 +72,7 @@ extension LiveConfiguration {
     ///
     /// At a `[[socket]]` that is only what its table names, from another host nothing; roles only where their
     /// credentials are handed out.
-    func checkVariant(_ variant: TokenVariant, _ call: TokenCall) throws(RequestFailure) {
+    func checkVariant(_ variant: TokenVariant, _ call: PendingTokenRequest) throws(RequestFailure) {
         if variant != .primary, call.format != .role, self[call.session]?.policy.roles == .variants {
             throw .unnamedRole(of: call.session)
         }
@@ -93,7 +93,7 @@ extension LiveConfiguration {
     }
 
     /// Whether what was allowed when `call` was made is still allowed, by what is known of the peer now.
-    func isStillAdmitted(_ call: TokenCall) -> Bool {
+    func isStillAdmitted(_ call: PendingTokenRequest) -> Bool {
         guard isShown(call.session, to: call.connection) else { return false }
         guard admission(of: call.connection, to: call.session) == .askingFirst else { return true }
         guard case .given(let asked) = call.consent else { return false }

@@ -17,7 +17,7 @@ package struct AgentConfiguration: Equatable, Sendable {
     /// The command that asks a person whether a peer may do something; empty: nobody can be asked.
     package var confirmCommand: [String]
     /// What keeps sessions from being among ``sessions``, or as they were before.
-    package var mistakes: [ConfigurationMistake]
+    package var mistakes: [SessionConfigurationError]
 
     package init(
         sessions: [SessionName: SessionSettings],
@@ -27,7 +27,7 @@ package struct AgentConfiguration: Equatable, Sendable {
         allowsRoot: Bool = false,
         keepsAudit: Bool = true,
         confirmCommand: [String] = [],
-        mistakes: [ConfigurationMistake] = []
+        mistakes: [SessionConfigurationError] = []
     ) {
         self.sessions = sessions
         self.sockets = sockets

@@ -70,7 +70,7 @@ final class ClockSteps {
     }
 
     /// Gives a session from the store the stated ends of tokens that are from before a step.
-    func date(_ kept: KeptSession, from memory: SealedMemory, at moment: Moment) {
+    func date(_ kept: SessionEntry, from memory: SealedMemory, at moment: Moment) {
         guard kept.session.hasPossiblyExpiredTokens else { return }
         kept.session.restoredTokensState(statedEnds(of: kept.session, from: memory), at: moment)
     }

@@ -15,7 +15,7 @@ struct MetricsText {
         sample("tokenagent_logins_in_progress", [], Int64(logins))
     }
 
-    mutating func add(_ sessions: [KeptSession], at moment: Moment) {
+    mutating func add(_ sessions: [SessionEntry], at moment: Moment) {
         let rows = sessions.map { (name: $0.session.name.description, kept: $0, status: $0.session.status) }
         family("tokenagent_gets_total", "counter", "Token requests by result.")
         for row in rows { addGets(row.name, row.kept.counts) }

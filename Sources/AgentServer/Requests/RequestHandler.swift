@@ -17,10 +17,10 @@ final class RequestHandler {
     let events: Subscriptions
     let audit: AuditLog
     let vault: VaultRequests
-    let arrivals: Arrivals
-    let examinations: Examinations
+    let arrivals: UnlockQueue
+    let examinations: ServerProbes
     private let confirmations: Confirmations
-    private let turns: SocketTurns
+    private let turns: SocketRequestLimiter
     private let status: StatusRequests
     let examiner: PeerExaminer
     private let onShutdownRequest: @Sendable () -> Void
@@ -35,12 +35,12 @@ final class RequestHandler {
         self.audit = audit
         self.onShutdownRequest = onShutdownRequest
         examiner = PeerExaminer(processes: ports.processes)
-        turns = SocketTurns(eventLoop: eventLoop)
+        turns = SocketRequestLimiter(eventLoop: eventLoop)
         tokens = TokenRequests(
             ports: ports,
             examiner: examiner,
             turns: turns,
-            firstSights: FirstSights(eventLoop: eventLoop)
+            fleetReadQueue: FleetReadQueue(eventLoop: eventLoop)
         )
         confirmations = Confirmations(commands: ports.commands, logger: ports.logger, tokens: tokens)
         reports = RefusalReports(
@@ -64,8 +64,8 @@ final class RequestHandler {
             eventLoop: eventLoop,
             confirmations: confirmations
         )
-        arrivals = Arrivals(eventLoop: eventLoop)
-        examinations = Examinations(ports.diagnostics)
+        arrivals = UnlockQueue(eventLoop: eventLoop)
+        examinations = ServerProbes(ports.diagnostics)
         status = StatusRequests(ports: ports, identity: identity)
     }
 
@@ -123,7 +123,7 @@ final class RequestHandler {
     }
 
     /// Handles a request that waited for the store.
-    func handle(_ arrival: Arrival, in agent: isolated SessionAgent) {
+    func handle(_ arrival: QueuedRequest, in agent: isolated SessionAgent) {
         handle(arrival.request, on: arrival.connection, in: agent)
     }
 
@@ -218,7 +218,7 @@ final class RequestHandler {
 extension RequestHandler {
     private func serve(
         _ route: Route,
-        of kept: KeptSession?,
+        of kept: SessionEntry?,
         _ request: HTTPRequest,
         on connection: Connection,
         in agent: isolated SessionAgent
@@ -237,7 +237,7 @@ extension RequestHandler {
         case .refresh(let name): try serveRefresh(of: name, request, on: connection, in: agent)
         case .report(let name):
             if kept?.settings.hasRoleCredentials == true { throw .roleCredentials(of: name) }
-            try reports.serve(request, TokenCall(connection: connection, session: name), in: agent)
+            try reports.serve(request, PendingTokenRequest(connection: connection, session: name), in: agent)
         case .login(let name):
             try serveLogin(to: name, on: connection, in: agent) { agent, call throws(RequestFailure) in
                 try agent.requests.logins.serve(request, name, on: call.connection, in: agent)
@@ -271,7 +271,7 @@ extension RequestHandler {
     }
 
     private func serveToken(
-        of kept: KeptSession,
+        of kept: SessionEntry,
         _ request: HTTPRequest,
         on connection: Connection,
         in agent: isolated SessionAgent
@@ -279,14 +279,14 @@ extension RequestHandler {
         let name = kept.session.name
         if kept.settings.hasRoleCredentials { throw .roleCredentials(of: name) }
         let query = request.head.address.query
-        let format: TokenCall.Format = request.head.prefersPlainText ? .text : .json
+        let format: PendingTokenRequest.Format = request.head.prefersPlainText ? .text : .json
         if query.isEmpty, !agent.configuration.needsConfirmation(name, for: connection),
             tokens.serveStanding(kept, as: format, on: connection, in: agent)
         {
             return
         }
         let wanted = query.isEmpty ? TokenQuery() : try TokenQuery(query)
-        let call = try TokenCall(wanted, for: name, as: format, on: connection)
+        let call = try PendingTokenRequest(wanted, for: name, as: format, on: connection)
         try agent.configuration.checkVariant(wanted.variant, call)
         try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout, in: agent) {
             $0.requests.tokens.serve(wanted, $1, in: $0)
@@ -295,7 +295,7 @@ extension RequestHandler {
 
     /// Serves `GET …/aws`: the credentials of a role, as the AWS SDKs read them.
     private func serveRole(
-        of kept: KeptSession,
+        of kept: SessionEntry,
         _ request: HTTPRequest,
         on connection: Connection,
         in agent: isolated SessionAgent
@@ -303,7 +303,7 @@ extension RequestHandler {
         let name = kept.session.name
         let query = request.head.address.query
         let wanted = try RoleQuery(query, of: name, kept.settings.policy.roles).wanted
-        let call = try TokenCall(wanted, for: name, as: .role, on: connection)
+        let call = try PendingTokenRequest(wanted, for: name, as: .role, on: connection)
         try agent.configuration.checkVariant(wanted.variant, call)
         try confirmations.confirmed(call, to: .token, wanted.variant, within: wanted.timeout, in: agent) {
             $0.requests.tokens.serve(wanted, $1, in: $0)
@@ -316,7 +316,7 @@ extension RequestHandler {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        var asked = TokenCall(connection: connection, session: name)
+        var asked = PendingTokenRequest(connection: connection, session: name)
         if agent.configuration[name]?.hasRoleCredentials == true { asked.format = .renewal }
         try confirmations.confirmed(asked, in: agent) {
             agent,
@@ -330,9 +330,9 @@ extension RequestHandler {
         to name: SessionName,
         on connection: Connection,
         in agent: isolated SessionAgent,
-        _ serve: @escaping @Sendable (isolated SessionAgent, TokenCall) throws(RequestFailure) -> Void
+        _ serve: @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
     ) throws(RequestFailure) {
-        let call = TokenCall(connection: connection, session: name)
+        let call = PendingTokenRequest(connection: connection, session: name)
         try confirmations.confirmed(call, to: .login, in: agent, serve)
     }
 
@@ -342,7 +342,7 @@ extension RequestHandler {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        try confirmations.confirmed(TokenCall(connection: connection, session: name), to: .logout, in: agent)
+        try confirmations.confirmed(PendingTokenRequest(connection: connection, session: name), to: .logout, in: agent)
         { agent, call throws(RequestFailure) in
             try agent.requests.logouts.serve(request, name, on: call.connection, in: agent)
         }

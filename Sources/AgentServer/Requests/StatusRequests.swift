@@ -42,7 +42,7 @@ struct StatusRequests {
     }
 
     /// The sessions a peer may know of, in the order of their names.
-    private func visibleSessions(to connection: Connection, in agent: isolated SessionAgent) -> [KeptSession]
+    private func visibleSessions(to connection: Connection, in agent: isolated SessionAgent) -> [SessionEntry]
     {
         let shown = agent.sessions.keys.filter { agent.configuration.isShown($0, to: connection) }
         return shown.sorted().compactMap { agent.sessions[$0] }
@@ -67,7 +67,7 @@ struct StatusRequests {
     }
 
     private func status(
-        _ kept: KeptSession,
+        _ kept: SessionEntry,
         for connection: Connection,
         at moment: Moment,
         in agent: isolated SessionAgent
@@ -136,7 +136,7 @@ extension Session {
     }
 }
 
-extension KeptSession {
+extension SessionEntry {
     /// That no refresh of the session can be stored, and so none is made; `nil`: its last one could be.
     fileprivate var storageCheck: DiagnosticCheck? {
         guard let failure = session.hindrance, failure.kind == .storage else { return nil }

@@ -149,7 +149,7 @@ final class SourceTokenRequests {
     }
 
     /// The session whose renewal it is, unless that was given up meanwhile.
-    private func current(_ renewal: Waiting, in agent: isolated SessionAgent) -> KeptSession? {
+    private func current(_ renewal: Waiting, in agent: isolated SessionAgent) -> SessionEntry? {
         guard agent.phase == .working, let kept = agent.sessions[renewal.session],
             kept.session.attemptInFlight == renewal.request.attempt
         else { return nil }

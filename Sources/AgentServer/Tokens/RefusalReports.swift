@@ -11,12 +11,12 @@ import TokenCore
 final class RefusalReports {
     private let memory: SealedMemory
     private let tokens: TokenRequests
-    private let turns: SocketTurns
+    private let turns: SocketRequestLimiter
     private let confirmations: Confirmations
     /// Refusals that mean nothing on their own.
-    private var bare: [SessionName: BareRefusals] = [:]
+    private var bare: [SessionName: UnexplainedRejections] = [:]
 
-    init(memory: SealedMemory, tokens: TokenRequests, turns: SocketTurns, confirmations: Confirmations) {
+    init(memory: SealedMemory, tokens: TokenRequests, turns: SocketRequestLimiter, confirmations: Confirmations) {
         self.memory = memory
         self.tokens = tokens
         self.turns = turns
@@ -26,7 +26,7 @@ final class RefusalReports {
     /// Serves `POST …/refresh`.
     func serveRefresh(
         _ request: HTTPRequest,
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, RefreshMembers.self)
@@ -46,7 +46,7 @@ final class RefusalReports {
         // Nobody should lose a login that cannot be refreshed to a single refusal without a reason.
         guard
             kept.session.canRefresh
-                || bare[call.session, default: BareRefusals()].add(rejected.secret, of: nil, at: agent.now)
+                || bare[call.session, default: UnexplainedRejections()].add(rejected.secret, of: nil, at: agent.now)
         else { throw .refusedOnce(call.session) }
         tokens.refuse(rejected, call, in: agent)
     }
@@ -54,12 +54,12 @@ final class RefusalReports {
     /// Serves `POST …/report`: a resource server refused a token; says what helps.
     func serve(
         _ request: HTTPRequest,
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let body = try RequestBody(request.body, ReportMembers.self)
         guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
-        let refusal = ResourceRefusal(
+        let refusal = ReportedRejection(
             status: try body.value(\.status) ?? 0,
             challenge: try body.value(\.challenge) ?? "",
             body: try body.value(\.body) ?? "",
@@ -85,7 +85,7 @@ final class RefusalReports {
     }
 
     /// Says what a login has to ask for, if there is one that can.
-    private func answer(_ wish: StepUpWish, to call: TokenCall, in agent: isolated SessionAgent) {
+    private func answer(_ wish: StepUpChallenge, to call: PendingTokenRequest, in agent: isolated SessionAgent) {
         let configuration = agent.configuration.current
         let login = configuration.origin(of: call.session)
         guard configuration.sessions[login]?.loginAsksForMore == true else {
@@ -98,11 +98,11 @@ final class RefusalReports {
     }
 
     private func follow(
-        _ refusal: ResourceRefusal,
-        _ verdict: ResourceRefusal.Verdict,
+        _ refusal: ReportedRejection,
+        _ verdict: ReportedRejection.Verdict,
         of text: String,
         _ variant: TokenVariant?,
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }
@@ -134,19 +134,19 @@ final class RefusalReports {
 
     /// Whether one of the session's own servers has refused the token without a reason before, a short time ago.
     private func isRepeated(
-        _ refusal: ResourceRefusal,
+        _ refusal: ReportedRejection,
         _ token: RejectedToken,
         _ settings: SessionSettings,
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         at now: Instant
     ) -> Bool {
         guard let host = refusal.host, let place = HostName(host),
             settings.hosts.contains(where: { HostRule($0)?.closeness(to: place) != nil })
         else { return false }
-        return bare[call.session, default: BareRefusals()].add(token.secret, of: place, at: now)
+        return bare[call.session, default: UnexplainedRejections()].add(token.secret, of: place, at: now)
     }
 
-    private func endSession(_ message: String, _ call: TokenCall, in agent: isolated SessionAgent) {
+    private func endSession(_ message: String, _ call: PendingTokenRequest, in agent: isolated SessionAgent) {
         agent.apply(call.session) { session, moment in session.endReported(message, at: moment) }
         let failure = RequestFailure(.loginRequired(.grantDead, message: message), of: call.session)
         tokens.answer(failure, to: call, in: agent)
@@ -157,9 +157,9 @@ final class RefusalReports {
     /// Anyone who reaches the socket may say anything about a token. So nothing is believed that would end
     /// the session or take a token from others: the body is not looked at, and no token counts as refused.
     private func followSparingly(
-        _ refusal: ResourceRefusal,
+        _ refusal: ReportedRejection,
         of token: RejectedToken,
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         guard let kept = agent.sessions[call.session] else { throw .unknown(call.session) }

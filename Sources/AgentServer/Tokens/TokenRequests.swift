@@ -11,19 +11,19 @@ final class TokenRequests {
     private let memory: SealedMemory
     private let authorization: any AuthorizationServing
     private let examiner: PeerExaminer
-    private let turns: SocketTurns
-    let preparations = TokenPreparations()
-    let firstSights: FirstSights
+    private let turns: SocketRequestLimiter
+    let preparations = TokenReadinessWaiters()
+    let fleetReadQueue: FleetReadQueue
     /// Requests that wait, by the name the session knows them under.
-    private var calls: [WaiterID: TokenCall] = [:]
+    private var calls: [WaiterID: PendingTokenRequest] = [:]
     private var nextNumber: UInt64 = 1
 
-    init(ports: AgentPorts, examiner: PeerExaminer, turns: SocketTurns, firstSights: FirstSights) {
+    init(ports: AgentPorts, examiner: PeerExaminer, turns: SocketRequestLimiter, fleetReadQueue: FleetReadQueue) {
         memory = ports.memory
         authorization = ports.authorization
         self.examiner = examiner
         self.turns = turns
-        self.firstSights = firstSights
+        self.fleetReadQueue = fleetReadQueue
     }
 
     /// How many wait for their session.
@@ -35,8 +35,8 @@ final class TokenRequests {
     ///
     /// - Returns: whether it is answered; if not, ``serve(_:_:in:)`` follows.
     func serveStanding(
-        _ kept: KeptSession,
-        as format: TokenCall.Format,
+        _ kept: SessionEntry,
+        as format: PendingTokenRequest.Format,
         on connection: Connection,
         in agent: isolated SessionAgent
     ) -> Bool {
@@ -54,9 +54,9 @@ final class TokenRequests {
     }
 
     /// Serves `GET …/token`: in this very turn of the loop when the session's token is good.
-    func serve(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) {
+    func serve(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) {
         let name = call.session
-        guard !firstSights.take(query, call, in: agent),
+        guard !fleetReadQueue.take(query, call, in: agent),
             query.variant == .primary || mayBegin(query, call, in: agent)
         else { return }
         if let failure = impatience(query, call, in: agent) { return answer(failure, to: call, in: agent) }
@@ -79,13 +79,13 @@ final class TokenRequests {
     }
 
     /// Whether a token of other scopes or another audience may be made now; if not, the request waits or fails.
-    private func mayBegin(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
+    private func mayBegin(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
         let asked = agent.ask(call.session) { session, moment in
             let need = TokenNeed(query, call, policy: session.policy, at: moment)
             return (isMet: session.meets(need, at: moment.now), deadline: need.deadline)
         }
         guard let asked, !asked.isMet else { return true }
-        let waiting = PostponedRequest(query: query, call: call, deadline: asked.deadline)
+        let waiting = DeferredTokenRequest(query: query, call: call, deadline: asked.deadline)
         switch turns.admit(waiting, in: agent) {
         case .begins: return true
         case .waits: return false
@@ -100,7 +100,7 @@ final class TokenRequests {
     /// Each early refresh costs the owner a rotation, whoever asks for it.
     private func impatience(
         _ query: TokenQuery,
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         in agent: isolated SessionAgent
     ) -> RequestFailure? {
         guard call.connection.caller.isRestricted, let minimum = query.minimumValidity else { return nil }
@@ -129,7 +129,7 @@ final class TokenRequests {
     func forceRefresh(
         _ variant: TokenVariant,
         rejecting rejected: SecretID?,
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         in agent: isolated SessionAgent
     ) {
         wait(for: call, in: agent) { session, waiter, moment in
@@ -144,7 +144,7 @@ final class TokenRequests {
     }
 
     /// Never hands out `token` again; gets another one.
-    func refuse(_ token: RejectedToken, _ call: TokenCall, in agent: isolated SessionAgent) {
+    func refuse(_ token: RejectedToken, _ call: PendingTokenRequest, in agent: isolated SessionAgent) {
         let fingerprint = memory.fingerprint(of: token.secret)
         wait(for: call, in: agent) { session, waiter, moment in
             session.tokenRefused(
@@ -159,20 +159,20 @@ final class TokenRequests {
 
     /// Applies an event that begins what `call` then waits for.
     private func wait(
-        for call: TokenCall,
+        for call: PendingTokenRequest,
         in agent: isolated SessionAgent,
         _ event: (inout Session, WaiterID, Moment) -> [Effect]
     ) {
         guard agent.sessions[call.session] != nil else {
             return answer(.unknown(call.session), to: call, in: agent)
         }
-        guard !firstSights.refuse(call, in: agent) else { return }
+        guard !fleetReadQueue.refuse(call, in: agent) else { return }
         let waiter = freshWaiter()
         wait(waiter, call)
         agent.apply(call.session) { session, moment in event(&session, waiter, moment) }
     }
 
-    private func wait(_ waiter: WaiterID, _ call: TokenCall) {
+    private func wait(_ waiter: WaiterID, _ call: PendingTokenRequest) {
         calls[waiter] = call
         calls[waiter]?.hasWaited = true
         call.connection.awaited = .token(call.session, waiter)
@@ -197,7 +197,7 @@ final class TokenRequests {
         for session: SessionName? = nil,
         in agent: isolated SessionAgent
     ) {
-        firstSights.refuse(failure, for: session, in: agent)
+        fleetReadQueue.refuse(failure, for: session, in: agent)
         for (waiter, call) in calls where session == nil || call.session == session {
             withdraw(waiter, of: call.session, in: agent)
             answer(failure, to: call, in: agent)
@@ -209,7 +209,7 @@ final class TokenRequests {
         for waiting in turns.takeOverdue(at: agent.now) { refuseOverdue(waiting, in: agent) }
     }
 
-    private func refuseOverdue(_ waiting: PostponedRequest, in agent: isolated SessionAgent) {
+    private func refuseOverdue(_ waiting: DeferredTokenRequest, in agent: isolated SessionAgent) {
         let failure = RequestFailure(
             code: .temporarilyUnavailable,
             message: waiting.call.connection.caller.isRestricted
@@ -227,7 +227,7 @@ final class TokenRequests {
     }
 
     /// Serves a request that had to wait, in a later turn of the loop.
-    func resume(_ postponed: PostponedRequest, in agent: isolated SessionAgent) {
+    func resume(_ postponed: DeferredTokenRequest, in agent: isolated SessionAgent) {
         let call = postponed.call
         agent.work.later { [self] in
             call.connection.awaited = nil
@@ -253,7 +253,7 @@ extension TokenRequests {
 
     private func answer(
         _ reply: Reply,
-        to call: TokenCall,
+        to call: PendingTokenRequest,
         at moment: Moment,
         in agent: isolated SessionAgent
     ) {
@@ -266,13 +266,13 @@ extension TokenRequests {
         }
     }
 
-    private func answer(_ failure: ServingFailure, to call: TokenCall, in agent: isolated SessionAgent) {
+    private func answer(_ failure: ServingFailure, to call: PendingTokenRequest, in agent: isolated SessionAgent) {
         let settings = agent.sessions[call.session]?.settings
         answer(RequestFailure(failure, of: call.session, settings), to: call, in: agent)
     }
 
     /// Answers a reported refusal with `none`: nothing helps now.
-    func answerNone(_ message: String? = nil, retryAfter: Duration? = nil, to call: TokenCall) {
+    func answerNone(_ message: String? = nil, retryAfter: Duration? = nil, to call: PendingTokenRequest) {
         let answer = ReportMessage {
             $0.action = ReportAction.none
             $0.message = message.map { RequestFailure.sentence($0) }
@@ -283,7 +283,7 @@ extension TokenRequests {
     }
 
     /// Answers a reported refusal with what a login would have to ask for; the token stays as it is.
-    func answerStepUp(_ wish: StepUpWish, by login: SessionName, to call: TokenCall) {
+    func answerStepUp(_ wish: StepUpChallenge, by login: SessionName, to call: PendingTokenRequest) {
         let answer = ReportMessage {
             $0.action = .stepUp
             $0.scope = wish.scope
@@ -297,7 +297,7 @@ extension TokenRequests {
 
     private func answer(
         _ token: AccessToken,
-        to call: TokenCall,
+        to call: PendingTokenRequest,
         at moment: Moment,
         in agent: isolated SessionAgent
     ) {
@@ -322,12 +322,12 @@ extension TokenRequests {
         } catch {
             return answer(error, to: call, in: agent)
         }
-        let layout: TokenLayout =
+        let layout: TokenResponseTemplate =
             switch call.format {
             case .text: .text
             case .role: .role
             case .json, .retry, .renewal:
-                TokenLayout(
+                TokenResponseTemplate(
                     token,
                     of: call.session,
                     isID: call.wantsIDToken,
@@ -352,7 +352,7 @@ extension TokenRequests {
     /// Answers that `token` is new, without it.
     private func answerRenewal(
         _ token: AccessToken,
-        to call: TokenCall,
+        to call: PendingTokenRequest,
         at moment: Moment,
         in agent: isolated SessionAgent
     ) {
@@ -369,14 +369,14 @@ extension TokenRequests {
     }
 
     private func write(
-        _ layout: TokenLayout,
+        _ layout: TokenResponseTemplate,
         _ secret: SecretID,
         on connection: Connection,
         at moment: Moment
     ) throws {
         let sealed = try memory.find(secret)
         try connection.respond { writer, output in
-            let layout = writer.isBare ? TokenLayout.bare : layout
+            let layout = writer.isBare ? TokenResponseTemplate.bare : layout
             try layout.write(sealed, as: writer, at: moment, to: &output)
         }
     }
@@ -413,7 +413,7 @@ extension TokenRequests {
     }
 
     /// Answers a peer that rules apply to, once it is clear that it is still the same program.
-    private func answerKnownPeer(_ token: AccessToken, to call: TokenCall, in agent: isolated SessionAgent) {
+    private func answerKnownPeer(_ token: AccessToken, to call: PendingTokenRequest, in agent: isolated SessionAgent) {
         let secrets = Set([token.secret, token.idToken?.secret].compactMap(\.self))
         agent.erasure.lend(secrets)
         lookAgain(at: call, in: agent) { [self] call in
@@ -427,9 +427,9 @@ extension TokenRequests {
 
     /// Looks at the peer again before it gets what it has waited for.
     func lookAgain(
-        at call: TokenCall,
+        at call: PendingTokenRequest,
         in agent: isolated SessionAgent,
-        then proceed: @escaping (TokenCall) -> Void,
+        then proceed: @escaping (PendingTokenRequest) -> Void,
         finally: @escaping () -> Void = {}
     ) {
         agent.work.begin()
@@ -441,7 +441,7 @@ extension TokenRequests {
         }
     }
 
-    private func goOn(_ call: TokenCall, in agent: isolated SessionAgent, then proceed: (TokenCall) -> Void) {
+    private func goOn(_ call: PendingTokenRequest, in agent: isolated SessionAgent, then proceed: (PendingTokenRequest) -> Void) {
         guard call.connection.state == .answering else { return }
         guard agent.isServing else { return answer(agent.stopping, to: call, in: agent) }
         guard agent.configuration.isStillAdmitted(call) else {
@@ -451,7 +451,7 @@ extension TokenRequests {
         proceed(call)
     }
 
-    func answer(_ failure: RequestFailure, to call: TokenCall, in agent: isolated SessionAgent) {
+    func answer(_ failure: RequestFailure, to call: PendingTokenRequest, in agent: isolated SessionAgent) {
         agent.count(of: call.session) { $0.refused[failure.code.rawValue, default: 0] += 1 }
         call.connection.awaited = nil
         let configuration = agent.configuration
@@ -463,14 +463,14 @@ extension TokenRequests {
 
 extension TokenQuery {
     /// Whether it asks for a token that is made only for a peer of a `[[socket]]`.
-    fileprivate func isForeign(to call: TokenCall) -> Bool {
+    fileprivate func isForeign(to call: PendingTokenRequest) -> Bool {
         call.connection.caller.isRestricted && variant != .primary
     }
 }
 
 extension TokenNeed {
     /// What `query` asks for on behalf of `call`.
-    init(_ query: TokenQuery, _ call: TokenCall, policy: SessionPolicy, at moment: Moment) {
+    init(_ query: TokenQuery, _ call: PendingTokenRequest, policy: SessionPolicy, at moment: Moment) {
         self.init(
             variant: query.variant,
             minimumValidity: query.minimumValidity,

@@ -47,7 +47,7 @@ struct ConfigurationCheckup {
     }
 
     /// Which peers may know of a session that was left out, its file cannot tell.
-    private func check(_ mistake: ConfigurationMistake) -> DiagnosticCheck {
+    private func check(_ mistake: SessionConfigurationError) -> DiagnosticCheck {
         let isUnknown = mistake.session.map { !configuration.holds($0) } ?? false
         let isHidden = isUnknown && configuration.hasRules
         let detail = isHidden ? "a file of a session has a mistake and was left out" : mistake.line

@@ -261,8 +261,8 @@ extension Logger {
 
 extension Settings {
     /// The mistakes in the files beside the configuration file at `path`.
-    func mistakes(beside path: String) -> [ConfigurationMistake] {
-        mistakes.map { ConfigurationMistake(session: $0.session, line: $0.description(in: path)) }
+    func mistakes(beside path: String) -> [SessionConfigurationError] {
+        mistakes.map { SessionConfigurationError(session: $0.session, line: $0.description(in: path)) }
     }
 }
 

@@ -180,7 +180,7 @@ struct RoutesTests {
     }
 
     @Test(arguments: [
-        (401, "", "", ResourceRefusal.Verdict.tokenRefused(isStated: false)),
+        (401, "", "", ReportedRejection.Verdict.tokenRefused(isStated: false)),
         (403, "", "", .unrelated),
         (500, "", "", .unrelated),
         (500, "", #"{"code":"token_revoked"}"#, .unrelated),
@@ -207,7 +207,7 @@ struct RoutesTests {
         status: Int64,
         challenge: String,
         body: String,
-        verdict: ResourceRefusal.Verdict
+        verdict: ReportedRejection.Verdict
     ) {
         let settings = SessionSettings(
             policy: SessionPolicy(),
@@ -218,7 +218,7 @@ struct RoutesTests {
             endCodes: ["token_revoked"],
             answerPlaces: AnswerPlaces(loginDemand: "requiresReauth")
         )
-        let refusal = ResourceRefusal(status: status, challenge: challenge, body: body)
+        let refusal = ReportedRejection(status: status, challenge: challenge, body: body)
         #expect(refusal.verdict(for: settings) == verdict)
     }
 

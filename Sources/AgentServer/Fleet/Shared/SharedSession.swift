@@ -79,7 +79,7 @@ final class SharedSession {
         let actions = event(&member, agent.now)
         for action in actions { perform(action, in: agent) }
         agent.fleet.changed(self)
-        if !isUnseen || trouble != nil { agent.requests.tokens.firstSights.end(of: name, in: agent) }
+        if !isUnseen || trouble != nil { agent.requests.tokens.fleetReadQueue.end(of: name, in: agent) }
     }
 
     /// The session wants to send its refresh token.

@@ -5,12 +5,12 @@ import TokenCore
 
 @testable import AgentServer
 
-@Suite struct LentSecretsTests {
+@Suite struct SecretReferenceCountsTests {
     private let one = SecretID(rawValue: 1)
     private let two = SecretID(rawValue: 2)
 
     @Test func `what nobody works with is erased at once`() {
-        var lent = LentSecrets()
+        var lent = SecretReferenceCounts()
         let before = lent.mayErase(one)
         lent.lend([one])
         let free = lent.giveBack([one])
@@ -19,7 +19,7 @@ import TokenCore
     }
 
     @Test func `what a request works with is erased after the last one`() {
-        var lent = LentSecrets()
+        var lent = SecretReferenceCounts()
         lent.lend([one, two])
         lent.lend([one])
         let mayErase = [lent.mayErase(one), lent.mayErase(two)]

@@ -4,7 +4,7 @@ import AgentProtocol
 import TokenCore
 
 /// Refusals without a reason, by the session's own servers, of tokens that cannot be replaced.
-struct BareRefusals {
+struct UnexplainedRejections {
     private struct Entry {
         var secret: SecretID
         /// `nil`: nobody has said which server it was.
@@ -21,10 +21,10 @@ struct BareRefusals {
 
     /// Remembers a refusal; returns whether the same server refused the same token within the last minute.
     mutating func add(_ secret: SecretID, of place: HostName?, at now: Instant) -> Bool {
-        entries.removeAll { now - $0.at > BareRefusals.window }
+        entries.removeAll { now - $0.at > UnexplainedRejections.window }
         let isSecond = entries.contains { $0.secret == secret && $0.place == place }
         entries.append(Entry(secret: secret, place: place, at: now))
-        if entries.count > BareRefusals.limit { entries.removeFirst() }
+        if entries.count > UnexplainedRejections.limit { entries.removeFirst() }
         return isSecond
     }
 }

@@ -6,7 +6,7 @@ import Text
 import TokenCore
 
 /// The answer that carries a token, but for the token itself and what depends on the time.
-final class TokenLayout: Sendable {
+final class TokenResponseTemplate: Sendable {
     private let contentType: StaticString
     /// Head of the answer on a connection that stays open, up to the value of `Content-Length`.
     private let usualHead: [UInt8]
@@ -19,7 +19,7 @@ final class TokenLayout: Sendable {
     private let isJSON: Bool
 
     /// The bare token and a line feed.
-    static let text = TokenLayout(
+    static let text = TokenResponseTemplate(
         "text/plain; charset=utf-8",
         before: "",
         after: "\n",
@@ -29,10 +29,10 @@ final class TokenLayout: Sendable {
     )
 
     /// The token and nothing else, for a peer that sends no request.
-    static let bare = TokenLayout("text/plain", before: "", after: "", end: "", nil, isJSON: false)
+    static let bare = TokenResponseTemplate("text/plain", before: "", after: "", end: "", nil, isJSON: false)
 
     /// The credentials of a role, which are kept as the members of this object.
-    static let role = TokenLayout(
+    static let role = TokenResponseTemplate(
         "application/json",
         before: "{\"Version\":1,",
         after: "}\n",

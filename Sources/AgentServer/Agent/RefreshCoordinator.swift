@@ -5,7 +5,7 @@ import TokenCore
 /// Takes the steps of refresh attempts when ``RefreshQueue`` lets them: room in the store, then the request.
 ///
 /// Confined to the agent's event loop.
-final class RefreshDispatch {
+final class RefreshCoordinator {
     private let work: PendingWork
     private let storeThread: StoreThread
     private let erasure: SecretErasure
@@ -51,7 +51,7 @@ final class RefreshDispatch {
     }
 
     /// Has a step taken whose sources have their tokens.
-    func queue(_ step: RefreshQueue.Step, for kept: KeptSession, in agent: isolated SessionAgent) {
+    func queue(_ step: RefreshQueue.Step, for kept: SessionEntry, in agent: isolated SessionAgent) {
         let issuer = kept.settings.paceKey(of: kept.session.name)
         perform(queue.requested(step, by: kept.session, at: issuer, now: agent.now), in: agent)
         admit(at: issuer, in: agent)
@@ -147,7 +147,7 @@ final class RefreshDispatch {
 
 // MARK: Steps
 
-extension RefreshDispatch {
+extension RefreshCoordinator {
     /// Gives the store's thread its next reservation.
     private func reserveNext(in agent: isolated SessionAgent) {
         while let next = queue.nextReservation() {
@@ -275,7 +275,7 @@ extension RefreshDispatch {
 
 // MARK: Sessions that hosts share
 
-extension RefreshDispatch {
+extension RefreshCoordinator {
     /// The hosts that share the session leave it to this one.
     func granted(_ reservation: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
         queue.granted(reservation)
@@ -312,7 +312,7 @@ extension RefreshDispatch {
 
 // MARK: Departing sessions
 
-extension RefreshDispatch {
+extension RefreshCoordinator {
     /// Takes over a session that leaves the configuration: the answer of a refresh under way still belongs
     /// into its record, for the day the session returns.
     func depart(_ session: Session, in agent: isolated SessionAgent) {

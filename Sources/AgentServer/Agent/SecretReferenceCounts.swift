@@ -6,7 +6,7 @@ import TokenCore
 ///
 /// A login may replace a session whose refresh is in flight. The late answer must still be understood, so that what
 /// it brings can be given back to the server.
-struct LentSecrets {
+struct SecretReferenceCounts {
     private var users: [SecretID: Int] = [:]
     private var owed: Set<SecretID> = []
 

@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import AgentServer
 
-@Suite struct RefreshDispatchTests {
+@Suite struct RefreshCoordinatorTests {
     /// On a slow disk the room for other answers must not keep an answer that is here from becoming durable.
     @Test func `an answer waits for one reservation at most`() async throws {
         let names = try ["a", "b", "c", "d"].map { try #require(SessionName($0)) }

@@ -9,7 +9,7 @@ import TokenCore
 /// within their time is asked again.
 ///
 /// Confined to the agent's event loop.
-final class TokenPreparations {
+final class TokenReadinessWaiters {
     /// Gets `nil` when there is a token, or why there is none.
     typealias Completion = @Sendable (RequestFailure?) -> Void
 

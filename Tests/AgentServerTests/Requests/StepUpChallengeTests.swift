@@ -5,16 +5,16 @@ import Testing
 @testable import AgentServer
 
 /// What a resource wants of a login, as far as it is believed and shown.
-struct StepUpWishTests {
+struct StepUpChallengeTests {
     @Test func `what the standards define is understood`() {
-        let scope = StepUpWish(status: 403, #"Bearer realm="x", error="insufficient_scope", scope="a b:c""#)
+        let scope = StepUpChallenge(status: 403, #"Bearer realm="x", error="insufficient_scope", scope="a b:c""#)
         #expect(scope?.scope == "a b:c" && scope?.contextClasses == nil && scope?.maximumAge == nil)
-        let login = StepUpWish(
+        let login = StepUpChallenge(
             status: 401,
             #"DPoP error="insufficient_user_authentication", acr_values="phr mfa", max_age=20"#
         )
         #expect(login?.contextClasses == "phr mfa" && login?.maximumAge == 20 && login?.scope == nil)
-        #expect(StepUpWish(status: 401, #"Bearer error="insufficient_user_authentication""#)?.maximumAge == 0)
+        #expect(StepUpChallenge(status: 401, #"Bearer error="insufficient_user_authentication""#)?.maximumAge == 0)
     }
 
     @Test(arguments: [
@@ -29,12 +29,12 @@ struct StepUpWishTests {
         (403, #"Bearer error="insufficient_scope", scope="a --password-stdin""#),
     ])
     func `anything else is no wish`(status: Int64, challenge: String) {
-        #expect(StepUpWish(status: status, challenge) == nil)
+        #expect(StepUpChallenge(status: status, challenge) == nil)
     }
 
     @Test func `more than a person would copy is no wish`() {
-        func wish(_ scope: String) -> StepUpWish? {
-            StepUpWish(status: 403, "Bearer error=\"insufficient_scope\", scope=\"\(scope)\"")
+        func wish(_ scope: String) -> StepUpChallenge? {
+            StepUpChallenge(status: 403, "Bearer error=\"insufficient_scope\", scope=\"\(scope)\"")
         }
         #expect(wish(Array(repeating: "s", count: 20).joined(separator: " ")) != nil)
         #expect(wish(Array(repeating: "s", count: 21).joined(separator: " ")) == nil)

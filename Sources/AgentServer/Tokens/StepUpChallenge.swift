@@ -4,7 +4,7 @@ import Text
 
 /// What a resource wants of the login before it serves: `insufficient_scope` (RFC 6750 §3.1) or
 /// `insufficient_user_authentication` (RFC 9470 §3), kept to what may be shown and passed on.
-struct StepUpWish: Equatable {
+struct StepUpChallenge: Equatable {
     /// Words with a blank between them, or `nil`.
     var scope: String?
     var contextClasses: String?

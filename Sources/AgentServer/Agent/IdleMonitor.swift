@@ -6,7 +6,7 @@ import TokenCore
 /// Notices when a working agent has come to rest, and when the machine has slept.
 ///
 /// Answers from memory are no work: an agent that only serves good tokens rests.
-struct Rest {
+struct IdleMonitor {
     private static let shortestSleep = Duration.seconds(2)
 
     let clocks: ClockSteps

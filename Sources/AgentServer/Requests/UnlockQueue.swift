@@ -3,7 +3,7 @@
 import NIOCore
 
 /// A request that waits for the store to be open.
-struct Arrival {
+struct QueuedRequest {
     var request: HTTPRequest
     var connection: Connection
 }
@@ -11,9 +11,9 @@ struct Arrival {
 /// Requests that came while the store was being opened, and others who wait for that.
 ///
 /// Confined to the agent's event loop.
-final class Arrivals {
+final class UnlockQueue {
     private let waiters: LoopWaiters
-    private var requests: [Arrival] = []
+    private var requests: [QueuedRequest] = []
 
     init(eventLoop: any EventLoop) {
         waiters = LoopWaiters(eventLoop: eventLoop)
@@ -23,7 +23,7 @@ final class Arrivals {
     var count: Int { requests.count }
 
     func add(_ request: HTTPRequest, on connection: Connection) {
-        requests.append(Arrival(request: request, connection: connection))
+        requests.append(QueuedRequest(request: request, connection: connection))
     }
 
     /// The peer of `connection` left.
@@ -42,7 +42,7 @@ final class Arrivals {
     }
 
     /// Ends the wait, now that it is known; returns the requests that waited.
-    func finish() -> [Arrival] {
+    func finish() -> [QueuedRequest] {
         waiters.resumeAll()
         return takeRequests()
     }
@@ -52,7 +52,7 @@ final class Arrivals {
         for arrival in takeRequests() { arrival.connection.answer(Answer(failure)) }
     }
 
-    private func takeRequests() -> [Arrival] {
+    private func takeRequests() -> [QueuedRequest] {
         defer { requests = [] }
         return requests
     }

@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 /// What a resource server answered instead of serving.
-struct ResourceRefusal: Equatable {
+struct ReportedRejection: Equatable {
     enum Verdict: Equatable {
         /// A new token would not change the answer.
         case unrelated
@@ -13,7 +13,7 @@ struct ResourceRefusal: Equatable {
         /// Only a new login helps.
         case sessionOver
         /// A login that asks for more would help.
-        case stepUp(StepUpWish)
+        case stepUp(StepUpChallenge)
     }
 
     /// Errors of a challenge that are not about the token's age: RFC 6750 §3.1, and RFC 9449 §7.1 and §9, where
@@ -40,10 +40,10 @@ struct ResourceRefusal: Equatable {
         if let known = said.first(where: { ends.contains($0) || refreshes.contains($0) }) {
             return ends.contains(known) ? .sessionOver : .tokenRefused(isStated: true)
         }
-        if let wish = StepUpWish(status: status, challenge) { return .stepUp(wish) }
+        if let wish = StepUpChallenge(status: status, challenge) { return .stepUp(wish) }
         guard status == 401 else { return .unrelated }
         let reason = challengeError?.bytewise
-        guard !ResourceRefusal.otherReasons.contains(where: { $0 == reason }) else { return .unrelated }
+        guard !ReportedRejection.otherReasons.contains(where: { $0 == reason }) else { return .unrelated }
         return .tokenRefused(isStated: reason == "invalid_token")
     }
 

@@ -9,7 +9,7 @@ import TokenCore
 /// `[[socket]]`, and for each program and session. For all sockets together it is one refresh of a session a minute.
 ///
 /// Confined to the agent's event loop.
-final class SocketTurns {
+final class SocketRequestLimiter {
     enum Admission {
         /// Nothing else is being made for the requester.
         case begins
@@ -25,7 +25,7 @@ final class SocketTurns {
         /// All connections of one process, for one session: tokens of different sessions are made at the same time.
         case program(Int32, SessionName)
 
-        init(_ call: TokenCall) {
+        init(_ call: PendingTokenRequest) {
             let caller = call.connection.caller
             if let restriction = caller.restriction {
                 self = .socket(restriction.name)
@@ -44,7 +44,7 @@ final class SocketTurns {
     private struct Use {
         var turn: Turn
         var connections: Set<ObjectIdentifier>
-        var waiting: [PostponedRequest] = []
+        var waiting: [DeferredTokenRequest] = []
     }
 
     /// Shortest time between two refreshes of a session whose token is good, for peers of sockets.
@@ -62,7 +62,7 @@ final class SocketTurns {
     }
 
     /// Gives a request its turn, or has it wait.
-    func admit(_ waiting: PostponedRequest, in agent: isolated SessionAgent) -> Admission {
+    func admit(_ waiting: DeferredTokenRequest, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
         let requester = Requester(waiting.call)
         guard !begin(waiting.turn, for: connection, of: requester) else { return .begins }
@@ -92,7 +92,7 @@ final class SocketTurns {
 
     /// Takes `connection`, which has its answer or is gone, out of its turn.
     /// - Returns: requests whose turn it is now.
-    func end(for connection: Connection) -> [PostponedRequest] {
+    func end(for connection: Connection) -> [DeferredTokenRequest] {
         guard let requester = requesters.removeValue(forKey: ObjectIdentifier(connection)),
             var use = uses[requester]
         else { return [] }
@@ -108,17 +108,17 @@ final class SocketTurns {
     }
 
     /// Takes out the requests that have waited as long as they may.
-    func takeOverdue(at now: Instant) -> [PostponedRequest] {
+    func takeOverdue(at now: Instant) -> [DeferredTokenRequest] {
         takeWaiting { $0.deadline <= now }
     }
 
     /// How many requests wait for their turn.
     var waitingCount: Int { uses.values.map(\.waiting.count).reduce(0, +) }
 
-    func takeAll() -> [PostponedRequest] { takeWaiting { _ in true } }
+    func takeAll() -> [DeferredTokenRequest] { takeWaiting { _ in true } }
 
-    private func takeWaiting(where isMeant: (PostponedRequest) -> Bool) -> [PostponedRequest] {
-        var taken: [PostponedRequest] = []
+    private func takeWaiting(where isMeant: (DeferredTokenRequest) -> Bool) -> [DeferredTokenRequest] {
+        var taken: [DeferredTokenRequest] = []
         for requester in uses.keys {
             taken += uses[requester]?.waiting.filter(isMeant) ?? []
             uses[requester]?.waiting.removeAll(where: isMeant)
@@ -142,9 +142,9 @@ final class SocketTurns {
     }
 }
 
-extension PostponedRequest {
+extension DeferredTokenRequest {
     /// What it waits for.
-    fileprivate var turn: SocketTurns.Turn {
-        SocketTurns.Turn(session: call.session, variant: query.variant)
+    fileprivate var turn: SocketRequestLimiter.Turn {
+        SocketRequestLimiter.Turn(session: call.session, variant: query.variant)
     }
 }

@@ -6,7 +6,7 @@ import TokenCore
 /// Looks at servers that a person thinks of using, for `tokenctl add`.
 ///
 /// Confined to the agent's event loop.
-final class Examinations {
+final class ServerProbes {
     /// Each may hold a connection for seconds, and nobody adds many sessions at once.
     private static let mostAtOnce = 4
 
@@ -30,9 +30,9 @@ final class Examinations {
             )
         }
         let body = try RequestBody(request.body, ExamineMembers.self)
-        let place = try Examinations.place(body)
+        let place = try ServerProbes.place(body)
         let caFile = try body.value(\.caFile)
-        guard count < Examinations.mostAtOnce else {
+        guard count < ServerProbes.mostAtOnce else {
             throw RequestFailure(
                 code: .temporarilyUnavailable,
                 message: "Other servers are being examined.",

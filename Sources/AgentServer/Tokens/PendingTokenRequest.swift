@@ -3,7 +3,7 @@
 import TokenCore
 
 /// A request for a token that is being answered.
-struct TokenCall {
+struct PendingTokenRequest {
     enum Format: Equatable {
         case json
         /// The bare token and a line feed.
@@ -36,14 +36,14 @@ struct TokenCall {
 }
 
 /// A request for a token that nothing is begun for yet.
-struct PostponedRequest {
+struct DeferredTokenRequest {
     var query: TokenQuery
-    var call: TokenCall
+    var call: PendingTokenRequest
     /// When it waits no longer.
     var deadline: Instant
 }
 
-extension TokenCall {
+extension PendingTokenRequest {
     /// - Throws: `badRequest` when a proof is asked for where there is no place for one.
     init(
         _ query: TokenQuery,
@@ -65,7 +65,7 @@ extension TokenCall {
 }
 
 /// What a connection waits for, so that the agent finds it when the peer leaves.
-enum AwaitedAnswer: Equatable {
+enum PendingReply: Equatable {
     case token(SessionName, WaiterID)
     case login(LoginNumber)
     case logout(SessionName)

@@ -5,11 +5,11 @@ import TokenCore
 /// A session with what the agent, not the state machine, needs to know about it.
 ///
 /// Confined to the agent's event loop; the agent alone changes session and settings.
-final class KeptSession {
+final class SessionEntry {
     var session: Session
     var settings: SessionSettings
     var counts = SessionCounts()
-    private var standing: StandingAnswer?
+    private var standing: CachedTokenResponse?
 
     /// The session as the store has it, or a new one if the store has none.
     init(
@@ -41,28 +41,28 @@ final class KeptSession {
     }
 
     /// Whether its login is not used any more, as other settings are in force.
-    func isReplaced(by present: KeptSession?) -> Bool {
+    func isReplaced(by present: SessionEntry?) -> Bool {
         session.status.state != .loggedOut && present?.session.status.reason == .configurationChanged
     }
 
     /// What requests for nothing but a token are answered with; `nil` if the session has to be asked each time.
-    func standing(at now: Instant) -> StandingAnswer? {
+    func standing(at now: Instant) -> CachedTokenResponse? {
         if let standing, standing.revision == session.revision, now < standing.until { return standing }
-        standing = session.standingToken(at: now).map { StandingAnswer($0, of: session) }
+        standing = session.standingToken(at: now).map { CachedTokenResponse($0, of: session) }
         return standing
     }
 }
 
 /// The answer to plain requests for a session's token, laid out once for all of them.
-final class StandingAnswer {
+final class CachedTokenResponse {
     let token: SecretID
-    let layout: TokenLayout
+    let layout: TokenResponseTemplate
     fileprivate let until: Instant
     fileprivate let revision: UInt64
 
     fileprivate init(_ standing: StandingToken, of session: Session) {
         token = standing.token.secret
-        layout = TokenLayout(standing.token, of: session.name)
+        layout = TokenResponseTemplate(standing.token, of: session.name)
         until = standing.until
         revision = session.revision
     }
@@ -124,9 +124,9 @@ struct SessionCounts: Equatable, Sendable {
     var failures: [FailureClass: Int] = [:]
 }
 
-extension [SessionName: KeptSession] {
+extension [SessionName: SessionEntry] {
     /// Those that do not go on as they are under `configuration`.
-    func leaving(under configuration: AgentConfiguration) -> [SessionName: KeptSession] {
+    func leaving(under configuration: AgentConfiguration) -> [SessionName: SessionEntry] {
         filter { $0.value.leaves(under: configuration.sessions[$0.key]) }
     }
 }

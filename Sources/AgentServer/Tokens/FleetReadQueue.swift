@@ -8,11 +8,11 @@ import TokenCore
 /// nor a reader that the keepers have no token like this, before it has looked.
 ///
 /// Confined to the agent's event loop.
-final class FirstSights {
+final class FleetReadQueue {
     private let eventLoop: any EventLoop
-    private var waiting: [SessionName: [PostponedRequest]] = [:]
+    private var waiting: [SessionName: [DeferredTokenRequest]] = [:]
     /// Requests of a reader, each of which waits for a look of its own.
-    private var looking: [UInt64: PostponedRequest] = [:]
+    private var looking: [UInt64: DeferredTokenRequest] = [:]
     private var latestLook: UInt64 = 0
 
     init(eventLoop: any EventLoop) {
@@ -22,7 +22,7 @@ final class FirstSights {
     /// Has a request wait for the fleet, or answers it if the fleet cannot be asked.
     ///
     /// - Returns: whether it did; if not, the session knows what to say.
-    func take(_ query: TokenQuery, _ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
+    func take(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
         let name = call.session
         guard let settings = agent.sessions[name]?.settings else { return false }
         let patience = query.timeout ?? settings.policy.getTimeout
@@ -35,10 +35,10 @@ final class FirstSights {
         }
         call.connection.awaited = .fleet
         waiting[name, default: []].append(
-            PostponedRequest(query: query, call: call, deadline: agent.now + patience)
+            DeferredTokenRequest(query: query, call: call, deadline: agent.now + patience)
         )
         eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
-            agent?.assumeIsolated { $0.requests.tokens.firstSights.endOverdue(of: name, in: $0) }
+            agent?.assumeIsolated { $0.requests.tokens.fleetReadQueue.endOverdue(of: name, in: $0) }
         }
         return true
     }
@@ -46,7 +46,7 @@ final class FirstSights {
     /// Has a request for what this host lacks as a reader wait for one look.
     private func look(
         for query: TokenQuery,
-        _ call: TokenCall,
+        _ call: PendingTokenRequest,
         _ patience: Duration,
         in agent: isolated SessionAgent
     ) -> Bool {
@@ -61,14 +61,14 @@ final class FirstSights {
             return true
         }
         guard !call.hasLooked, patience > .zero else { return false }
-        var waiting = PostponedRequest(query: query, call: call, deadline: moment.now + patience)
+        var waiting = DeferredTokenRequest(query: query, call: call, deadline: moment.now + patience)
         (waiting.call.hasLooked, waiting.call.hasWaited) = (true, true)
         call.connection.awaited = .fleet
         latestLook += 1
         let number = latestLook
         looking[number] = waiting
         eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
-            agent?.assumeIsolated { $0.requests.tokens.firstSights.endLook(number, in: $0) }
+            agent?.assumeIsolated { $0.requests.tokens.fleetReadQueue.endLook(number, in: $0) }
         }
         Task {
             await agent.fleet.look(at: name, in: agent)
@@ -86,7 +86,7 @@ final class FirstSights {
     /// Answers a request that nothing can be begun for as long as the fleet has not shown its session.
     ///
     /// - Returns: whether it did.
-    func refuse(_ call: TokenCall, in agent: isolated SessionAgent) -> Bool {
+    func refuse(_ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
         guard let blank = agent.fleet.blank(of: call.session) else { return false }
         answer(call, blank, in: agent)
         return true
@@ -104,7 +104,7 @@ final class FirstSights {
         for waiting in overdue { answer(waiting.call, .awaited, in: agent) }
     }
 
-    private func answer(_ call: TokenCall, _ blank: FleetBlank, in agent: isolated SessionAgent) {
+    private func answer(_ call: PendingTokenRequest, _ blank: FleetBlank, in agent: isolated SessionAgent) {
         let failure = RequestFailure(blank, of: call.session)
         agent.requests.tokens.answer(failure, to: call, in: agent)
     }
