@@ -18,11 +18,11 @@ final class LiveConfiguration {
     let files: TokenFiles
     private(set) var current: AgentConfiguration {
         didSet {
-            rules = RulesInForce(current)
+            rules = ActiveRules(current)
             derived = DerivedSessions(current)
         }
     }
-    private(set) var rules: RulesInForce
+    private(set) var rules: ActiveRules
     private(set) var derived: DerivedSessions
     /// Called with each configuration as soon as it is in force.
     private var follower: @Sendable (AgentConfiguration) -> Void = { _ in }
@@ -45,7 +45,7 @@ final class LiveConfiguration {
     ) {
         turns = LoopWaiters(eventLoop: eventLoop)
         current = configuration
-        rules = RulesInForce(configuration)
+        rules = ActiveRules(configuration)
         derived = DerivedSessions(configuration)
         self.source = source
         self.storeThread = storeThread

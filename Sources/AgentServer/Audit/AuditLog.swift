@@ -119,7 +119,7 @@ final class AuditLog {
         on connection: Connection
     ) {
         if let name = session, isEmpty, !configuration.isConfigured(name, for: connection) {
-            return connection.answer(Answer(.unknown(name)))
+            return connection.answer(HTTPResponse(.unknown(name)))
         }
         guard reading.follows else { return reading.finish() }
         connection.awaited = .events

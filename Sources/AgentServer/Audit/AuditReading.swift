@@ -102,7 +102,7 @@ final class AuditReading: @unchecked Sendable {
     /// Ends the answer with all that there is.
     func finish() {
         guard !isStreaming else { return connection.endStream() }
-        var answer = Answer(status: .ok, body: first ?? [])
+        var answer = HTTPResponse(status: .ok, body: first ?? [])
         answer.contentType = Self.contentType
         connection.answer(answer)
     }

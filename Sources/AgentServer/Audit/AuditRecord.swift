@@ -67,7 +67,7 @@ struct AuditRecord: Equatable, Sendable {
         ///   - restriction: which `[[socket]]` it asked at, or for which host; `nil` for neither.
         ///   - listener: the `[[proxy]]` or `[[endpoint]]` it asked for.
         convenience init(
-            _ peer: Peer,
+            _ peer: PeerCredentials,
             _ facts: PeerFacts?,
             claimedCaller: String? = nil,
             _ restriction: Restriction? = nil,

@@ -36,7 +36,7 @@ struct FleetRequests {
                 let notes = try await carryOut(order, in: agent)
                 connection.answer(.message(await answer(order, port, notes, for: connection, in: agent)))
             } catch {
-                connection.answer(Answer(error))
+                connection.answer(HTTPResponse(error))
             }
         }
     }

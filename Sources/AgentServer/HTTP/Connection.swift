@@ -7,14 +7,14 @@ import NIOCore
 /// Confined to the event loop.
 final class ConnectionServices {
     let loop: AgentLoop
-    let agent: any RequestAnswering
+    let agent: any HTTPRequestServing
     let limits: RequestLimits
     let register: ConnectionRegister
     let input = SharedBuffer()
     let output = SharedBuffer()
     let backlog = StreamBacklog()
 
-    init(loop: AgentLoop, agent: any RequestAnswering, limits: RequestLimits, register: ConnectionRegister) {
+    init(loop: AgentLoop, agent: any HTTPRequestServing, limits: RequestLimits, register: ConnectionRegister) {
         self.loop = loop
         self.agent = agent
         self.limits = limits
@@ -69,10 +69,10 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
     /// What the agent owes the peer beyond the present turn of the loop.
     var awaited: PendingReply?
     /// How the present request is to be answered.
-    private(set) var writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
+    private(set) var writer = HTTPResponseWriter(keepsAlive: false, isHTTP11: true, isHead: false)
     private let services: ConnectionServices
     private var socket: PeerSocket
-    private var senders: SenderWatch?
+    private var senders: SenderVerifier?
     private var input: RequestInput
     private var output: ByteBuffer?
     private var stream = StreamOutput()
@@ -150,12 +150,12 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
     }
 
     /// Limits the requests that follow to what `forwarding` names.
-    func restrict(to forwarding: Forwarding) { caller.restrict(to: forwarding) }
+    func restrict(to forwarding: ForwardingRestriction) { caller.restrict(to: forwarding) }
 
     /// Watches from now on that only the process that connected writes to this connection.
     func watchSender() {
         guard let descriptor else { return }
-        senders = SenderWatch(descriptor: descriptor, witness: caller.witness)
+        senders = SenderVerifier(descriptor: descriptor, witness: caller.witness)
     }
 
     @discardableResult
@@ -280,7 +280,7 @@ extension Connection {
 
     private func begin(_ request: HTTPRequest) {
         state = .answering
-        writer = AnswerWriter(
+        writer = HTTPResponseWriter(
             keepsAlive: request.head.keepsAlive,
             isHTTP11: request.head.isHTTP11,
             isHead: request.method == .head
@@ -292,8 +292,8 @@ extension Connection {
 
     private func refuse(_ refusal: RequestRefusal) {
         state = .answering
-        writer = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false)
-        answer(Answer(refusal))
+        writer = HTTPResponseWriter(keepsAlive: false, isHTTP11: true, isHead: false)
+        answer(HTTPResponse(refusal))
     }
 
     /// Starts the clock at the first byte of a request, not when the connection opens.
@@ -339,7 +339,7 @@ extension Connection {
 
 extension Connection {
     /// Answers the present request.
-    func answer(_ answer: Answer) {
+    func answer(_ answer: HTTPResponse) {
         guard !writer.isBare else {
             // Whoever is given nothing must not take that for a token.
             schedule(after: limits.withholdTime) { $0.close() }
@@ -351,7 +351,7 @@ extension Connection {
     /// Answers the present request with whatever `write` appends.
     ///
     /// If it throws, the request is still to be answered.
-    func respond(_ write: (AnswerWriter, inout ByteBuffer) throws -> Void) rethrows {
+    func respond(_ write: (HTTPResponseWriter, inout ByteBuffer) throws -> Void) rethrows {
         guard state == .answering else { return }
         try append { try write(writer, &$0) }
         if writer.keepsAlive {

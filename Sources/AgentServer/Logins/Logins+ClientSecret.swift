@@ -22,7 +22,7 @@ extension Logins {
                 try await authorization.keepClientSecret(secret, for: name)
             } catch {
                 agent.audit.add(.clientSecret, .failed, name, by: .peer(of: connection))
-                return connection.answer(Answer(RequestFailure(error, of: name)))
+                return connection.answer(HTTPResponse(RequestFailure(error, of: name)))
             }
             agent.audit.add(.clientSecret, .done, name, by: .peer(of: connection))
             // Without the secret, or with another one, the session was suspended.

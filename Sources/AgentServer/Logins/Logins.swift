@@ -160,7 +160,7 @@ final class Logins {
         _ request: HTTPRequest,
         _ number: LoginNumber,
         _ name: SessionName
-    ) throws(RequestFailure) -> Answer {
+    ) throws(RequestFailure) -> HTTPResponse {
         let value = try RequestBody(request.body, LoginAnswerMembers.self).required(\.value)
         guard let login = logins[number], login.session == name, let question = login.question else {
             throw RequestFailure(

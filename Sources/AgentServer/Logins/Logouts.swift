@@ -95,7 +95,7 @@ final class Logouts {
                 begin(order, for: waiting.connection, in: agent)
             } catch {
                 waiting.connection?.awaited = nil
-                waiting.connection?.answer(Answer(error))
+                waiting.connection?.answer(HTTPResponse(error))
             }
         }
     }
@@ -285,7 +285,7 @@ final class Logouts {
     private func refuse(_ connections: [Connection], _ failure: RequestFailure) {
         for connection in connections {
             connection.awaited = nil
-            connection.answer(Answer(failure))
+            connection.answer(HTTPResponse(failure))
         }
     }
 }

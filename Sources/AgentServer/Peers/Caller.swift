@@ -6,7 +6,7 @@ import TokenCore
 /// Who is at the other end of a connection, and where it came in.
 struct Caller {
     /// The process that connected.
-    let peer: Peer
+    let peer: PeerCredentials
     /// The `[[socket]]` it connected to; `nil`: the agent's own socket.
     let socketPath: String?
     /// What limits it to the tokens of some sessions; `nil`: nothing does.
@@ -14,11 +14,11 @@ struct Caller {
     /// When the connection was accepted, or a moment later.
     let acceptedAt: Instant
     /// What is known of the peer's process, where rules ask for it.
-    let witness: PeerWitness
+    let witness: PeerVerifier
     private let isOwnUser: Bool
 
     init(
-        _ peer: Peer,
+        _ peer: PeerCredentials,
         socketPath: String? = nil,
         acceptedAt: Instant = Instant(nanoseconds: .max)
     ) {
@@ -26,7 +26,7 @@ struct Caller {
         self.socketPath = socketPath
         restriction = socketPath.map { .socket(path: $0) }
         self.acceptedAt = acceptedAt
-        witness = PeerWitness(process: peer.processID)
+        witness = PeerVerifier(process: peer.processID)
         isOwnUser = peer.userID == geteuid()
     }
 
@@ -37,7 +37,7 @@ struct Caller {
     var isOwnUserAtOwnSocket: Bool { isOwnUser && !isRestricted }
 
     /// Limits it to what `forwarding` names.
-    mutating func restrict(to forwarding: Forwarding) {
+    mutating func restrict(to forwarding: ForwardingRestriction) {
         restriction = .forwarding(forwarding)
         witness.forgetOrigin()
     }

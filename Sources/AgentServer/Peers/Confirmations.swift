@@ -61,7 +61,7 @@ final class Confirmations {
     private let commands: any CommandRunning
     private let logger: Logger
     private let tokens: TokenRequests
-    private var questions = OpenQuestions()
+    private var questions = PendingConfirmations()
 
     init(commands: any CommandRunning, logger: Logger, tokens: TokenRequests) {
         self.commands = commands

@@ -7,7 +7,7 @@ enum Restriction: Equatable, Sendable {
     /// The `[[socket]]` at this path, as it is configured when a request comes.
     case socket(path: String)
     /// What the peer has asked for, which lends the connection to another host.
-    case forwarding(Forwarding)
+    case forwarding(ForwardingRestriction)
 
     /// What keeps the peers limited by it apart from others, and tells them in the log.
     ///

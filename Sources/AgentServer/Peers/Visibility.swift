@@ -105,7 +105,7 @@ extension LiveConfiguration {
 }
 
 /// What every request needs to know of the rules in force.
-struct RulesInForce {
+struct ActiveRules {
     /// Whether any session has rules.
     let exist: Bool
     /// Paths of the programs whose digests rules name.

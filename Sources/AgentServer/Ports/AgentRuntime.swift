@@ -91,7 +91,7 @@ package final class AgentRuntime: Sendable {
 
     /// Watches for the network's return; without routing messages, retries follow their backoff alone.
     private func watchRoutes() {
-        let isWatching = RouteWatch.start(on: loop) { [agent] in
+        let isWatching = NetworkMonitor.start(on: loop) { [agent] in
             agent.assumeIsolated { $0.networkReturned() }
         }
         if !isWatching { ports.logger.info("no routing messages: a network that is back is noticed later") }

@@ -22,7 +22,7 @@ final class RequestHandler {
     private let confirmations: Confirmations
     private let turns: SocketRequestLimiter
     private let status: StatusRequests
-    let examiner: PeerExaminer
+    let examiner: PeerInspector
     private let onShutdownRequest: @Sendable () -> Void
 
     init(
@@ -34,7 +34,7 @@ final class RequestHandler {
     ) {
         self.audit = audit
         self.onShutdownRequest = onShutdownRequest
-        examiner = PeerExaminer(processes: ports.processes)
+        examiner = PeerInspector(processes: ports.processes)
         turns = SocketRequestLimiter(eventLoop: eventLoop)
         tokens = TokenRequests(
             ports: ports,
@@ -117,7 +117,7 @@ final class RequestHandler {
             try checkKnown(route, isKept: kept != nil, connection, configuration)
             try serve(route, of: kept, request, on: connection, in: agent)
         } catch {
-            connection.answer(Answer(configuration.explained(error, to: connection)))
+            connection.answer(HTTPResponse(configuration.explained(error, to: connection)))
             auditHidden(error, found, connection, in: agent)
         }
     }
@@ -149,9 +149,9 @@ final class RequestHandler {
         let method = route.traits.method
         let allowed = method == .get ? "GET, HEAD" : method.rawValue
         let message = "This address answers \(allowed)."
-        var answer = Answer(RequestFailure(code: .badRequest, message: message))
+        var answer = HTTPResponse(RequestFailure(code: .badRequest, message: message))
         answer.status = .methodNotAllowed
-        answer.fields.append(Answer.Field(name: "Allow", value: allowed))
+        answer.fields.append(HTTPResponse.Field(name: "Allow", value: allowed))
         connection.answer(answer)
     }
 
@@ -254,7 +254,7 @@ extension RequestHandler {
         case .metrics: connection.answer(status.metrics(for: connection, in: agent))
         case .doctor: status.serveDoctor(on: connection, in: agent)
         case .examine: try examinations.serve(request, on: connection, in: agent)
-        case .restrict: try Forwarding.serve(request, on: connection)
+        case .restrict: try ForwardingRestriction.serve(request, on: connection)
         case .lock: vault.serveLock(on: connection, in: agent)
         case .unlock: try vault.serveUnlock(request, on: connection, in: agent)
         case .reload: try serveReload(request, on: connection, in: agent)
@@ -375,7 +375,7 @@ extension RequestHandler {
                 message.sessions = Int64(configuration.shownNames(to: connection).count)
                 connection.answer(.message(message))
             } catch {
-                connection.answer(Answer(error))
+                connection.answer(HTTPResponse(error))
             }
         }
     }
@@ -470,7 +470,7 @@ extension RequestHandler {
 }
 
 /// Where the socket's connections reach the agent.
-struct RequestReception: RequestAnswering {
+struct RequestReception: HTTPRequestServing {
     let agent: SessionAgent
 
     func welcome(_ connection: Connection) {

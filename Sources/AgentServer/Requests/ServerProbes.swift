@@ -61,7 +61,7 @@ final class ServerProbes {
         count -= 1
         switch result {
         case .success(let message): connection.answer(.message(message))
-        case .failure(let failure): connection.answer(Answer(failure))
+        case .failure(let failure): connection.answer(HTTPResponse(failure))
         }
     }
 }

@@ -19,7 +19,7 @@ struct StatusRequests {
     }
 
     /// Serves `GET /v1`.
-    func agent(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
+    func agent(for connection: Connection, in agent: isolated SessionAgent) -> HTTPResponse {
         // Peers that the agent is only forwarded to need not know its process, nor where its store is.
         let isOwn = !connection.caller.isRestricted
         var message = AgentMessage()
@@ -49,7 +49,7 @@ struct StatusRequests {
     }
 
     /// Serves `GET /v1/sessions`.
-    func sessions(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
+    func sessions(for connection: Connection, in agent: isolated SessionAgent) -> HTTPResponse {
         let moment = agent.moment
         let shown = visibleSessions(to: connection, in: agent)
         let sessions = shown.map { status($0, for: connection, at: moment, in: agent) }
@@ -61,7 +61,7 @@ struct StatusRequests {
         _ name: SessionName,
         for connection: Connection,
         in agent: isolated SessionAgent
-    ) throws(RequestFailure) -> Answer {
+    ) throws(RequestFailure) -> HTTPResponse {
         guard let kept = agent.sessions[name] else { throw .unknown(name) }
         return .message(status(kept, for: connection, at: agent.moment, in: agent))
     }
@@ -81,7 +81,7 @@ struct StatusRequests {
     }
 
     /// Serves `GET /v1/metrics`.
-    func metrics(for connection: Connection, in agent: isolated SessionAgent) -> Answer {
+    func metrics(for connection: Connection, in agent: isolated SessionAgent) -> HTTPResponse {
         var metrics = MetricsText()
         let moment = agent.moment
         let (waiters, logins) = (agent.requests.tokens.waitingCount, agent.requests.logins.count)

@@ -49,7 +49,7 @@ final class UnlockQueue {
 
     /// Refuses the requests that wait: the agent stops instead.
     func refuse(_ failure: RequestFailure) {
-        for arrival in takeRequests() { arrival.connection.answer(Answer(failure)) }
+        for arrival in takeRequests() { arrival.connection.answer(HTTPResponse(failure)) }
     }
 
     private func takeRequests() -> [QueuedRequest] {

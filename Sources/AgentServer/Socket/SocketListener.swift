@@ -165,7 +165,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
 
     /// Lets in peers of the right users only, before a byte of theirs is read.
     private func welcome(_ descriptor: CInt) {
-        let found = Peer(descriptor: descriptor)
+        let found = PeerCredentials(descriptor: descriptor)
         guard let peer = found, access.admits(peer.userID) else {
             let user = found.map { "\($0.userID)" } ?? "unknown"
             var metadata: Logger.Metadata = ["uid": "\(user)"]

@@ -16,7 +16,7 @@ final class SocketListeners: @unchecked Sendable {
     /// Sockets that could not be opened, and why, so that each is complained about once.
     private var failed: [String: String] = [:]
 
-    init(loop: AgentLoop, agent: any RequestAnswering, logger: Logger, reserve: ReserveSocket?) {
+    init(loop: AgentLoop, agent: any HTTPRequestServing, logger: Logger, reserve: ReserveSocket?) {
         self.logger = logger
         let register = ConnectionRegister(limits: .ofThisProcess)
         services = ConnectionServices(loop: loop, agent: agent, limits: RequestLimits(), register: register)
@@ -44,7 +44,7 @@ final class SocketListeners: @unchecked Sendable {
     func adopt(_ configuration: AgentConfiguration) {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
-        let watchesSenders = RulesInForce(configuration).exist
+        let watchesSenders = ActiveRules(configuration).exist
         if watchesSenders, !own.watchesSenders { services.register.watchSenders() }
         own.watchesSenders = watchesSenders
         wanted = configuration.sockets

@@ -10,7 +10,7 @@ import TokenCore
 final class TokenRequests {
     private let memory: SealedMemory
     private let authorization: any AuthorizationServing
-    private let examiner: PeerExaminer
+    private let examiner: PeerInspector
     private let turns: SocketRequestLimiter
     let preparations = TokenReadinessWaiters()
     let fleetReadQueue: FleetReadQueue
@@ -18,7 +18,7 @@ final class TokenRequests {
     private var calls: [WaiterID: PendingTokenRequest] = [:]
     private var nextNumber: UInt64 = 1
 
-    init(ports: AgentPorts, examiner: PeerExaminer, turns: SocketRequestLimiter, fleetReadQueue: FleetReadQueue) {
+    init(ports: AgentPorts, examiner: PeerInspector, turns: SocketRequestLimiter, fleetReadQueue: FleetReadQueue) {
         memory = ports.memory
         authorization = ports.authorization
         self.examiner = examiner
@@ -456,7 +456,7 @@ extension TokenRequests {
         call.connection.awaited = nil
         let configuration = agent.configuration
         let told = configuration.withoutHiddenSources(failure, for: call.connection)
-        call.connection.answer(Answer(configuration.explained(told, to: call.connection)))
+        call.connection.answer(HTTPResponse(configuration.explained(told, to: call.connection)))
         endTurn(of: call.connection, in: agent)
     }
 }

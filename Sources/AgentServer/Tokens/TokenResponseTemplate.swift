@@ -74,7 +74,7 @@ final class TokenResponseTemplate: Sendable {
         isJSON: Bool
     ) {
         self.contentType = contentType
-        usualHead = AnswerWriter.usual.headUpToLength(.ok, contentType)
+        usualHead = HTTPResponseWriter.usual.headUpToLength(.ok, contentType)
         beforeToken = Array(before.utf8)
         afterToken = Array(after.utf8)
         self.end = Array(end.utf8)
@@ -88,7 +88,7 @@ final class TokenResponseTemplate: Sendable {
     /// - Throws: ``SealedMemoryError``; nothing is written then.
     func write(
         _ secret: SealedMemory.Sealed,
-        as writer: AnswerWriter,
+        as writer: HTTPResponseWriter,
         at moment: Moment,
         to output: inout ByteBuffer
     ) throws {
@@ -122,7 +122,7 @@ final class TokenResponseTemplate: Sendable {
     /// - Returns: what `fill` said; if that is `false`, nothing is written.
     private func write(
         _ count: Int,
-        as writer: AnswerWriter,
+        as writer: HTTPResponseWriter,
         at moment: Moment,
         spare: Int = 0,
         to output: inout ByteBuffer,

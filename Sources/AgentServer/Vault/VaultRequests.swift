@@ -12,7 +12,7 @@ import TokenCore
 final class VaultRequests {
     private let store: any StoreControlling
     private let confirmations: Confirmations
-    private let guesses: GuessQueue
+    private let guesses: UnlockAttemptQueue
     /// Whether a person is being asked to allow a change of how the store opens.
     private var asksPerson = false
 
@@ -24,7 +24,7 @@ final class VaultRequests {
     ) {
         self.store = store
         self.confirmations = confirmations
-        guesses = GuessQueue(eventLoop: eventLoop, timekeeper: timekeeper)
+        guesses = UnlockAttemptQueue(eventLoop: eventLoop, timekeeper: timekeeper)
     }
 
     /// Begins the next guess if enough time has passed.
@@ -82,7 +82,7 @@ final class VaultRequests {
                 try await agent.unlock(passphrase: passphrase.map { Array($0.utf8) }, by: origin)
                 connection.answer(.message(LockMessage { $0.locked = !agent.isServing }))
             } catch {
-                connection.answer(Answer(error))
+                connection.answer(HTTPResponse(error))
             }
         }
     }
@@ -189,7 +189,7 @@ final class VaultRequests {
                 connection.answer(.message(status.wire(proofDemand(status, in: agent))))
             } catch {
                 agent.audit.add(kind.action, .failed, by: .peer(of: connection))
-                connection.answer(Answer(error))
+                connection.answer(HTTPResponse(error))
             }
         }
     }

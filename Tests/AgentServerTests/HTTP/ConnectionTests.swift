@@ -19,7 +19,7 @@ struct ConnectionTests {
     private var agent: RecordingAgent { bench.agent }
 
     /// More than the kernel and the agent keep for a peer that does not read.
-    private static let long = Answer(status: .ok, body: Array(repeating: UInt8(ascii: "x"), count: 1 << 20))
+    private static let long = HTTPResponse(status: .ok, body: Array(repeating: UInt8(ascii: "x"), count: 1 << 20))
 
     private static let get = "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n"
 
@@ -139,7 +139,7 @@ struct ConnectionTests {
         agent.answer = nil
         send(Self.get)
         bench.advance(by: .seconds(30))
-        agent.received[0].connection.answer(Answer(status: .ok, body: Array("late".utf8)))
+        agent.received[0].connection.answer(HTTPResponse(status: .ok, body: Array("late".utf8)))
         #expect(received().hasPrefix("HTTP/1.1 200 OK"))
     }
 
@@ -176,7 +176,7 @@ struct ConnectionTests {
         bench.turn()
         #expect(agent.left == 1)
         #expect(connection.state == .closed)
-        agent.received[0].connection.answer(Answer(status: .ok, body: []))
+        agent.received[0].connection.answer(HTTPResponse(status: .ok, body: []))
     }
 
     @Test func `a request of a peer that leaves at once is received`() throws {

@@ -88,7 +88,7 @@ final class ConnectionBench: @unchecked Sendable {
             limits: RequestLimits(),
             register: register
         )
-        let caller = Caller(Peer(processID: process, userID: 1))
+        let caller = Caller(PeerCredentials(processID: process, userID: 1))
         let connection = Connection(caller, services, socket: PeerSocket(ends[0], loop: loop))
         if reading { try connection.begin() }
         return PeerEnd(connection, ends[1])

@@ -5,13 +5,13 @@ import TokenCore
 @testable import AgentServer
 
 /// Writes down what connections hand in, and answers at once only if told to.
-final class RecordingAgent: RequestAnswering, @unchecked Sendable {
+final class RecordingAgent: HTTPRequestServing, @unchecked Sendable {
     // Unchecked: used on the one thread of an embedded event loop.
     private(set) var received: [(request: HTTPRequest, connection: Connection)] = []
     private(set) var left = 0
     private(set) var dropped = 0
     /// `nil`: requests stay unanswered until the test answers them.
-    var answer: Answer? = Answer(status: .ok, body: Array("{\"ok\":true}\n".utf8))
+    var answer: HTTPResponse? = HTTPResponse(status: .ok, body: Array("{\"ok\":true}\n".utf8))
 
     func welcome(_ connection: Connection) {}
 

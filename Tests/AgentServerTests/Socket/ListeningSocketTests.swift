@@ -158,8 +158,8 @@ struct ListeningSocketTests {
         let accepted = accept(bound.descriptor, nil, nil)
         defer { close(accepted) }
         try peer.send("GET")
-        let witness = PeerWitness(process: getpid())
-        let senders = SenderWatch(descriptor: accepted, witness: witness)
+        let witness = PeerVerifier(process: getpid())
+        let senders = SenderVerifier(descriptor: accepted, witness: witness)
         senders.look()
         senders.noteRead()
         let facts = PeerFacts(programs: [], unit: nil, startedAt: Instant(nanoseconds: 1))

@@ -7,7 +7,7 @@ import TokenCore
 /// What a peer has limited its connection to before it lets another host use it, as `tokenctl ssh` does.
 ///
 /// From then on the connection is what one at a `[[socket]]` for these sessions would be, and it stays that.
-struct Forwarding: Equatable, Sendable {
+struct ForwardingRestriction: Equatable, Sendable {
     /// Bytes of a host: what a name of the DNS may have, with a user and a port.
     private static let longestHost = 320
     /// Sessions that one connection may be for: more than anybody types.
@@ -19,7 +19,7 @@ struct Forwarding: Equatable, Sendable {
 
     /// Serves `POST /v1/restrict`.
     static func serve(_ request: HTTPRequest, on connection: Connection) throws(RequestFailure) {
-        let forwarding = try Forwarding(request)
+        let forwarding = try ForwardingRestriction(request)
         connection.restrict(to: forwarding)
         let names = forwarding.sessions.sorted().map(\.description)
         connection.answer(

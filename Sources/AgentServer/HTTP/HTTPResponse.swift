@@ -4,7 +4,7 @@ import AgentProtocol
 import Text
 
 /// A complete answer that holds no secret; tokens are written by ``TokenResponseTemplate``.
-struct Answer: Equatable, Sendable {
+struct HTTPResponse: Equatable, Sendable {
     var status: HTTPStatus
     var contentType: StaticString = "application/json"
     /// Further header fields, each printable and without line ends.
@@ -17,24 +17,24 @@ struct Answer: Equatable, Sendable {
     }
 
     /// A JSON text and a line feed, so that a terminal shows it well.
-    static func message<Members>(_ message: WireMessage<Members>, status: HTTPStatus = .ok) -> Answer {
-        Answer(status: status, body: message.json.serialized + [.lineFeed])
+    static func message<Members>(_ message: WireMessage<Members>, status: HTTPStatus = .ok) -> HTTPResponse {
+        HTTPResponse(status: status, body: message.json.serialized + [.lineFeed])
     }
 
-    static func text(_ text: String, contentType: StaticString) -> Answer {
-        Answer(status: .ok, contentType: contentType, body: Array(text.utf8))
+    static func text(_ text: String, contentType: StaticString) -> HTTPResponse {
+        HTTPResponse(status: .ok, contentType: contentType, body: Array(text.utf8))
     }
 
-    static func == (left: Answer, right: Answer) -> Bool {
+    static func == (left: HTTPResponse, right: HTTPResponse) -> Bool {
         left.status == right.status && left.fields == right.fields && left.body == right.body
             && String(describing: left.contentType) == String(describing: right.contentType)
     }
 }
 
-extension Answer {
+extension HTTPResponse {
     /// The answer to a request that breaks the rules of the socket.
     init(_ refusal: RequestRefusal) {
-        self = Answer(RequestFailure(code: refusal.code, message: refusal.message))
+        self = HTTPResponse(RequestFailure(code: refusal.code, message: refusal.message))
         status = refusal.status
     }
 

@@ -9,7 +9,7 @@ import TokenCore
 ///
 /// To make a key of a passphrase takes half a second and a quarter of a gigabyte. Only another guess waits
 /// for that: not a refresh, not a token, not what the store has to write.
-final class GuessQueue: Sendable {
+final class UnlockAttemptQueue: Sendable {
     /// Guesses that wait for their turn; more are turned away, so that a flood does not outlast itself.
     static let mostWaiting = 8
 

@@ -4,7 +4,7 @@
 ///
 /// The first question of a process is asked even if others have many open; a further one only while few are
 /// open. So a process that asks much keeps no other waiting.
-struct OpenQuestions {
+struct PendingConfirmations {
     enum Admission {
         /// Nobody has asked it yet.
         case asked

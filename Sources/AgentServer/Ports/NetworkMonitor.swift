@@ -10,7 +10,7 @@ import NIOCore
 /// is a row of messages, an address and its routes: the first of them is news at once, and the others are once more
 /// together, as only the last may make the network usable.
 /// Confined to the event loop.
-final class RouteWatch: DescriptorWatching {
+final class NetworkMonitor: DescriptorWatching {
     /// A message is never longer (netlink(7)).
     private static let longest = 8_192
 
@@ -39,7 +39,7 @@ final class RouteWatch: DescriptorWatching {
     static func start(on loop: AgentLoop, onReturn: @escaping () -> Void) -> Bool {
         let descriptor = hardening_watch_routes()
         guard descriptor >= 0 else { return false }
-        let watch = RouteWatch(descriptor, on: loop, onReturn: onReturn)
+        let watch = NetworkMonitor(descriptor, on: loop, onReturn: onReturn)
         return (try? loop.watch(descriptor, for: .readable, watch)) != nil
     }
 

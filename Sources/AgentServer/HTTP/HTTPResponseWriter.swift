@@ -3,7 +3,7 @@
 import NIOCore
 
 /// Writes HTTP/1.1 answers into a buffer.
-struct AnswerWriter {
+struct HTTPResponseWriter {
     /// Whether the connection stays open after this answer.
     var keepsAlive: Bool
     /// Whether the peer speaks HTTP/1.1; an HTTP/1.0 peer must be told that the connection stays open.
@@ -14,15 +14,15 @@ struct AnswerWriter {
     var isBare = false
 
     /// For a peer that sends no request.
-    static let bare = AnswerWriter(keepsAlive: false, isHTTP11: true, isHead: false, isBare: true)
+    static let bare = HTTPResponseWriter(keepsAlive: false, isHTTP11: true, isHead: false, isBare: true)
 
     /// For nearly all requests.
-    static let usual = AnswerWriter(keepsAlive: true, isHTTP11: true, isHead: false)
+    static let usual = HTTPResponseWriter(keepsAlive: true, isHTTP11: true, isHead: false)
 
     /// Whether the head is the same as that of ``usual``.
     var isUsual: Bool { keepsAlive && isHTTP11 }
 
-    func write(_ answer: Answer, to output: inout ByteBuffer) {
+    func write(_ answer: HTTPResponse, to output: inout ByteBuffer) {
         output.writeBytes(headUpToLength(answer.status, answer.contentType))
         output.writeString(String(answer.body.count))
         for field in answer.fields {

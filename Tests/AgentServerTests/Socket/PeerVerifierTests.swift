@@ -8,7 +8,7 @@ import TokenCore
 
 /// Whether a peer is still who connected, and speaks for itself.
 @Suite(.timeLimit(.minutes(10)))
-struct PeerWitnessTests {
+struct PeerVerifierTests {
     @Test func `a peer that has become another program since it came is nobody`() async throws {
         let processes = ScriptedProcesses()
         processes.next(program: "/usr/bin/evil", image: "1:1")

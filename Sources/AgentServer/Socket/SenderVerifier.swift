@@ -5,12 +5,12 @@ import CHardening
 /// Looks, before each read from a connection, who wrote what comes next.
 ///
 /// The bytes are there then, and one read that follows returns bytes of the writer that was seen and of nobody else.
-struct SenderWatch {
+struct SenderVerifier {
     private let descriptor: CInt
-    private let witness: PeerWitness
+    private let witness: PeerVerifier
 
     /// Has the kernel tell who writes to `descriptor`.
-    init(descriptor: CInt, witness: PeerWitness) {
+    init(descriptor: CInt, witness: PeerVerifier) {
         self.descriptor = descriptor
         self.witness = witness
         _ = hardening_tell_senders(descriptor)

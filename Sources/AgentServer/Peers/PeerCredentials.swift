@@ -4,7 +4,7 @@ import CHardening
 import Glibc
 
 /// Who is at the other end of a connection, as the kernel noted it when it connected.
-struct Peer: Equatable, Sendable {
+struct PeerCredentials: Equatable, Sendable {
     var processID: pid_t
     var userID: uid_t
 

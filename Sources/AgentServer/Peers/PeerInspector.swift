@@ -3,7 +3,7 @@
 import TokenCore
 
 /// Finds out which process is at the other end of a connection, for rules and for the audit log.
-struct PeerExaminer: Sendable {
+struct PeerInspector: Sendable {
     /// Looks for the audit log alone that may be under way; a crowd of connections gets lines without programs.
     private static let mostLooks = 64
 

@@ -3,7 +3,7 @@
 import TokenCore
 
 /// What a connection hands its requests to, on the event loop.
-protocol RequestAnswering: Sendable {
+protocol HTTPRequestServing: Sendable {
     /// A peer has connected; nothing has been read from it.
     func welcome(_ connection: Connection)
     /// Gets `session` a token that can be given without waiting, and calls `done` once, with the reason if there is none.

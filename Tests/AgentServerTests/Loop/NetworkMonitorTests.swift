@@ -9,7 +9,7 @@ import Testing
 
 /// When the kernel's routing messages are taken for a network that is back.
 @Suite(.timeLimit(.minutes(1)))
-struct RouteWatchTests {
+struct NetworkMonitorTests {
     /// A message that says nothing but its type.
     private func message(_ type: UInt16) -> [UInt8] {
         [16, 0, 0, 0] + withUnsafeBytes(of: type, Array.init) + [UInt8](repeating: 0, count: 10)
@@ -24,7 +24,7 @@ struct RouteWatchTests {
         let clock = LoopClock()
         let loop = try AgentLoop { clock.now }
         var count = 0
-        let watch = RouteWatch(ends[0], on: loop) { count += 1 }
+        let watch = NetworkMonitor(ends[0], on: loop) { count += 1 }
         func hear(_ type: Int) {
             let bytes = message(UInt16(type))
             #expect(send(ends[1], bytes, bytes.count, 0) == bytes.count)
@@ -37,10 +37,10 @@ struct RouteWatchTests {
         #expect(count == 1)
         for _ in 0..<10 { hear(24) }
         #expect(count == 1)
-        clock.advance(by: RouteWatch.row)
+        clock.advance(by: NetworkMonitor.row)
         loop.turn()
         #expect(count == 2)
-        clock.advance(by: RouteWatch.row)
+        clock.advance(by: NetworkMonitor.row)
         loop.turn()
         #expect(count == 2)
         hear(24)

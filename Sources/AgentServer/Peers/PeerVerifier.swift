@@ -11,7 +11,7 @@ import TokenCore
 ///
 /// The number of a process is enough to tell the writer: no other process has it while the one that connected
 /// lives, and each look checks that it lives.
-final class PeerWitness: @unchecked Sendable {
+final class PeerVerifier: @unchecked Sendable {
     // Unchecked: confined to the event loop of the connection.
     private let process: Int32
     /// Finds what the peer was when it connected.
