@@ -12,7 +12,7 @@ import TokenCore
 final class Logins {
     let authorization: any AuthorizationServing
     private let memory: SealedMemory
-    private var logins: [LoginNumber: LoginUnderWay] = [:]
+    private var logins: [LoginNumber: ActiveLogin] = [:]
     /// Logins that come after the one whose record is being written.
     private let waiters: LoopWaiters
 
@@ -96,7 +96,7 @@ final class Logins {
         connection.awaited = .login(number)
         connection.beginStream("application/x-ndjson")
         let given = [request.secret].compactMap(\.self)
-        logins[number] = LoginUnderWay(session: name, connection: connection, given: given)
+        logins[number] = ActiveLogin(session: name, connection: connection, given: given)
         agent.journal.write(.debug, "login started", name)
         if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
@@ -131,7 +131,7 @@ final class Logins {
     ) {
         agent.apply(name) { session, moment in session.loginStarted(number, at: moment) }
         logins[number]?.task = Task {
-            let conversation = SocketConversation(agent: agent, number: number)
+            let conversation = SocketLoginPrompter(agent: agent, number: number)
             let outcome = await authorization.logIn(name, request, conversation: conversation)
             eraseGiven(in: number, unlessKeptBy: outcome, in: agent)
             let jitter = agent.ports.chance()

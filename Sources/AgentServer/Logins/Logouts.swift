@@ -30,9 +30,9 @@ final class Logouts {
     /// Sessions that leave for good, each with its registered client if nobody else uses that.
     private var leaving: [SessionName: FoundServer?] = [:]
     /// Tokens that are to end at their server without a logout.
-    let late: LateRevocations
+    let late: OrphanedTokenRevocations
 
-    init(late: LateRevocations) {
+    init(late: OrphanedTokenRevocations) {
         self.late = late
     }
 

@@ -55,7 +55,7 @@ struct SilentReauthentication {
                 isUnattended: true,
                 present: present
             )
-            return await ports.authorization.logIn(name, request, conversation: NobodyThere())
+            return await ports.authorization.logIn(name, request, conversation: NoninteractivePrompter())
         case .command:
             do throws(RefreshFailure) {
                 return try await logInWithCommand(in: agent)
@@ -82,7 +82,7 @@ struct SilentReauthentication {
             isUnattended: true,
             present: present
         )
-        return await ports.authorization.logIn(name, request, conversation: NobodyThere())
+        return await ports.authorization.logIn(name, request, conversation: NoninteractivePrompter())
     }
 
     /// Runs `reauth_command` and seals what it prints, without line ends; says whether it is a signed token.
@@ -134,7 +134,7 @@ enum SignedToken {
 }
 
 /// The person's end of a login that nobody watches: there is no one to show anything to or to ask.
-private struct NobodyThere: LoginConversing {
+private struct NoninteractivePrompter: LoginPrompting {
     func tell(_ step: LoginStep) async {}
 
     func ask(_ question: LoginQuestion) async throws -> SecretID {

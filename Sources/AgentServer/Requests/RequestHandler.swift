@@ -50,7 +50,7 @@ final class RequestHandler {
             confirmations: confirmations
         )
         logouts = Logouts(
-            late: LateRevocations(alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper))
+            late: OrphanedTokenRevocations(alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper))
         )
         logins = Logins(
             authorization: ports.authorization,

@@ -6,7 +6,7 @@ import TokenCore
 /// One login to IAM Identity Center: the person agrees in a browser, we wait (RFC 8628 in Amazon's spelling).
 struct IdentityCenterLogin {
     var server: IdentityCenterServer
-    var conversation: any LoginConversing
+    var conversation: any LoginPrompting
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
         guard flow == .device else {

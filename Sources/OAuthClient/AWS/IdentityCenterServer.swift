@@ -30,7 +30,7 @@ struct IdentityCenterServer: AuthorizationServer {
         }
     }
 
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+    func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
         do throws(LoginStop) {
             let login = IdentityCenterLogin(server: self, conversation: conversation)
             return .granted(try await login.run(request.flow ?? profile.flow))

@@ -37,10 +37,10 @@ struct RedactingServer: AuthorizationServer {
         }
     }
 
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+    func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
         let secrets = await secrets()
         secrets.remember(request.secret, in: memory)
-        let discreet = DiscreetConversation(conversation: conversation, secrets: secrets, memory: memory)
+        let discreet = RedactingPrompter(conversation: conversation, secrets: secrets, memory: memory)
         let outcome = await ExchangeSecrets.$current.withValue(secrets) {
             await server.logIn(request, conversation: discreet)
         }
@@ -97,8 +97,8 @@ struct RedactingServer: AuthorizationServer {
 }
 
 /// The conversation with the person at a login: nothing secret is told, and secret answers are noted.
-private struct DiscreetConversation: LoginConversing {
-    let conversation: any LoginConversing
+private struct RedactingPrompter: LoginPrompting {
+    let conversation: any LoginPrompting
     let secrets: ExchangeSecrets
     let memory: SealedMemory
 

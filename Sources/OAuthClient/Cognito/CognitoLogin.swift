@@ -6,7 +6,7 @@ import TokenCore
 /// One login at a user pool: the password, then whatever else the pool wants.
 struct CognitoLogin {
     var server: CognitoServer
-    var dialogue: LoginDialogue
+    var dialogue: CredentialPrompts
 
     /// Wrong codes or refused new passwords, for each challenge, before a login is given up.
     private static let tries = 3

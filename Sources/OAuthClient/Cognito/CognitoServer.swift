@@ -39,8 +39,8 @@ struct CognitoServer: AuthorizationServer {
         }
     }
 
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
-        let dialogue = LoginDialogue(request: request, conversation: conversation, memory: tools.memory)
+    func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
+        let dialogue = CredentialPrompts(request: request, conversation: conversation, memory: tools.memory)
         do throws(LoginStop) {
             let login = CognitoLogin(server: self, dialogue: dialogue)
             return .granted(try await login.run(request.flow ?? profile.flow))

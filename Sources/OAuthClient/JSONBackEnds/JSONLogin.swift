@@ -7,7 +7,7 @@ import TokenCore
 /// One login at a back end of kind `json`: by password, by a code that the back end sends, or by import.
 struct JSONLogin {
     var server: JSONServer
-    var dialogue: LoginDialogue
+    var dialogue: CredentialPrompts
 
     /// Wrong codes before a login is given up.
     private static let tries = 3

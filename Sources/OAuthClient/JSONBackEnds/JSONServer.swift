@@ -34,8 +34,8 @@ struct JSONServer: AuthorizationServer {
         }
     }
 
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
-        let dialogue = LoginDialogue(request: request, conversation: conversation, memory: tools.memory)
+    func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
+        let dialogue = CredentialPrompts(request: request, conversation: conversation, memory: tools.memory)
         do throws(LoginStop) {
             return .granted(
                 try await JSONLogin(server: self, dialogue: dialogue).run(request.flow ?? profile.flow)

@@ -61,7 +61,7 @@ final class ResourceServer: AuthorizationServer {
         await server(found).unregister(found)
     }
 
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+    func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
         do throws(RefreshFailure) {
             let present = request.present?.server
             let (place, server) = try await named(after: request.isUnattended ? present : nil)

@@ -9,7 +9,7 @@ import TokenCore
 protocol AuthorizationServer: Sendable {
     var profile: ServerProfile { get }
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome
+    func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome
     /// Has the client deleted that the server registered for us, and forgets it (RFC 7592 §2.3).
     func unregister(_ found: FoundServer?) async

@@ -141,7 +141,7 @@ package final class AuthorizationServers: AuthorizationServing {
     package func logIn(
         _ session: SessionName,
         _ request: LoginRequest,
-        conversation: any LoginConversing
+        conversation: any LoginPrompting
     ) async -> LoginOutcome {
         guard let server = server(for: session) else { return .failed(.unknown(session)) }
         let profile = server.profile

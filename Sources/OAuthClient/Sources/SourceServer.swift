@@ -31,7 +31,7 @@ extension SourceServer {
         }
     }
 
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+    func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
         let message = "there is no login to a session of kind \(profile.kind.identity.kind.rawValue)"
         return .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: loginRemedy))
     }

@@ -10,7 +10,7 @@ struct StandardLogin {
     var metadata: ServerMetadata
     var authentication: ClientAuthentication
     var request: LoginRequest
-    var conversation: any LoginConversing
+    var conversation: any LoginPrompting
     /// The key that the tokens are to be bound to.
     var proofKey: SecretID?
 
@@ -19,8 +19,8 @@ struct StandardLogin {
 
     var profile: ServerProfile { server.profile }
     var tools: ServerTools { server.tools }
-    var dialogue: LoginDialogue {
-        LoginDialogue(request: request, conversation: conversation, memory: tools.memory)
+    var dialogue: CredentialPrompts {
+        CredentialPrompts(request: request, conversation: conversation, memory: tools.memory)
     }
 
     func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {

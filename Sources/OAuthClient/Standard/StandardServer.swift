@@ -84,7 +84,7 @@ struct StandardServer: AuthorizationServer {
         }
     }
 
-    func logIn(_ request: LoginRequest, conversation: any LoginConversing) async -> LoginOutcome {
+    func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
         do throws(LoginStop) {
             let login = try await login(request, conversation)
             do throws(LoginStop) {
@@ -196,7 +196,7 @@ struct StandardServer: AuthorizationServer {
 
     private func login(
         _ request: LoginRequest,
-        _ conversation: any LoginConversing
+        _ conversation: any LoginPrompting
     ) async throws(LoginStop) -> StandardLogin {
         do throws(RefreshFailure) {
             let metadata = endpoints(of: try await discovery.metadata())

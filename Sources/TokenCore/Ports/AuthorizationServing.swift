@@ -11,7 +11,7 @@ package protocol AuthorizationServing: Sendable {
     func logIn(
         _ session: SessionName,
         _ request: LoginRequest,
-        conversation: any LoginConversing
+        conversation: any LoginPrompting
     ) async -> LoginOutcome
 
     /// Tells the server to forget the tokens, refresh token first (RFC 7009).
@@ -225,7 +225,7 @@ package enum LoginFlow: String, CaseIterable, Sendable {
 }
 
 /// The person's end of a login.
-package protocol LoginConversing: Sendable {
+package protocol LoginPrompting: Sendable {
     func tell(_ step: LoginStep) async
     /// Asks for one thing and waits for the answer, which arrives sealed.
     /// - Throws: `CancellationError` when the person left.

@@ -186,7 +186,7 @@ struct AddCommand: ParsableCommand {
             let commands = [remedy, login].compactMap(\.self)
             return try say("Log in with: \(commands.joined(separator: " && "))")
         }
-        let conversation = LoginConversation(
+        let conversation = LoginProgressClient(
             session: wish.name,
             opensBrowser: true,
             isJSON: false,

@@ -121,7 +121,7 @@ struct LoginCommand: ParsableCommand {
         }
         var request = try request(to: name, at: issuer)
         defer { request.wipeBody() }
-        let conversation = LoginConversation(
+        let conversation = LoginProgressClient(
             session: name,
             opensBrowser: !opensNoBrowser && !pastesRedirect,
             pastesRedirect: pastesRedirect,

@@ -142,7 +142,7 @@ final class ScriptedCommands: CommandRunning {
 }
 
 /// A person who answers questions as told and does what `whenTold` does.
-final class ScriptedPerson: LoginConversing {
+final class ScriptedPerson: LoginPrompting {
     private let memory: SealedMemory
     private let answers: @Sendable (LoginQuestion) -> String?
     private let whenTold: @Sendable (LoginStep) async -> Void

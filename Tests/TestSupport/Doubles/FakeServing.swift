@@ -21,7 +21,7 @@ package final class FakeServing: AuthorizationServing {
     }
 
     package typealias Refresh = Call<RefreshRequest, RefreshOutcome>
-    package typealias LogIn = Call<(LoginRequest, any LoginConversing), LoginOutcome>
+    package typealias LogIn = Call<(LoginRequest, any LoginPrompting), LoginOutcome>
     package typealias Revocation = Call<RevocationRequest, RevocationOutcome>
 
     private let refreshes = CallQueue<Refresh>()
@@ -80,7 +80,7 @@ package final class FakeServing: AuthorizationServing {
     package func logIn(
         _ session: SessionName,
         _ request: LoginRequest,
-        conversation: any LoginConversing
+        conversation: any LoginPrompting
     ) async -> LoginOutcome {
         await withCheckedContinuation { continuation in
             logIns.add(Call(session: session, request: (request, conversation), continuation: continuation))

@@ -4,9 +4,9 @@ import SealedStore
 import TokenCore
 
 /// Asks the questions of a login that its request does not answer already.
-struct LoginDialogue {
+struct CredentialPrompts {
     var request: LoginRequest
-    var conversation: any LoginConversing
+    var conversation: any LoginPrompting
     var memory: SealedMemory
 
     func username() async throws(LoginStop) -> String {

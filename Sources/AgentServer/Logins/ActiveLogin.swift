@@ -4,7 +4,7 @@ import AgentProtocol
 import TokenCore
 
 /// One login under way: the connection that follows it, and the question that waits for an answer.
-struct LoginUnderWay {
+struct ActiveLogin {
     var session: SessionName
     var connection: Connection
     var task: Task<Void, Never>?
@@ -24,7 +24,7 @@ struct LoginUnderWay {
 }
 
 /// The person's end of a login, as the authorization client sees it.
-struct SocketConversation: LoginConversing {
+struct SocketLoginPrompter: LoginPrompting {
     let agent: SessionAgent
     let number: LoginNumber
 

@@ -6,7 +6,7 @@ import CommandCore
 import Text
 
 /// Follows the progress of a login and answers what the agent asks.
-struct LoginConversation {
+struct LoginProgressClient {
     let session: String
     let opensBrowser: Bool
     /// Whether the person brings the address at which the browser ends.
@@ -109,7 +109,7 @@ struct LoginConversation {
         let kind = need.kind ?? ""
         let words = kind.isEmpty ? "answer" : String(kind.map { $0 == "_" ? " " : $0 })
         let prompt = need.prompt ?? words
-        let option = LoginConversation.options[kind]
+        let option = LoginProgressClient.options[kind]
         var body = JSONBody<LoginAnswerMembers>()
         if need.isSecret == false {
             let line = try Question.line(prompt, kind: words, option: option)

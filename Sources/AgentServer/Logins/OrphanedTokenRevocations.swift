@@ -6,7 +6,7 @@ import TokenCore
 /// Tokens that came too late to be used, or whose login was replaced: their server is told of them until it has heard, for a day at most.
 ///
 /// They are on no disk, so a restart forgets them. Confined to the agent's event loop.
-final class LateRevocations {
+final class OrphanedTokenRevocations {
     private struct Late {
         var request: RevocationRequest
         var session: SessionName
@@ -38,7 +38,7 @@ final class LateRevocations {
             agent?.assumeIsolated { $0.requests.logouts.late.timeReached(in: $0) }
         }
         latest += 1
-        let isRepeated = late.count < LateRevocations.mostRepeated
+        let isRepeated = late.count < OrphanedTokenRevocations.mostRepeated
         let end = agent.now + (isRepeated ? RetrySchedule.revocationPersistence : .zero)
         late[latest] = Late(request: request, session: name, givenUpAt: end)
         revoke(latest, in: agent)
@@ -70,7 +70,7 @@ final class LateRevocations {
         guard let due = late[number] else { return }
         Task {
             // In this turn the session may still have what another login is about to replace.
-            guard !LateRevocations.isInUse(due.request, by: due.session, in: agent) else {
+            guard !OrphanedTokenRevocations.isInUse(due.request, by: due.session, in: agent) else {
                 return forget(number, in: agent)
             }
             let outcome = await agent.requests.logouts.outcome(of: due.request, for: due.session, in: agent)
