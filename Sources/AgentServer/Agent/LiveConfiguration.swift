@@ -96,7 +96,7 @@ final class LiveConfiguration {
     ///
     /// - Throws: ``RequestFailure`` if etcd cannot be given it now.
     private func admitLeavers(in agent: isolated SessionAgent) async throws(RequestFailure) {
-        guard agent.sessions.keys.contains(where: { FleetDebt.refusal(of: $0, in: agent) != nil }) else {
+        guard agent.sessions.keys.contains(where: { UnpublishedChange.refusal(of: $0, in: agent) != nil }) else {
             return
         }
         let coming: AgentConfiguration
@@ -107,11 +107,11 @@ final class LiveConfiguration {
             return
         }
         let leaving = Set(agent.sessions.leaving(under: coming).keys)
-        guard leaving.contains(where: { FleetDebt.refusal(of: $0, in: agent) != nil }) else { return }
+        guard leaving.contains(where: { UnpublishedChange.refusal(of: $0, in: agent) != nil }) else { return }
         logger.notice("the configuration is read once the fleet has what only this host has")
         await agent.fleet.untilPaid(leaving, in: agent)
         guard agent.isServing else { throw agent.stopping }
-        let debts = leaving.sorted().lazy.compactMap { FleetDebt.refusal(of: $0, in: agent) }
+        let debts = leaving.sorted().lazy.compactMap { UnpublishedChange.refusal(of: $0, in: agent) }
         guard let debt = debts.first else { return }
         for name in leaving { agent.fleet.stay(name, in: agent) }
         throw debt
@@ -191,7 +191,7 @@ final class LiveConfiguration {
         let leaving = Set(agent.sessions.leaving(under: current).keys)
         await agent.fleet.untilPaid(leaving, in: agent)
         for name in leaving {
-            guard let debt = FleetDebt.refusal(of: name, in: agent) else { continue }
+            guard let debt = UnpublishedChange.refusal(of: name, in: agent) else { continue }
             agent.journal.write(
                 .warning,
                 "left before its fleet had everything",

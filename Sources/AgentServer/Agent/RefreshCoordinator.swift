@@ -12,7 +12,7 @@ final class RefreshCoordinator {
     /// Rings when an issuer can bear another request.
     private let alarm: Alarm<String>
     /// What hosts that share a session have to agree to.
-    let fleet: FleetDesk
+    let fleet: FleetCoordinator
     /// The tokens that other sessions' tokens are made from.
     let sources = SourceTokenRequests()
     private var queue = RefreshQueue()
@@ -24,7 +24,7 @@ final class RefreshCoordinator {
         storeThread: StoreThread,
         erasure: SecretErasure,
         alarm: Alarm<String>,
-        fleet: FleetDesk
+        fleet: FleetCoordinator
     ) {
         self.fleet = fleet
         self.work = work

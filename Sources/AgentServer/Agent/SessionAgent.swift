@@ -74,7 +74,7 @@ package actor SessionAgent {
             storeThread: storeThread,
             erasure: erasure,
             alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper),
-            fleet: FleetDesk(
+            fleet: FleetCoordinator(
                 ports.fleet,
                 eventLoop: eventLoop,
                 alarm: Alarm(eventLoop: eventLoop, timekeeper: ports.timekeeper)
@@ -119,7 +119,7 @@ package actor SessionAgent {
 
     var audit: AuditLog { requests.audit }
 
-    var fleet: FleetDesk { refreshes.fleet }
+    var fleet: FleetCoordinator { refreshes.fleet }
 
     /// The lines of the log about sessions.
     var journal: SessionLog { SessionLog(logger: ports.logger) }

@@ -53,7 +53,7 @@ final class AuditLog {
     }
 
     /// Adds a line about a token that was put into a file.
-    func add(_ outlet: FileOutlet) {
+    func add(_ outlet: TokenFileTarget) {
         add(
             outlet.wantsIDToken ? .idToken : .accessToken,
             .served,

@@ -22,7 +22,7 @@ struct TokenFileMark: Hashable, Sendable {
     /// The mark of a file with this content.
     ///
     /// - Throws: ``TokenFileFault`` if there is no digest.
-    init(_ identity: TokenFilePlace.Identity, holding bytes: [UInt8]) throws(TokenFileFault) {
+    init(_ identity: TokenFileLocation.Identity, holding bytes: [UInt8]) throws(TokenFileFault) {
         guard let digest = TokenFileMark.digest(of: bytes) else { throw .failed("its content has no digest") }
         self.init(inode: identity.inode, length: bytes.count, digest: digest)
     }
@@ -82,7 +82,7 @@ package final class TokenFileLedger: Sendable {
             var complaints: [String] = []
             for (file, marks) in listed {
                 do throws(TokenFileFault) {
-                    try TokenFilePlace(file.text).remove(matching: marks)
+                    try TokenFileLocation(file.text).remove(matching: marks)
                     listed[file] = nil
                 } catch {
                     // Without its directory the file is gone too.
@@ -136,7 +136,7 @@ package final class TokenFileLedger: Sendable {
             (path: entry.key.text, marks: entry.value.map(\.text).joined(separator: ","))
         }
         let text = lines.sorted { $0.path < $1.path }.map { "\($0.marks) \($0.path)\n" }.joined()
-        let place = try TokenFilePlace(path)
+        let place = try TokenFileLocation(path)
         _ = try place.replace(with: Array(text.utf8), isDurable: true)
     }
 

@@ -11,7 +11,7 @@ final class TokenFileWriter: Sendable {
     private let memory: SealedMemory
     private let ledger: TokenFileLedger
     /// The file that was put at each path.
-    private let written = Mutex<[ByteText: TokenFilePlace.Identity]>([:])
+    private let written = Mutex<[ByteText: TokenFileLocation.Identity]>([:])
 
     init(memory: SealedMemory, ledger: TokenFileLedger) {
         self.memory = memory
@@ -23,7 +23,7 @@ final class TokenFileWriter: Sendable {
     /// - Returns: why it is not there, or still the one before.
     func write(_ token: SecretID, in content: TokenFileContent, to path: String) -> TokenFileFault? {
         do throws(TokenFileFault) {
-            let place = try TokenFilePlace(path)
+            let place = try TokenFileLocation(path)
             var bytes = try text(of: token, in: content)
             defer { bytes.wipe() }
             let identity = try place.replace(with: bytes) { identity throws(TokenFileFault) in
@@ -43,7 +43,7 @@ final class TokenFileWriter: Sendable {
         let identity = written.withLock { $0[path.bytewise] }
         guard let identity else { return nil }
         do throws(TokenFileFault) {
-            try TokenFilePlace(removing: path).remove(identity)
+            try TokenFileLocation(removing: path).remove(identity)
         } catch {
             // Without its directory the file is gone too.
             guard case .noDirectory = error else { return error }
@@ -56,7 +56,7 @@ final class TokenFileWriter: Sendable {
     /// Why no file can be put at `path`; `nil`: one can.
     func probe(_ path: String) -> TokenFileFault? {
         do throws(TokenFileFault) {
-            try TokenFilePlace(path).probe()
+            try TokenFileLocation(path).probe()
             return nil
         } catch {
             return error

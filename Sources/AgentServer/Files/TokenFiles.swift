@@ -15,7 +15,7 @@ import TokenCore
 final class TokenFiles {
     /// A file, and what was last done about it.
     fileprivate final class KeptFile {
-        let outlet: FileOutlet
+        let outlet: TokenFileTarget
         /// What it is to hold; `nil`: it is not to be there.
         var wanted: SecretID?
         /// When that is not served any more; `nil`: never, or there is none.
@@ -34,7 +34,7 @@ final class TokenFiles {
         var lack: TokenFileFault?
         var complaint: TokenFileFault? { fault ?? lack }
 
-        init(_ outlet: FileOutlet) { self.outlet = outlet }
+        init(_ outlet: TokenFileTarget) { self.outlet = outlet }
 
         var key: ByteText { outlet.path.bytewise }
     }
@@ -61,7 +61,7 @@ final class TokenFiles {
     private var nextWaiter = UInt64.max / 2
 
     init(
-        _ outlets: [FileOutlet],
+        _ outlets: [TokenFileTarget],
         writer: TokenFileWriter,
         thread: TokenFileThread,
         alarm: Alarm<ByteText>,
@@ -75,7 +75,7 @@ final class TokenFiles {
     }
 
     /// Those that are not as they should be, each with the reason.
-    var complaints: [(outlet: FileOutlet, fault: TokenFileFault)] {
+    var complaints: [(outlet: TokenFileTarget, fault: TokenFileFault)] {
         files.values.compactMap { file in file.complaint.map { (outlet: file.outlet, fault: $0) } }
             .sorted { $0.outlet.path < $1.outlet.path }
     }
@@ -138,7 +138,7 @@ final class TokenFiles {
     ///   - agent: has the configuration in force.
     /// - Returns: those that cannot be written before the agent is started again.
     func adopt(
-        _ outlets: [FileOutlet],
+        _ outlets: [TokenFileTarget],
         in agent: isolated SessionAgent
     ) async -> [ConfigurationChanges.Restart] {
         let old = files
@@ -161,7 +161,7 @@ final class TokenFiles {
         }
     }
 
-    private func take(_ outlets: [FileOutlet]) {
+    private func take(_ outlets: [TokenFileTarget]) {
         let old = files
         files = [:]
         bySession = [:]
@@ -217,7 +217,7 @@ final class TokenFiles {
 
     /// What a `get` would be answered with at once, as long as the login lives; `nil`: nothing.
     private func token(
-        for outlet: FileOutlet,
+        for outlet: TokenFileTarget,
         at now: Instant,
         in agent: isolated SessionAgent
     ) -> AccessToken? {
@@ -232,7 +232,7 @@ final class TokenFiles {
 
     /// Why there is no ID token, where asking again would not bring one.
     private func lackOfIDToken(
-        _ outlet: FileOutlet,
+        _ outlet: TokenFileTarget,
         at now: Instant,
         in agent: isolated SessionAgent
     ) -> String? {
@@ -246,7 +246,7 @@ final class TokenFiles {
     }
 
     /// Why the server gives no such token, which is asked for again all the same.
-    private func refusal(of outlet: FileOutlet, at now: Instant, in agent: isolated SessionAgent) -> String? {
+    private func refusal(of outlet: TokenFileTarget, at now: Instant, in agent: isolated SessionAgent) -> String? {
         agent.sessions[outlet.session]?.session.refusal(of: outlet.variant, at: now)
     }
 
@@ -266,7 +266,7 @@ final class TokenFiles {
     /// When another token is asked for, and how long the present one must last then; `nil`: nobody needs to ask.
     private func dueTime(
         of token: AccessToken?,
-        for outlet: FileOutlet,
+        for outlet: TokenFileTarget,
         at now: Instant,
         in agent: isolated SessionAgent
     ) -> (at: Instant, life: Duration?)? {
@@ -283,7 +283,7 @@ final class TokenFiles {
     }
 
     /// Asks the session for a token; what it brings is seen when the session changes.
-    private func ask(for outlet: FileOutlet, lasting life: Duration?, in agent: isolated SessionAgent) {
+    private func ask(for outlet: TokenFileTarget, lasting life: Duration?, in agent: isolated SessionAgent) {
         guard agent.phase == .working else { return }
         let waiter = WaiterID(rawValue: nextWaiter)
         nextWaiter += 1

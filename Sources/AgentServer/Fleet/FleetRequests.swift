@@ -16,7 +16,7 @@ struct FleetRequests {
         guard connection.caller.isOwnUserAtOwnSocket else {
             throw RequestFailure(code: .denied, message: "Only the agent's own user may ask about the fleet.")
         }
-        let order = try FleetOrder(route, request.body)
+        let order = try FleetOperation(route, request.body)
         if let name = order.session, agent.sessions[name]?.settings.policy.isShared != true {
             throw RequestFailure(
                 code: .notFound,
@@ -42,7 +42,7 @@ struct FleetRequests {
     }
 
     private func carryOut(
-        _ order: FleetOrder,
+        _ order: FleetOperation,
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> [String] {
         switch order {
@@ -69,7 +69,7 @@ struct FleetRequests {
         guard agent.isServing else { throw agent.stopping }
         var debts: [RequestFailure] = []
         for session in names.sorted() {
-            if let debt = FleetDebt.unshared(of: session, in: agent) {
+            if let debt = UnpublishedChange.unshared(of: session, in: agent) {
                 debts.append(debt)
                 agent.fleet.stay(session, in: agent)
                 continue
@@ -200,7 +200,7 @@ struct FleetRequests {
     // MARK: Answers
 
     private func answer(
-        _ order: FleetOrder,
+        _ order: FleetOperation,
         _ port: FleetPort,
         _ notes: [String],
         for connection: Connection,
@@ -278,7 +278,7 @@ struct FleetRequests {
 }
 
 /// What is asked for.
-private enum FleetOrder {
+private enum FleetOperation {
     case status
     case join(SessionName?)
     case leave(SessionName?)
@@ -287,9 +287,9 @@ private enum FleetOrder {
 
     init(_ route: Route, _ body: [UInt8]) throws(RequestFailure) {
         switch route {
-        case .fleetJoin: self = .join(try FleetOrder.session(body))
-        case .fleetLeave: self = .leave(try FleetOrder.session(body))
-        case .fleetRepair: self = .repair(try FleetOrder.session(body))
+        case .fleetJoin: self = .join(try FleetOperation.session(body))
+        case .fleetLeave: self = .leave(try FleetOperation.session(body))
+        case .fleetRepair: self = .repair(try FleetOperation.session(body))
         case .fleetRemove: self = .remove(try RequestBody(body, FleetRemovalMembers.self).required(\.host))
         default: self = .status
         }

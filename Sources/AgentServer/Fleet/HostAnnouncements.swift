@@ -50,7 +50,7 @@ final class HostAnnouncements {
         isUnderWay = false
         note(result, in: agent)
         guard agent.fleet.takesPart else { return withdrawAgain(in: agent) }
-        let pause = if case .success = result { HostAnnouncements.interval } else { FleetDesk.pause }
+        let pause = if case .success = result { HostAnnouncements.interval } else { FleetCoordinator.pause }
         plan(in: pause) { agent.fleet.announcements.announce(in: agent) }
     }
 
@@ -68,7 +68,7 @@ final class HostAnnouncements {
             if let survey, survey.trouble == nil, !survey.hosts.contains(where: { $0.id == port.host }) {
                 return nil
             }
-            plan(in: FleetDesk.pause) { agent.fleet.announcements.withdrawAgain(in: agent) }
+            plan(in: FleetCoordinator.pause) { agent.fleet.announcements.withdrawAgain(in: agent) }
             return error
         }
     }

@@ -41,7 +41,7 @@ final class SharedStore {
         if case .opening = state { true } else { false }
     }
 
-    /// Begins to open it, unless it is being opened; ``FleetDesk/opened(_:in:)`` follows.
+    /// Begins to open it, unless it is being opened; ``FleetCoordinator/opened(_:in:)`` follows.
     func open(_ port: FleetPort, in agent: isolated SessionAgent) {
         guard !isOpening else { return }
         openings += 1

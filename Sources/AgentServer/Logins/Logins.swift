@@ -52,7 +52,7 @@ final class Logins {
             )
         }
         // The store of a host that has left is opened by its next login.
-        if !agent.fleet.hasLeft(name), let failure = FleetAdmission(session: name).obstacle(in: agent) {
+        if !agent.fleet.hasLeft(name), let failure = FleetLoginGate(session: name).obstacle(in: agent) {
             throw failure
         }
         if let remedy = kept.settings.loginSubstitute {
@@ -101,7 +101,7 @@ final class Logins {
         if let words = agent.configuration.mistake(for: connection) {
             logins[number]?.tell(.notice(NoticeMessage { $0.message = words }))
         }
-        guard isCommitting(name, in: agent) || FleetAdmission(session: name).delaysLogin(in: agent) else {
+        guard isCommitting(name, in: agent) || FleetLoginGate(session: name).delaysLogin(in: agent) else {
             return start(number, request, name, in: agent)
         }
         logins[number]?.task = Task {
@@ -109,7 +109,7 @@ final class Logins {
                 // The person may leave meanwhile, and the agent may lock.
                 repeat {
                     while logins[number] != nil, isCommitting(name, in: agent) { await waiters.wait() }
-                    try await FleetAdmission(session: name).untilLoginMayBegin(in: agent)
+                    try await FleetLoginGate(session: name).untilLoginMayBegin(in: agent)
                 } while logins[number] != nil && isCommitting(name, in: agent)
                 if logins[number] != nil { start(number, request, name, in: agent) }
             } catch {

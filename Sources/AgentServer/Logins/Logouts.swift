@@ -72,8 +72,8 @@ final class Logouts {
 
     private func mustWait(_ order: Order, in agent: isolated SessionAgent) -> Bool {
         order.isLocal
-            ? FleetDebt.unshared(of: order.session, in: agent) != nil
-            : FleetAdmission(session: order.session).delaysLogout(in: agent)
+            ? UnpublishedChange.unshared(of: order.session, in: agent) != nil
+            : FleetLoginGate(session: order.session).delaysLogout(in: agent)
     }
 
     private func postpone(_ order: Order, on connection: Connection, in agent: isolated SessionAgent) {
@@ -85,7 +85,7 @@ final class Logouts {
             if order.isLocal {
                 await agent.fleet.untilPaid([name], in: agent)
             } else {
-                await FleetAdmission(session: name).untilLogoutMayBegin(in: agent)
+                await FleetLoginGate(session: name).untilLogoutMayBegin(in: agent)
             }
             // Else the peer has been told that the agent is locked, or the session gone.
             guard let index = postponed[name]?.firstIndex(where: { $0 === waiting }) else { return }
@@ -104,7 +104,7 @@ final class Logouts {
     private func admit(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
         guard agent.isServing else { throw agent.stopping }
         guard order.isLocal else { return try admitForAll(order, in: agent) }
-        guard let debt = FleetDebt.refusal(of: order.session, in: agent) else { return }
+        guard let debt = UnpublishedChange.refusal(of: order.session, in: agent) else { return }
         agent.fleet.stay(order.session, in: agent)
         throw debt
     }
@@ -120,15 +120,15 @@ final class Logouts {
                 remedy: "tokenctl logout \(name) at another host, or tokenctl fleet join \(name) first"
             )
         }
-        if var failure = FleetAdmission(session: name).obstacle(in: agent) {
-            if FleetDebt.refusal(of: name, in: agent) == nil {
+        if var failure = FleetLoginGate(session: name).obstacle(in: agent) {
+            if UnpublishedChange.refusal(of: name, in: agent) == nil {
                 logOut(of: name, local: true, by: order.origin, in: agent)
                 failure.message = "This host alone has logged out. \(failure.message)"
             }
             throw failure
         }
         if let blank = agent.fleet.blank(of: name) { throw RequestFailure(blank, of: name) }
-        if let ignorance = FleetAdmission(session: name).ignorance(in: agent) { throw ignorance }
+        if let ignorance = FleetLoginGate(session: name).ignorance(in: agent) { throw ignorance }
     }
 
     // MARK: Logging out

@@ -7,7 +7,7 @@ import TokenCore
 package struct AgentConfiguration: Equatable, Sendable {
     package var sessions: [SessionName: SessionSettings]
     package var sockets: [RestrictedSocket]
-    package var files: [FileOutlet]
+    package var files: [TokenFileTarget]
     /// The digests of the tables `[[proxy]]` and `[[endpoint]]`, by their names.
     package var listeners: [ByteText: String]
     /// Whether root may connect to the socket of another user's agent.
@@ -22,7 +22,7 @@ package struct AgentConfiguration: Equatable, Sendable {
     package init(
         sessions: [SessionName: SessionSettings],
         sockets: [RestrictedSocket] = [],
-        files: [FileOutlet] = [],
+        files: [TokenFileTarget] = [],
         listeners: [ByteText: String] = [:],
         allowsRoot: Bool = false,
         keepsAudit: Bool = true,

@@ -104,7 +104,7 @@ final class FleetReadQueue {
         for waiting in overdue { answer(waiting.call, .awaited, in: agent) }
     }
 
-    private func answer(_ call: PendingTokenRequest, _ blank: FleetBlank, in agent: isolated SessionAgent) {
+    private func answer(_ call: PendingTokenRequest, _ blank: FleetUnknownReason, in agent: isolated SessionAgent) {
         let failure = RequestFailure(blank, of: call.session)
         agent.requests.tokens.answer(failure, to: call, in: agent)
     }
@@ -124,7 +124,7 @@ final class FleetReadQueue {
 
 extension RequestFailure {
     /// Why nobody at this host can say whether somebody has logged in to `session`.
-    init(_ blank: FleetBlank, of session: SessionName) {
+    init(_ blank: FleetUnknownReason, of session: SessionName) {
         self.init(
             code: blank.isMistake ? .misconfigured : .temporarilyUnavailable,
             message: Self.sentence(blank.sentence),

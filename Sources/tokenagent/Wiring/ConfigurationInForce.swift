@@ -286,7 +286,7 @@ extension AgentConfiguration {
         self.init(
             sessions: sessions,
             sockets: settings.sockets.map(RestrictedSocket.init),
-            files: settings.files.map(FileOutlet.init),
+            files: settings.files.map(TokenFileTarget.init),
             listeners: Dictionary(settings.listeners.map { ($0.name.bytewise, $0.digest) }) { first, _ in
                 first
             },
@@ -313,7 +313,7 @@ extension RestrictedSocket {
     }
 }
 
-extension FileOutlet {
+extension TokenFileTarget {
     fileprivate init(_ file: FileSettings) {
         self.init(
             path: file.path,

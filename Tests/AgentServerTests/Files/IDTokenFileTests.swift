@@ -15,13 +15,13 @@ struct IDTokenFileTests {
     /// An agent whose session has an access token of an hour and an ID token of a quarter of it.
     private func agent(form: TokenOutputFormat? = .token) async throws -> AgentHarness {
         let agent = try await AgentHarness.configured { configuration, directory in
-            let outlet = FileOutlet(
+            let outlet = TokenFileTarget(
                 path: path(in: directory),
                 session: AgentHarness.work,
                 wantsIDToken: true,
                 form: form
             )
-            FileOutlet.prepareDirectory(of: outlet.path)
+            TokenFileTarget.prepareDirectory(of: outlet.path)
             configuration.files = [outlet]
         }
         try await agent.logIn(idToken: ("id-1", .seconds(900)))

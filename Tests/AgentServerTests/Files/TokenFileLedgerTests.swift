@@ -35,7 +35,7 @@ struct TokenFileLedgerTests {
             jitter: 0
         )
         let moment = Moment(now: .seconds(10), wallTime: WallTime(secondsSince1970: 1_000))
-        return TokenFileContent(token, for: FileOutlet(path: "/", session: name, form: form), at: moment)
+        return TokenFileContent(token, for: TokenFileTarget(path: "/", session: name, form: form), at: moment)
     }
 
     private func writer() -> TokenFileWriter {

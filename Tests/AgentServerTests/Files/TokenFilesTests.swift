@@ -13,11 +13,11 @@ import TokenCore
 @Suite(.timeLimit(.minutes(10)))
 struct TokenFilesTests {
     /// An agent that keeps a token of `work` in ``path(in:)``.
-    private func agent(_ change: (inout FileOutlet) -> Void = { _ in }) async throws -> AgentHarness {
+    private func agent(_ change: (inout TokenFileTarget) -> Void = { _ in }) async throws -> AgentHarness {
         try await AgentHarness.configured { configuration, directory in
-            var outlet = FileOutlet(path: path(in: directory), session: AgentHarness.work)
+            var outlet = TokenFileTarget(path: path(in: directory), session: AgentHarness.work)
             change(&outlet)
-            FileOutlet.prepareDirectory(of: outlet.path)
+            TokenFileTarget.prepareDirectory(of: outlet.path)
             configuration.files = [outlet]
         }
     }
@@ -244,8 +244,8 @@ struct TokenFilesTests {
         let absent = agent.directory.path("absent/token")
         agent.configuration.change { configuration in
             configuration.files = [
-                FileOutlet(path: new, session: AgentHarness.work, form: .headersJSON),
-                FileOutlet(path: absent, session: AgentHarness.work),
+                TokenFileTarget(path: new, session: AgentHarness.work, form: .headersJSON),
+                TokenFileTarget(path: absent, session: AgentHarness.work),
             ]
         }
         let answer = try await agent.peer().exchange("POST", "/v1/reload").body

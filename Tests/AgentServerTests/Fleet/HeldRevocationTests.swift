@@ -14,7 +14,7 @@ struct HeldRevocationTests {
     )
 
     @Test func `tokens that a login has taken from the session are nobody else's`() {
-        var held = HeldRevocations()
+        var held = DeferredRevocations()
         let isHeld = held.hold(.revoke(request), while: true)
         let isKept = held.hold(.erase(SecretID(rawValue: 1)), while: true)
         #expect(isHeld && isKept)
@@ -25,7 +25,7 @@ struct HeldRevocationTests {
     }
 
     @Test func `tokens of a logout are the session's own`() {
-        var held = HeldRevocations()
+        var held = DeferredRevocations()
         let isHeld = held.hold(.revoke(request), while: true)
         #expect(isHeld)
         let secrets = held.letGo()
@@ -33,7 +33,7 @@ struct HeldRevocationTests {
     }
 
     @Test func `tokens that came too late follow from no logout`() {
-        var held = HeldRevocations()
+        var held = DeferredRevocations()
         let isHeld = held.hold(.discard(request), while: true)
         #expect(isHeld && !held.followsLogout)
     }

@@ -13,7 +13,7 @@ final class SharedSession {
     private(set) var attempt: SharedAttempt?
     private var writes = RecordWrites()
     /// Revocations that wait until etcd has the login or logout that they follow from.
-    private(set) var heldBack = HeldRevocations()
+    private(set) var heldBack = DeferredRevocations()
     /// What has gone wrong last; `nil`: all is well.
     private(set) var trouble: FleetTrouble?
     private var lease: FleetLease?
@@ -22,7 +22,7 @@ final class SharedSession {
     private var replaced: SessionSnapshot?
     /// This host takes no part in the session any more: what its calls still bring changes nothing.
     private(set) var hasEnded = false
-    private let wishes: ReaderWishes
+    private let wishes: ReaderRefreshRequests
     let sharing: any FleetSharing
     private let host: UInt64
     /// What the settings say of the server.
@@ -38,7 +38,7 @@ final class SharedSession {
     ) {
         self.name = name
         self.sharing = sharing
-        wishes = ReaderWishes(sharing: sharing)
+        wishes = ReaderRefreshRequests(sharing: sharing)
         self.host = host
         self.timing = timing
         member = FleetMember(keeping?.memory ?? FleetMemory(), timing: timing, role: sharing.role)

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// One `[[file]]`: a file at a fixed place that holds a session's present token, as long as there is one.
-package struct FileOutlet: Equatable, Sendable {
+package struct TokenFileTarget: Equatable, Sendable {
     /// Absolute; printable.
     package var path: String
     package var session: SessionName
@@ -45,7 +45,7 @@ struct TokenFileContent: Sendable {
     let after: [UInt8]
     private let form: TokenOutputFormat
 
-    init(_ token: AccessToken, for outlet: FileOutlet, at moment: Moment) {
+    init(_ token: AccessToken, for outlet: TokenFileTarget, at moment: Moment) {
         guard let form = outlet.form else {
             let member = outlet.wantsIDToken ? "id_token" : "access_token"
             let life = token.life(isID: outlet.wantsIDToken)

@@ -3,7 +3,7 @@
 import TokenCore
 
 /// Revocations that wait until etcd has the login or logout that they follow from: until then other hosts live on the tokens.
-struct HeldRevocations {
+struct DeferredRevocations {
     private var effects: [Effect] = []
     /// A person has logged out and waits for the server to hear of it.
     private(set) var followsLogout = false
@@ -47,7 +47,7 @@ struct HeldRevocations {
     ///
     /// - Returns: what was kept back.
     mutating func release() -> [Effect] {
-        defer { self = HeldRevocations() }
+        defer { self = DeferredRevocations() }
         return effects
     }
 

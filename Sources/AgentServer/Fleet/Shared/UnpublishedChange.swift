@@ -4,7 +4,7 @@ import AgentProtocol
 import TokenCore
 
 /// What one host alone has of a session, so that it cannot leave before etcd has it.
-enum FleetDebt {
+enum UnpublishedChange {
     /// The answer to a refresh: without it the others have a refresh token that is spent.
     case answer
     /// The same, and a reader cannot give it to etcd.
@@ -15,10 +15,10 @@ enum FleetDebt {
     case login
 }
 
-extension FleetDebt {
+extension UnpublishedChange {
     /// `nil`: the others have everything that this host has of the session `name`.
     init?(of name: SessionName, in agent: isolated SessionAgent) {
-        let isRecovering = FleetDebt.isRecovering(name, in: agent)
+        let isRecovering = UnpublishedChange.isRecovering(name, in: agent)
         if let session = agent.fleet[name] {
             self.init(of: session, isRecovering: isRecovering)
         } else if let port = agent.ports.fleet, let joining = agent.fleet.joiningSession(name) {
@@ -38,12 +38,12 @@ extension FleetDebt {
 
     /// What this host has of a session, and the others cannot go on without; `nil`: nothing.
     static func refusal(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
-        FleetDebt(of: name, in: agent) == .login ? nil : unshared(of: name, in: agent)
+        UnpublishedChange(of: name, in: agent) == .login ? nil : unshared(of: name, in: agent)
     }
 
     /// What this host alone has of a session: a debt, or a login; `nil`: nothing.
     static func unshared(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
-        FleetDebt(of: name, in: agent).map { debt in
+        UnpublishedChange(of: name, in: agent).map { debt in
             RequestFailure(debt, agent.fleet[name]?.trouble ?? agent.fleet.trouble, of: name)
         }
     }
@@ -52,7 +52,7 @@ extension FleetDebt {
     func isBeingPaid(for name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard self != .withheldAnswer else { return false }
         guard let session = agent.fleet[name] else { return agent.fleet.isOpening }
-        let isUnanswered = session.isExchanging || FleetDebt.isRecovering(name, in: agent)
+        let isUnanswered = session.isExchanging || UnpublishedChange.isRecovering(name, in: agent)
         return isUnanswered || agent.fleet.trouble == nil && session.trouble == nil
     }
 
@@ -62,7 +62,7 @@ extension FleetDebt {
     ///   - session: the session.
     ///   - isRecovering: it looks for an answer from before the agent was stopped.
     init?(of session: SharedSession, isRecovering: Bool) {
-        if let debt = FleetDebt(of: session.member.memory, at: session.sharing.role) {
+        if let debt = UnpublishedChange(of: session.member.memory, at: session.sharing.role) {
             self = debt
         } else if session.isExchanging || isRecovering {
             self = .answer
@@ -77,7 +77,7 @@ extension FleetDebt {
     /// The same for a session that waits for the shared store to be opened.
     init?(of session: JoiningSession, isRecovering: Bool, at role: FleetRole) {
         guard let memory = session.keeping?.memory else { return nil }
-        if let debt = FleetDebt(of: memory, at: role) {
+        if let debt = UnpublishedChange(of: memory, at: role) {
             self = debt
         } else if isRecovering {
             self = .answer
@@ -106,7 +106,7 @@ extension GrantRemark {
         if session.hasNews, let trouble = session.trouble {
             let what = state == .loggedOut ? "are still logged in" : "do not have this login yet"
             self.init(.notShared, "the other hosts \(what): \(trouble.advice)")
-        } else if FleetDebt(of: session, isRecovering: false) == .withheldAnswer {
+        } else if UnpublishedChange(of: session, isRecovering: false) == .withheldAnswer {
             let message =
                 "this host has tokens that the others lack, and a reader cannot give them: make it a keeper again"
             self.init(.notShared, message)
@@ -118,7 +118,7 @@ extension GrantRemark {
 
 extension RequestFailure {
     /// This host cannot give up a session yet.
-    init(_ debt: FleetDebt, _ trouble: FleetTrouble?, of name: SessionName) {
+    init(_ debt: UnpublishedChange, _ trouble: FleetTrouble?, of name: SessionName) {
         let what =
             switch debt {
             case .answer, .withheldAnswer: "the newest tokens of \(name)"

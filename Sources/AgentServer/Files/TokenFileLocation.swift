@@ -38,7 +38,7 @@ enum TokenFileFault: Error, Equatable, Sendable {
 /// Where a token file is: its directory, open, and the names in it.
 ///
 /// The directory belongs to us and nobody else can write it or replace it, so that no name in it can lead elsewhere.
-struct TokenFilePlace: ~Copyable {
+struct TokenFileLocation: ~Copyable {
     /// A file, whatever its name.
     struct Identity: Equatable, Sendable {
         fileprivate var device: dev_t

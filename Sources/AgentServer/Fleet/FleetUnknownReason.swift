@@ -3,7 +3,7 @@
 import TokenCore
 
 /// Why nobody here can say yet whether somebody has logged in to a session, or what its tokens are.
-enum FleetBlank {
+enum FleetUnknownReason {
     /// The fleet is being asked.
     case awaited
     case troubled(FleetTrouble)

@@ -6,7 +6,7 @@ import TokenCore
 /// Readers' wishes for another token of one session: this host's own, or those that it hears as a keeper.
 ///
 /// Confined to the agent's event loop.
-final class ReaderWishes {
+final class ReaderRefreshRequests {
     /// Between two refreshes that readers wish for: they are less trusted, and must not make the keepers refresh as often as
     /// they like.
     private static let pause = RetrySchedule.replacementPause(refusedBefore: 1, isRepeat: false)
@@ -46,7 +46,7 @@ final class ReaderWishes {
 
     /// Has the session refreshed soon: every keeper hears of a wish, one of them comes first, and the others find it done.
     func follow(in session: SharedSession, in agent: isolated SessionAgent) {
-        let wait = followedAt.map { max(.zero, $0 + ReaderWishes.pause - agent.now) } ?? .zero
+        let wait = followedAt.map { max(.zero, $0 + ReaderRefreshRequests.pause - agent.now) } ?? .zero
         followedAt = agent.now + wait
         let generation = session.member.memory.record?.generation
         agent.fleet.later(after: TimeAmount(wait + .seconds(1) * agent.ports.chance())) {

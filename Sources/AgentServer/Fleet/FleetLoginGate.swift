@@ -6,7 +6,7 @@ import TokenCore
 ///
 /// They follow each other, as each is of the login that the one before has left, and a host does them with its eyes open: what
 /// it does not know of it can neither end nor follow.
-struct FleetAdmission {
+struct FleetLoginGate {
     let session: SessionName
 
     /// Why the fleet would never hear of a login or a logout: its store cannot be opened, or what is there does not open

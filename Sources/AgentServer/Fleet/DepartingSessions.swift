@@ -6,7 +6,7 @@ import TokenCore
 /// Sessions that are about to leave their fleet, once nobody needs this host for them.
 ///
 /// Confined to the agent's event loop.
-final class FleetLeavers {
+final class DepartingSessions {
     /// A request takes 20 seconds at most.
     private static let longestWait = TimeAmount.seconds(30)
 
@@ -36,7 +36,7 @@ final class FleetLeavers {
 
     /// Waits as long as `isNeeded`, which ``look()`` has asked again; meanwhile everything goes on.
     func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
-        let end = NIODeadline.now() + FleetLeavers.longestWait
+        let end = NIODeadline.now() + DepartingSessions.longestWait
         while NIODeadline.now() < end, isNeeded() { await waiters.wait(atMost: end - .now()) }
     }
 

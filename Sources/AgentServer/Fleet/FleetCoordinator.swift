@@ -6,7 +6,7 @@ import TokenCore
 /// The sessions that this host shares with others: what they want of the fleet, and what the fleet tells them.
 ///
 /// Confined to the agent's event loop.
-final class FleetDesk {
+final class FleetCoordinator {
     /// How long what cannot be done waits until it is tried again.
     static let pause = TimeAmount.seconds(10)
     /// Over which hosts come back to an etcd that was away.
@@ -27,7 +27,7 @@ final class FleetDesk {
     /// When the store is tried again that could not be opened.
     private var reopening: Scheduled<Void>?
     /// Sessions that are about to leave.
-    private let leavers: FleetLeavers
+    private let leavers: DepartingSessions
     let announcements: HostAnnouncements
     let removed = RemovedHosts()
 
@@ -35,7 +35,7 @@ final class FleetDesk {
         self.port = port
         self.eventLoop = eventLoop
         self.alarm = alarm
-        leavers = FleetLeavers(eventLoop: eventLoop)
+        leavers = DepartingSessions(eventLoop: eventLoop)
         announcements = HostAnnouncements(port, eventLoop: eventLoop)
     }
 
@@ -140,7 +140,7 @@ final class FleetDesk {
         agent.publish(.fleetBack)
         announcements.announce(in: agent)
         for name in sessions.keys {
-            let delay = FleetDesk.spread * agent.ports.chance()
+            let delay = FleetCoordinator.spread * agent.ports.chance()
             agent.apply(name) { session, moment in session.networkReturned(delay: delay, at: moment) }
         }
     }
@@ -149,7 +149,7 @@ final class FleetDesk {
     /// them send anything more meanwhile: they are about to leave.
     func untilPaid(_ names: Set<SessionName>, in agent: isolated SessionAgent) async {
         await leavers.wait(for: names) {
-            FleetDebt(of: $0, in: agent)?.isBeingPaid(for: $0, in: agent) == true
+            UnpublishedChange(of: $0, in: agent)?.isBeingPaid(for: $0, in: agent) == true
         }
     }
 
@@ -263,14 +263,14 @@ final class FleetDesk {
 
     /// Does `action` after a pause, as it cannot be done now.
     @discardableResult
-    func later(after pause: TimeAmount = FleetDesk.pause, _ action: @escaping () -> Void) -> Scheduled<Void> {
+    func later(after pause: TimeAmount = FleetCoordinator.pause, _ action: @escaping () -> Void) -> Scheduled<Void> {
         eventLoop.assumeIsolated().scheduleTask(in: pause, action)
     }
 }
 
 // MARK: Questions
 
-extension FleetDesk {
+extension FleetCoordinator {
     /// The store that the hosts share; `nil` while it is not open.
     var sharing: (any FleetSharing)? { store.sharing }
 
@@ -286,7 +286,7 @@ extension FleetDesk {
     }
 
     /// `nil`: it is known, or the session is this host's alone.
-    func blank(of name: SessionName) -> FleetBlank? {
+    func blank(of name: SessionName) -> FleetUnknownReason? {
         if let joining = joining[name] {
             guard !joining.knowsLogin else { return nil }
             return trouble.map { .troubled($0) } ?? .awaited
@@ -296,7 +296,7 @@ extension FleetDesk {
     }
 
     /// Why the fleet cannot be asked about a session, or does nothing for it; `nil`: it can, and may.
-    func silence(on name: SessionName, in agent: isolated SessionAgent) -> FleetBlank? {
+    func silence(on name: SessionName, in agent: isolated SessionAgent) -> FleetUnknownReason? {
         if let trouble = sessions[name]?.trouble ?? trouble { return .troubled(trouble) }
         return sessions[name].flatMap { FleetWait(of: $0, in: agent) }.map { .waiting($0) }
     }
@@ -346,7 +346,7 @@ extension FleetDesk {
 
 // MARK: Refreshes
 
-extension FleetDesk {
+extension FleetCoordinator {
     /// Asks the fleet whether this host may send the session's refresh token.
     func ask(_ reservation: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
         let (name, number) = (reservation.session, reservation.attempt)
@@ -420,7 +420,7 @@ extension FleetDesk {
 
 // MARK: Records
 
-extension FleetDesk {
+extension FleetCoordinator {
     /// Takes over what a session wants to have made durable, if the fleet has to know of it.
     func takes(
         _ commit: CommitNumber,
