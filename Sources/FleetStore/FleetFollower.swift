@@ -13,7 +13,7 @@ final class FleetFollower: Sendable {
     private let store: FleetStore
     private let sessions: Set<SessionName>
     private let keys: EtcdKeys
-    private let take: @Sendable (FleetNews) async -> Void
+    private let take: @Sendable (FleetEvent) async -> Void
     private let watch: Mutex<FleetWatch>
     /// When everything was last read although no watch stood; `nil`: never, or one has stood since.
     private let readWithout = Mutex<ContinuousClock.Instant?>(nil)
@@ -21,7 +21,7 @@ final class FleetFollower: Sendable {
     init(
         _ store: FleetStore,
         _ sessions: Set<SessionName>,
-        _ take: @escaping @Sendable (FleetNews) async -> Void
+        _ take: @escaping @Sendable (FleetEvent) async -> Void
     ) {
         self.store = store
         self.sessions = sessions
@@ -91,17 +91,17 @@ final class FleetFollower: Sendable {
         await tell(await readAll() ?? sessions.map { .changed($0) })
     }
 
-    private func tell(_ news: [FleetNews]) async {
+    private func tell(_ news: [FleetEvent]) async {
         for news in news { await take(news) }
     }
 
     /// What has happened while no watch stood; `nil`: it cannot be read.
     ///
     /// Pages are of different moments: what the watch tells of the time between them comes once more, and does no harm.
-    private func readAll() async -> [FleetNews]? {
+    private func readAll() async -> [FleetEvent]? {
         watch.withLock { $0.forget() }
         var next = keys
-        do throws(FleetTrouble) {
+        do throws(FleetStoreError) {
             while true {
                 let page = try await store.call { [next] client throws(EtcdFailure) in
                     try await client.range(next, limit: FleetFollower.pageLength)

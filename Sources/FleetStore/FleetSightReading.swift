@@ -14,13 +14,13 @@ struct FleetSightReading {
     private static let blur = Duration.seconds(10)
 
     /// What a read has shown.
-    func sight(_ answer: EtcdAnswer<EtcdRange>) throws(FleetTrouble) -> FleetSight {
+    func sight(_ answer: EtcdAnswer<EtcdRange>) throws(FleetStoreError) -> FleetReadResult {
         guard let date = answer.date, !answer.content.hasMore else {
-            throw FleetTrouble(.unavailable, "etcd's answer has no Date or is not whole")
+            throw FleetStoreError(.unavailable, "etcd's answer has no Date or is not whole")
         }
         return try sight(
             of: answer.content.pairs.map { ($0.key, $0.value) },
-            at: FleetPlace(answer.header),
+            at: FleetRevision(answer.header),
             FleetTime(seconds: date)
         )
     }
@@ -30,15 +30,15 @@ struct FleetSightReading {
     ///   - place: where etcd stood.
     ///   - time: and what its clock showed.
     /// - Returns: what they say.
-    /// - Throws: ``FleetTrouble/Kind/unreadable`` if the record, the intent or the lock does not open: taken for an
+    /// - Throws: ``FleetStoreError/Kind/unreadable`` if the record, the intent or the lock does not open: taken for an
     ///   absent one it would be overwritten.
     func sight(
         of pairs: some Sequence<(key: [UInt8], value: [UInt8])>,
-        at place: FleetPlace,
+        at place: FleetRevision,
         _ time: FleetTime
-    ) throws(FleetTrouble) -> FleetSight {
-        let view = FleetView(record: nil, intent: nil, lock: nil, lates: [], place: place, time: time)
-        var sight = FleetSight(session: session, view: view, epoch: epoch)
+    ) throws(FleetStoreError) -> FleetReadResult {
+        let view = FleetSnapshot(record: nil, intent: nil, lock: nil, lates: [], place: place, time: time)
+        var sight = FleetReadResult(session: session, view: view, epoch: epoch)
         var want: [UInt8]?
         var values = FleetRecordValues(record: nil, access: nil)
         let name = records.names.name(of: session)
@@ -57,7 +57,7 @@ struct FleetSightReading {
         return sight
     }
 
-    private func read(_ values: FleetRecordValues, into sight: inout FleetSight) throws(FleetTrouble) {
+    private func read(_ values: FleetRecordValues, into sight: inout FleetReadResult) throws(FleetStoreError) {
         do throws(FleetFault) {
             let (header, epoch) = try records.header(of: values, of: session, since: epoch)
             sight.view.record = header
@@ -66,15 +66,15 @@ struct FleetSightReading {
             guard records.role == .keeper, header.status != .out else { return }
             sight.servesReaders = records.accessFault(of: values, header, session) == nil
         } catch {
-            throw FleetTrouble(unreadable: "record", of: session, error)
+            throw FleetStoreError(unreadable: "record", of: session, error)
         }
     }
 
     private func read(
         _ value: [UInt8],
         _ key: FleetKeyName,
-        into sight: inout FleetSight
-    ) throws(FleetTrouble) {
+        into sight: inout FleetReadResult
+    ) throws(FleetStoreError) {
         // Readers reserve nothing and have no key for it, but tell a person what the keepers wait for.
         guard records.role == .keeper else {
             if key.kind == .lock {
@@ -93,11 +93,11 @@ struct FleetSightReading {
                 sight.view.intent = try records.intent(value, of: session, since: epoch)
             }
         } catch {
-            throw FleetTrouble(unreadable: key.kind == .lock ? "lock" : "intent", of: session, error)
+            throw FleetStoreError(unreadable: key.kind == .lock ? "lock" : "intent", of: session, error)
         }
     }
 
-    private func take(_ value: [UInt8], _ key: FleetKeyName, into sight: inout FleetSight) {
+    private func take(_ value: [UInt8], _ key: FleetKeyName, into sight: inout FleetReadResult) {
         guard records.role == .keeper else { return }
         do throws(FleetFault) {
             sight.view.lates.append(try records.late(value, under: key, since: epoch))
@@ -113,18 +113,18 @@ struct FleetSightReading {
     }
 }
 
-extension FleetTrouble {
+extension FleetStoreError {
     init(unreadable what: String, of session: SessionName, _ fault: FleetFault) {
         self.init(
             .unreadable,
             "the \(what) of \(session) in etcd \(fault.sentence)",
-            remedy: fault.isUseless ? FleetTrouble.repair(session) : fault.remedy,
+            remedy: fault.isUseless ? FleetStoreError.repair(session) : fault.remedy,
             isMistake: fault.isUseless || fault.remedy != nil
         )
     }
 }
 
-extension FleetPlace {
+extension FleetRevision {
     init(_ header: EtcdHeader) {
         self.init(cluster: header.cluster, revision: header.revision)
     }

@@ -8,7 +8,7 @@ import TokenCore
 extension FleetStore {
     package func survey(_ sessions: Set<SessionName>) async -> FleetSurvey {
         var survey = FleetSurvey()
-        do throws(FleetTrouble) {
+        do throws(FleetStoreError) {
             try await self.survey(sessions, into: &survey)
         } catch {
             survey.trouble = error
@@ -23,10 +23,10 @@ extension FleetStore {
     private func survey(
         _ sessions: Set<SessionName>,
         into survey: inout FleetSurvey
-    ) async throws(FleetTrouble) {
+    ) async throws(FleetStoreError) {
         for session in sessions {
             var found = FleetSurvey.Session()
-            do throws(FleetTrouble) {
+            do throws(FleetStoreError) {
                 let sight = try await look(at: session, since: 0)
                 found.record = sight.view.record
                 found.intent = sight.view.intent.flatMap { intent in
@@ -34,7 +34,7 @@ extension FleetStore {
                 }
                 found.lates = sight.view.lates.count + sight.unreadableLates.count
                 found.trouble = sight.unreadableLates.first.map {
-                    FleetTrouble(.unreadable, "a late answer \($0)")
+                    FleetStoreError(.unreadable, "a late answer \($0)")
                 }
                 survey.time = sight.view.time
             } catch {
@@ -62,7 +62,7 @@ extension FleetStore {
         let members = found.map { found in
             var member = found.member
             if let first, let cluster = found.cluster, cluster != first.cluster {
-                member.trouble = FleetTrouble(
+                member.trouble = FleetStoreError(
                     .unavailable,
                     "it is not of the cluster that \(first.member.endpoint) is of",
                     remedy: "name the members of one cluster in endpoints"
@@ -84,7 +84,7 @@ extension FleetStore {
             member.version = status.version
             member.hasLeader = status.leader != 0
             member.size = status.size
-            member.trouble = FleetTrouble(of: status)
+            member.trouble = FleetStoreError(of: status)
             // How it is it tells everybody; what it holds, those that it knows.
             if member.hasLeader {
                 let hosts = records.names.hosts
@@ -97,12 +97,12 @@ extension FleetStore {
         return (member, cluster)
     }
 
-    package func announce(_ host: HostCard) async throws(FleetTrouble) {
-        let value = try FleetTrouble.sealing { () throws(StorageFailure) in try records.value(host) }
+    package func announce(_ host: HostDescription) async throws(FleetStoreError) {
+        let value = try FleetStoreError.sealing { () throws(StorageFailure) in try records.value(host) }
         try await change(.put(key: records.names.bytes(of: records.names.key(ofHost: host.id)), value: value))
     }
 
-    package func withdraw(host: UInt64) async throws(FleetTrouble) {
+    package func withdraw(host: UInt64) async throws(FleetStoreError) {
         try await change(.delete(EtcdKeys(key: records.names.bytes(of: records.names.key(ofHost: host)))))
     }
 
@@ -110,7 +110,7 @@ extension FleetStore {
         of session: SessionName,
         since epoch: UInt32,
         unless binding: FleetBinding?
-    ) async throws(FleetTrouble) -> Int {
+    ) async throws(FleetStoreError) -> Int {
         let answer = try await read(session)
         let useful = answer.content.pairs.filter { isOfUse($0, of: session, epoch, as: binding) }
         let unreadable = answer.content.pairs.filter { !useful.contains($0) }
@@ -136,13 +136,13 @@ extension FleetStore {
         of session: SessionName,
         _ epoch: UInt32,
         at date: Int64?
-    ) throws(FleetTrouble) -> [UInt8]? {
+    ) throws(FleetStoreError) -> [UInt8]? {
         let pair = pairs.first { records.names.key(named: $0.key)?.kind == .record }
         let values = FleetRecordValues(record: pair?.value, access: nil)
         guard pair != nil, let record = try? records.header(of: values, of: session, since: epoch).header,
             record.isLive, let now = date.map({ FleetTime(seconds: $0) }) ?? time
         else { return nil }
-        return try FleetTrouble.sealing { () throws(StorageFailure) in
+        return try FleetStoreError.sealing { () throws(StorageFailure) in
             try records.value(FleetIntent(lostFor: record, besides: nil, at: now), of: session)
         }
     }
@@ -174,7 +174,7 @@ extension FleetStore {
     }
 }
 
-extension FleetTrouble {
+extension FleetStoreError {
     /// What a member says is wrong with itself; `nil`: nothing.
     fileprivate init?(of status: EtcdStatus) {
         guard status.leader != 0 else {
@@ -184,6 +184,6 @@ extension FleetTrouble {
         guard let first = status.troubles.first else { return nil }
         self =
             status.isOutOfSpace
-            ? FleetTrouble(EtcdFailure.outOfSpace) : FleetTrouble(.unavailable, "etcd says: \(first)")
+            ? FleetStoreError(EtcdFailure.outOfSpace) : FleetStoreError(.unavailable, "etcd says: \(first)")
     }
 }

@@ -58,33 +58,33 @@ package final class FleetStore: FleetSharing {
     package func look(
         at session: SessionName,
         since epoch: UInt32
-    ) async throws(FleetTrouble) -> FleetSight {
+    ) async throws(FleetStoreError) -> FleetReadResult {
         let answer = try await read(session)
         return try FleetSightReading(records: records, session: session, epoch: epoch).sight(answer)
     }
 
-    package func grantLease(_ lifetime: Duration) async throws(FleetTrouble) -> FleetLease {
+    package func grantLease(_ lifetime: Duration) async throws(FleetStoreError) -> FleetLease {
         let answer = try await call { client throws(EtcdFailure) in try await client.grantLease(lifetime) }
         let lease = answer.content
-        return FleetLease(id: lease.id, lifetime: lease.lifetime, place: FleetPlace(answer.header))
+        return FleetLease(id: lease.id, lifetime: lease.lifetime, place: FleetRevision(answer.header))
     }
 
     package func transact(
         _ transaction: SealedFleetTransaction
-    ) async throws(FleetTrouble) -> FleetOutcome {
+    ) async throws(FleetStoreError) -> FleetOutcome {
         let answer = try await call { client throws(EtcdFailure) in
             try await client.transact(EtcdTransaction(transaction))
         }
-        return FleetOutcome(isDone: answer.content, place: FleetPlace(answer.header))
+        return FleetOutcome(isDone: answer.content, place: FleetRevision(answer.header))
     }
 
     package func want(
         _ lineage: Lineage,
         generation: UInt64,
         of session: SessionName
-    ) async throws(FleetTrouble) {
-        let value = try FleetTrouble.sealing { () throws(StorageFailure) in
-            try records.value(FleetWant(lineage: lineage, generation: generation), of: session)
+    ) async throws(FleetStoreError) {
+        let value = try FleetStoreError.sealing { () throws(StorageFailure) in
+            try records.value(FleetRefreshRequest(lineage: lineage, generation: generation), of: session)
         }
         let key = records.names.bytes(of: FleetKeyName(.want, of: records.names.name(of: session)))
         let lease = try await grantLease(FleetStore.wishLifetime)
@@ -92,14 +92,14 @@ package final class FleetStore: FleetSharing {
     }
 
     /// Everything under the session's keys.
-    func read(_ session: SessionName) async throws(FleetTrouble) -> EtcdAnswer<EtcdRange> {
+    func read(_ session: SessionName) async throws(FleetStoreError) -> EtcdAnswer<EtcdRange> {
         let range = records.names.all(of: records.names.name(of: session))
         return try await call { client throws(EtcdFailure) in
             try await client.range(EtcdKeys(from: range.start, upTo: range.end))
         }
     }
 
-    func change(_ change: EtcdTransaction.Change) async throws(FleetTrouble) {
+    func change(_ change: EtcdTransaction.Change) async throws(FleetStoreError) {
         _ = try await call { client throws(EtcdFailure) in
             try await client.transact(EtcdTransaction(if: [], then: [change]))
         }
@@ -107,7 +107,7 @@ package final class FleetStore: FleetSharing {
 
     func call<Content>(
         _ call: (EtcdClient) async throws(EtcdFailure) -> EtcdAnswer<Content>
-    ) async throws(FleetTrouble) -> EtcdAnswer<Content> {
+    ) async throws(FleetStoreError) -> EtcdAnswer<Content> {
         do throws(EtcdFailure) {
             let answer = try await call(client)
             if let date = answer.date { etcdTime.heard(date, at: timekeeper.now) }
@@ -118,8 +118,8 @@ package final class FleetStore: FleetSharing {
     }
 
     /// What the failure means for the fleet, whose place in etcd is known here.
-    func trouble(_ failure: EtcdFailure) -> FleetTrouble {
-        var trouble = FleetTrouble(failure)
+    func trouble(_ failure: EtcdFailure) -> FleetStoreError {
+        var trouble = FleetStoreError(failure)
         if trouble.kind == .denied {
             let prefix = String(decoding: records.names.prefix, as: UTF8.self)
             trouble.remedy =
@@ -135,10 +135,10 @@ package final class FleetStore: FleetSharing {
         _ transaction: FleetTransaction,
         of session: SessionName,
         as binding: FleetBinding,
-        seen sight: FleetSight,
+        seen sight: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
-    ) throws(FleetTrouble) -> SealedFleetTransaction {
+    ) throws(FleetStoreError) -> SealedFleetTransaction {
         try FleetTransactionSealing(
             records: records,
             sight: sight,
@@ -150,20 +150,20 @@ package final class FleetStore: FleetSharing {
 
     package func open(
         _ attempt: AttemptID,
-        in sight: FleetSight,
+        in sight: FleetReadResult,
         as binding: FleetBinding
-    ) throws(FleetTrouble) -> SessionSnapshot? {
+    ) throws(FleetStoreError) -> SessionSnapshot? {
         let found: FleetContent?
         do throws(FleetFault) {
             found = try content(of: attempt, in: sight)
         } catch {
-            throw FleetTrouble(unreadable: "record or late answer", of: sight.session, error)
+            throw FleetStoreError(unreadable: "record or late answer", of: sight.session, error)
         }
-        return try found.map { content throws(FleetTrouble) in
+        return try found.map { content throws(FleetStoreError) in
             let differences = content.binding.differences(from: binding)
             guard differences.isEmpty else {
                 for secret in content.snapshot.secrets { memory.erase(secret) }
-                throw FleetTrouble(sight.session, differsIn: differences)
+                throw FleetStoreError(sight.session, differsIn: differences)
             }
             return content.snapshot
         }
@@ -171,7 +171,7 @@ package final class FleetStore: FleetSharing {
 
     private func content(
         of attempt: AttemptID,
-        in sight: FleetSight
+        in sight: FleetReadResult
     ) throws(FleetFault) -> FleetContent? {
         let name = records.names.name(of: sight.session)
         func value(_ kind: FleetKeyName.Kind) -> [UInt8]? {
@@ -208,9 +208,9 @@ package final class FleetStore: FleetSharing {
         of attempt: AttemptID,
         _ session: SessionName,
         as binding: FleetBinding
-    ) throws(FleetTrouble) -> [UInt8] {
+    ) throws(FleetStoreError) -> [UInt8] {
         let content = FleetContent(snapshot: snapshot, binding: binding)
-        return try FleetTrouble.sealing { () throws(StorageFailure) in
+        return try FleetStoreError.sealing { () throws(StorageFailure) in
             try records.kept(content, of: attempt, session, at: clock)
         }
     }
@@ -219,19 +219,19 @@ package final class FleetStore: FleetSharing {
         kept bytes: [UInt8],
         of attempt: AttemptID,
         _ session: SessionName
-    ) throws(FleetTrouble) -> SessionSnapshot {
+    ) throws(FleetStoreError) -> SessionSnapshot {
         do throws(FleetFault) {
             return try records.open(kept: bytes, of: attempt, session, at: clock).snapshot
         } catch {
-            throw FleetTrouble(
+            throw FleetStoreError(
                 .unreadable,
                 "tokens of \(session) that were kept for the fleet: \(error.sentence)"
             )
         }
     }
 
-    package func mark(of refreshToken: SecretID) throws(FleetTrouble) -> UInt64 {
-        try FleetTrouble.sealing { () throws(StorageFailure) in try records.mark(of: refreshToken) }
+    package func mark(of refreshToken: SecretID) throws(FleetStoreError) -> UInt64 {
+        try FleetStoreError.sealing { () throws(StorageFailure) in try records.mark(of: refreshToken) }
     }
 
     package func close() async {
@@ -242,19 +242,19 @@ package final class FleetStore: FleetSharing {
 
     package func follow(
         _ sessions: Set<SessionName>,
-        _ take: @escaping @Sendable (FleetNews) async -> Void
+        _ take: @escaping @Sendable (FleetEvent) async -> Void
     ) async {
         await FleetFollower(self, sessions, take).follow()
     }
 }
 
-extension FleetTrouble {
+extension FleetStoreError {
     /// Seals or signs something; what keeps it from that says why nothing is sent.
-    static func sealing<Value>(_ seal: () throws(StorageFailure) -> Value) throws(FleetTrouble) -> Value {
+    static func sealing<Value>(_ seal: () throws(StorageFailure) -> Value) throws(FleetStoreError) -> Value {
         do throws(StorageFailure) {
             return try seal()
         } catch {
-            throw FleetTrouble(.unavailable, error.message)
+            throw FleetStoreError(.unavailable, error.message)
         }
     }
 

@@ -6,7 +6,7 @@ import TokenCore
 /// Writes one transaction of a member down, with the exact bytes of one look.
 struct FleetTransactionSealing {
     let records: FleetRecords
-    let sight: FleetSight
+    let sight: FleetReadResult
     let contents: [AttemptID: FleetContent]
     let lease: FleetLease?
     let clock: FleetClock
@@ -14,7 +14,7 @@ struct FleetTransactionSealing {
     private var session: SessionName { sight.session }
     private var names: FleetNames { records.names }
 
-    func sealed(_ transaction: FleetTransaction) throws(FleetTrouble) -> SealedFleetTransaction {
+    func sealed(_ transaction: FleetTransaction) throws(FleetStoreError) -> SealedFleetTransaction {
         var sealed = SealedFleetTransaction(transaction, if: [], then: [], lease: lease?.id)
         for condition in transaction.conditions { sealed.conditions.append(try self.condition(condition)) }
         for change in transaction.changes { sealed.changes += try changes(change) }
@@ -25,7 +25,7 @@ struct FleetTransactionSealing {
 
     private func condition(
         _ condition: FleetTransaction.Condition
-    ) throws(FleetTrouble) -> SealedFleetTransaction.Condition {
+    ) throws(FleetStoreError) -> SealedFleetTransaction.Condition {
         let view = sight.view
         return switch condition {
         case .record(let header): try same(.record, isThere: header != nil, isSeen: view.record == header)
@@ -41,11 +41,11 @@ struct FleetTransactionSealing {
         _ kind: FleetKeyName.Kind,
         isThere: Bool,
         isSeen: Bool
-    ) throws(FleetTrouble) -> SealedFleetTransaction.Condition {
+    ) throws(FleetStoreError) -> SealedFleetTransaction.Condition {
         let key = bytes(of: kind)
         guard isThere else { return .absent(key) }
         guard isSeen, let value = sight.values[key] else {
-            throw FleetTrouble(.unknownValue, "a condition names a value that was not read")
+            throw FleetStoreError(.unknownValue, "a condition names a value that was not read")
         }
         return .value(key, value)
     }
@@ -59,30 +59,30 @@ struct FleetTransactionSealing {
 
     private func changes(
         _ change: FleetTransaction.Change
-    ) throws(FleetTrouble) -> [SealedFleetTransaction.Change] {
+    ) throws(FleetStoreError) -> [SealedFleetTransaction.Change] {
         switch change {
         case .putRecord(let header):
-            let values = try FleetTrouble.sealing { () throws(StorageFailure) in
+            let values = try FleetStoreError.sealing { () throws(StorageFailure) in
                 try records.values(header, contents[header.attempt], of: session, at: clock)
             }
             return [put(values.record, .record), put(values.access, .access)]
         case .putIntent(let intent):
             return [
                 put(
-                    try FleetTrouble.sealing { () throws(StorageFailure) in
+                    try FleetStoreError.sealing { () throws(StorageFailure) in
                         try records.value(intent, of: session)
                     },
                     .intent
                 )
             ]
         case .putLock(let attempt):
-            guard lease != nil else { throw FleetTrouble(.unknownValue, "a lock wants a lease") }
+            guard lease != nil else { throw FleetStoreError(.unknownValue, "a lock wants a lease") }
             return [.put(bytes(of: .lock), FleetRecords.value(lock: attempt), isLeased: true)]
         case .putLate(let late):
             guard let content = contents[late.attempt] else {
-                throw FleetTrouble(.unknownValue, "the tokens of a late answer are not here")
+                throw FleetStoreError(.unknownValue, "the tokens of a late answer are not here")
             }
-            let value = try FleetTrouble.sealing { () throws(StorageFailure) in
+            let value = try FleetStoreError.sealing { () throws(StorageFailure) in
                 try records.value(late, content, of: session, at: clock)
             }
             return [put(value, late.kind)]
@@ -92,10 +92,10 @@ struct FleetTransactionSealing {
         case .deleteLates:
             // One that does not open here may hold the only tokens there are.
             if let reason = sight.unreadableLates.first {
-                throw FleetTrouble(
+                throw FleetStoreError(
                     .unreadable,
                     "a late answer of \(session) in etcd \(reason)",
-                    remedy: FleetTrouble.repair(session)
+                    remedy: FleetStoreError.repair(session)
                 )
             }
             let range = names.lates(of: names.name(of: session))

@@ -13,11 +13,11 @@ struct FleetWatch {
     /// By the bytes of their keys.
     private var values: [FleetName: [[UInt8]: [UInt8]]] = [:]
     /// Up to where the values are whole; `nil`: nothing was read since the watch began.
-    private var place: FleetPlace?
+    private var place: FleetRevision?
     /// Up to where etcd has said that nothing was written beside what the values show.
     ///
     /// Not a part of ``place``: the watch may still have to tell of what was deleted before that.
-    private var confirmed: FleetPlace?
+    private var confirmed: FleetRevision?
     /// What is read next may be of an earlier etcd.
     private var hasLostHistory = false
 
@@ -51,7 +51,7 @@ struct FleetWatch {
 
     /// Nothing was written after ``place`` until `header`.
     mutating func confirm(until header: EtcdHeader) {
-        confirmed = FleetPlace(header)
+        confirmed = FleetRevision(header)
     }
 
     /// A page was read; the first tells up to where all of them are whole.
@@ -60,11 +60,11 @@ struct FleetWatch {
             guard let name = name(of: pair.key) else { continue }
             values[name, default: [:]][pair.key] = pair.value
         }
-        place = place ?? FleetPlace(page.header)
+        place = place ?? FleetRevision(page.header)
     }
 
     /// What was read of every session.
-    mutating func all(at time: FleetTime?) -> [FleetNews] {
+    mutating func all(at time: FleetTime?) -> [FleetEvent] {
         defer { hasLostHistory = false }
         // What is shown beside a place that is known to come later would be taken for old.
         guard !hasLostHistory, let place, let time else { return sessions.values.map { .changed($0) } }
@@ -72,7 +72,7 @@ struct FleetWatch {
     }
 
     /// The watch has brought changes.
-    mutating func apply(_ changes: [EtcdChange], _ header: EtcdHeader, at time: FleetTime?) -> [FleetNews] {
+    mutating func apply(_ changes: [EtcdChange], _ header: EtcdHeader, at time: FleetTime?) -> [FleetEvent] {
         var changed: Set<FleetName> = []
         var revision = place?.revision ?? 0
         for change in changes {
@@ -87,7 +87,7 @@ struct FleetWatch {
         guard place?.cluster == header.cluster, let time else {
             return changed.compactMap { sessions[$0] }.map { .changed($0) }
         }
-        let place = FleetPlace(cluster: header.cluster, revision: revision)
+        let place = FleetRevision(cluster: header.cluster, revision: revision)
         self.place = place
         return changed.map { news(of: $0, at: place, time) }
     }
@@ -98,7 +98,7 @@ struct FleetWatch {
     }
 
     /// What does not open is looked at, so that somebody hears of it.
-    private func news(of name: FleetName, at place: FleetPlace, _ time: FleetTime) -> FleetNews {
+    private func news(of name: FleetName, at place: FleetRevision, _ time: FleetTime) -> FleetEvent {
         guard let session = sessions[name] else { return .connected }
         let pairs = (values[name] ?? [:]).map { (key: $0.key, value: $0.value) }
         let reading = FleetSightReading(records: records, session: session, epoch: 0)

@@ -15,12 +15,12 @@ struct HostList {
     private var records: FleetRecords { store.records }
 
     /// Those that are there, by their names; the others are taken out of etcd.
-    func present() async throws(FleetTrouble) -> [HostCard] {
+    func present() async throws(FleetStoreError) -> [HostDescription] {
         let range = records.names.hosts
         let answer = try await store.call { client throws(EtcdFailure) in
             try await client.range(EtcdKeys(from: range.start, upTo: range.end), limit: HostList.most)
         }
-        var hosts: [HostCard] = []
+        var hosts: [HostDescription] = []
         for pair in answer.content.pairs {
             // What does not open was written by no host of the fleet, or under a key that this one does not have.
             guard let key = records.names.host(named: pair.key),

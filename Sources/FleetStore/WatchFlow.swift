@@ -14,9 +14,9 @@ final class WatchFlow: Sendable {
     }
 
     /// What is wrong with the watch, although etcd answers; `nil`: nothing.
-    var trouble: FleetTrouble? {
+    var trouble: FleetStoreError? {
         guard !isWhole.load(ordering: .relaxed) else { return nil }
-        return FleetTrouble(
+        return FleetStoreError(
             .unavailable,
             "what stands between this host and etcd holds back what etcd tells of changes",
             remedy: "have it pass on the answers of /v3/watch at once, without a buffer"

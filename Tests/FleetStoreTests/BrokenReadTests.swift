@@ -31,7 +31,7 @@ import TokenCore
             #expect(await news.next() == .connected)
             #expect(await news.next() == .changed(StoreHost.session))
             member.isWhole = true
-            var shown: FleetSight?
+            var shown: FleetReadResult?
             while shown == nil {
                 switch await news.next() {
                 case .shown(let sight): shown = sight
@@ -87,7 +87,7 @@ import TokenCore
             #expect(await news.next() == .resumed)
             #expect(store.flow.trouble == nil)
             member.revision = 5
-            var place: FleetPlace?
+            var place: FleetRevision?
             while place == nil {
                 switch await news.next() {
                 case .shown(let sight): place = sight.view.place
@@ -105,7 +105,7 @@ import TokenCore
             #expect(await news.next() == .resumed)
             #expect(member.reads == reads)
             // The watch may be begun anew at this moment.
-            var shown: FleetNews? = .resumed
+            var shown: FleetEvent? = .resumed
             while shown == .resumed {
                 member.delete(.want)
                 shown = await news.next()
@@ -123,7 +123,7 @@ import TokenCore
             news,
             store async throws in
             var news = news
-            var place: FleetPlace?
+            var place: FleetRevision?
             while store.flow.trouble == nil || place?.revision != 5 {
                 switch await news.next() {
                 case .shown(let sight): place = sight.view.place
@@ -151,7 +151,7 @@ import TokenCore
         silence: Duration,
         isWhole: Bool = false,
         _ withheld: Member.Withheld? = nil,
-        _ body: (Member, AsyncStream<FleetNews>.Iterator, FleetStore) async throws -> Void
+        _ body: (Member, AsyncStream<FleetEvent>.Iterator, FleetStore) async throws -> Void
     ) async throws {
         let member = try Member()
         member.isWhole = isWhole
@@ -159,7 +159,7 @@ import TokenCore
         let server = try StreamingServer { request, peer in member.answer(request, peer) }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         let host = try StoreHost(member.keys, [endpoint], "client", silence: silence)
-        let (news, told) = AsyncStream<FleetNews>.makeStream()
+        let (news, told) = AsyncStream<FleetEvent>.makeStream()
         let watch = Task { await host.store.follow([StoreHost.session]) { told.yield($0) } }
         try await body(member, news.makeAsyncIterator(), host.store)
         watch.cancel()
@@ -168,7 +168,7 @@ import TokenCore
     }
 
     /// Whether the watch has begun, and everything was read then.
-    private static func isRead(_ news: inout AsyncStream<FleetNews>.Iterator) async -> Bool {
+    private static func isRead(_ news: inout AsyncStream<FleetEvent>.Iterator) async -> Bool {
         #expect(await news.next() == .connected)
         guard case .shown? = await news.next() else {
             Issue.record("nothing was read at the beginning")

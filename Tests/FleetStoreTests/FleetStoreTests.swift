@@ -39,7 +39,7 @@ import TokenCore
             #expect(try other.text(secret) == "RT-1")
             #expect(try other.text(try #require(opened.tokens[.primary]).secret) == "AT-1")
             let found = try await stranger.look()
-            let trouble = #expect(throws: FleetTrouble.self) {
+            let trouble = #expect(throws: FleetStoreError.self) {
                 _ = try stranger.store.open(header.attempt, in: found, as: stranger.binding)
             }
             #expect(trouble?.kind == .foreign)
@@ -65,7 +65,7 @@ import TokenCore
             var other = header
             other.generation = 4
             let unknown = FleetTransaction(if: [.record(other)], then: [.deleteIntent])
-            let trouble = #expect(throws: FleetTrouble.self) {
+            let trouble = #expect(throws: FleetStoreError.self) {
                 _ = try one.store.seal(
                     unknown,
                     of: StoreHost.session,
@@ -114,7 +114,7 @@ import TokenCore
         try await StoreHost.whileRunning { host in
             let (one, other) = (try host(keys, "client"), try host(keys, "client"))
             let header = FleetHeader.first
-            let (news, told) = AsyncStream<FleetNews>.makeStream()
+            let (news, told) = AsyncStream<FleetEvent>.makeStream()
             let watch = Task { await other.store.follow([StoreHost.session]) { told.yield($0) } }
             var iterator = news.makeAsyncIterator()
             #expect(await iterator.next() == .connected)
@@ -145,14 +145,14 @@ import TokenCore
             let one = try host(keys, "client")
             _ = try await one.look()
             let time = try #require(one.store.time)
-            let card = HostCard(id: 77, role: .keeper, label: "build-1", version: "0.1.0", seen: time)
+            let card = HostDescription(id: 77, role: .keeper, label: "build-1", version: "0.1.0", seen: time)
             let value = String(decoding: try one.store.records.value(card), as: UTF8.self)
             #expect(!value.contains("build-1") && !value.contains("0.1.0"))
             try await one.store.announce(card)
             let survey = await one.store.survey([StoreHost.session])
             #expect(survey.hosts == [card])
             #expect(survey.members.map(\.hasLeader) == [true])
-            let lost = HostCard(
+            let lost = HostDescription(
                 id: 78,
                 role: .reader,
                 label: "old",
@@ -190,7 +190,7 @@ import TokenCore
             sight = try await present.look()
             let again = FleetTransaction(if: [.record(header)], then: [.putRecord(header)])
             try await present.carryOut(again, seen: sight, [header.attempt: try present.login("RT", "AT")])
-            let trouble = await #expect(throws: FleetTrouble.self) {
+            let trouble = await #expect(throws: FleetStoreError.self) {
                 _ = try await present.store.look(at: StoreHost.session, since: 2)
             }
             #expect(trouble?.sentence.contains("the intent of work") == true)
@@ -222,7 +222,7 @@ import TokenCore
             try await one.store.change(.put(key: key, value: Array("TKAFLT\0".utf8) + [2, 0, 1, 1]))
             let count = try await one.store.discardUnreadable(of: StoreHost.session, since: 0, unless: nil)
             #expect(count == 0)
-            let trouble = await #expect(throws: FleetTrouble.self) { _ = try await one.look() }
+            let trouble = await #expect(throws: FleetStoreError.self) { _ = try await one.look() }
             #expect(trouble?.sentence.contains("newer than this program") == true)
             await one.store.close()
         }

@@ -84,13 +84,13 @@ struct StoreHost {
         try memory.open(secret) { String(decoding: $0, as: UTF8.self) }
     }
 
-    func look() async throws -> FleetSight { try await store.look(at: Self.session, since: 0) }
+    func look() async throws -> FleetReadResult { try await store.look(at: Self.session, since: 0) }
 
     /// Carries out a transaction decided on `sight`; returns whether its conditions held.
     @discardableResult
     func carryOut(
         _ transaction: FleetTransaction,
-        seen sight: FleetSight,
+        seen sight: FleetReadResult,
         _ contents: [AttemptID: SessionSnapshot] = [:],
         lease: FleetLease? = nil
     ) async throws -> Bool {

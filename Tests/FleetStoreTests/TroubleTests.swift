@@ -30,7 +30,7 @@ import TokenCore
         }
         let keys = try FleetKeys.random(label: "team")
         try await Self.host(keys, whileRunning: server) { host in
-            let trouble = await #expect(throws: FleetTrouble.self) { _ = try await host.look() }
+            let trouble = await #expect(throws: FleetStoreError.self) { _ = try await host.look() }
             let prefix = String(decoding: FleetNames(keys).prefix, as: UTF8.self)
             #expect(trouble?.kind == .denied)
             #expect(trouble?.remedy?.contains("readwrite --prefix=true \(prefix), or") == true)

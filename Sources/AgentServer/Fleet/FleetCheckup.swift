@@ -47,7 +47,7 @@ struct FleetCheckup {
         return checks
     }
 
-    private static func problem(_ trouble: FleetTrouble) -> DiagnosticCheck {
+    private static func problem(_ trouble: FleetStoreError) -> DiagnosticCheck {
         DiagnosticCheck(
             name: "fleet",
             verdict: .problem,
@@ -68,7 +68,7 @@ struct FleetCheckup {
         )
     }
 
-    private static func rival(_ card: HostCard) -> DiagnosticCheck {
+    private static func rival(_ card: HostDescription) -> DiagnosticCheck {
         DiagnosticCheck(
             name: "fleet",
             verdict: .problem,
@@ -118,7 +118,7 @@ struct FleetCheckup {
     }
 
     /// A reader needs no right to write, and has its tokens without asking for them.
-    private func isOrdinary(_ trouble: FleetTrouble, for port: FleetPort) -> Bool {
+    private func isOrdinary(_ trouble: FleetStoreError, for port: FleetPort) -> Bool {
         trouble.kind == .denied && port.role == .reader
     }
 

@@ -62,7 +62,7 @@ final class FleetCoordinator {
     }
 
     /// The shared store has been opened, or cannot be opened now.
-    func opened(_ result: Result<any FleetSharing, FleetTrouble>, in agent: isolated SessionAgent) {
+    func opened(_ result: Result<any FleetSharing, FleetStoreError>, in agent: isolated SessionAgent) {
         reopening?.cancel()
         switch result {
         case .success(let sharing): begin(sharing, in: agent)
@@ -114,7 +114,7 @@ final class FleetCoordinator {
     }
 
     /// The watch tells something.
-    func hear(_ news: FleetNews, in agent: isolated SessionAgent) {
+    func hear(_ news: FleetEvent, in agent: isolated SessionAgent) {
         switch news {
         case .changed(let name): sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
         case .shown(let sight): sessions[sight.session]?.show(sight, in: agent)
@@ -125,7 +125,7 @@ final class FleetCoordinator {
         }
     }
 
-    private func noteAway(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
+    private func noteAway(_ trouble: FleetStoreError, in agent: isolated SessionAgent) {
         guard store.noteAway(trouble) else { return }
         // What it would have to take has to wait.
         leavers.look()
@@ -210,7 +210,7 @@ final class FleetCoordinator {
     func hasLeft(_ name: SessionName) -> Bool { left[name] != nil }
 
     /// Notes what the fleet has of a session that this host has left, for a login that is about to begin here.
-    func note(_ sight: FleetSight) { left[sight.session]?.sight = sight }
+    func note(_ sight: FleetReadResult) { left[sight.session]?.sight = sight }
 
     /// The session as it stands, with what the fleet knows of it that the session itself does not.
     func status(of session: Session) -> SessionStatus {
@@ -245,13 +245,13 @@ final class FleetCoordinator {
     /// Asks the shared store for something, and hands on what came of it in a later turn of the loop.
     func call<Value: Sendable>(
         in agent: isolated SessionAgent,
-        _ call: @escaping @Sendable () async throws(FleetTrouble) -> Value,
-        then: @escaping (Result<Value, FleetTrouble>) -> Void
+        _ call: @escaping @Sendable () async throws(FleetStoreError) -> Value,
+        then: @escaping (Result<Value, FleetStoreError>) -> Void
     ) {
         agent.work.begin()
         Task {
-            let result: Result<Value, FleetTrouble>
-            do throws(FleetTrouble) {
+            let result: Result<Value, FleetStoreError>
+            do throws(FleetStoreError) {
                 result = .success(try await call())
             } catch {
                 result = .failure(error)
@@ -302,7 +302,7 @@ extension FleetCoordinator {
     }
 
     /// Why it is not open.
-    var trouble: FleetTrouble? { store.trouble }
+    var trouble: FleetStoreError? { store.trouble }
 
     /// The shared sessions, or the one that is named.
     func names(_ name: SessionName?) -> Set<SessionName> {
@@ -315,7 +315,7 @@ extension FleetCoordinator {
     var isOpening: Bool { store.isOpening }
 
     /// Why the store could not be opened; `nil`: it could, or has not been tried.
-    var openingTrouble: FleetTrouble? { store.failure }
+    var openingTrouble: FleetStoreError? { store.failure }
 
     /// What this host does for a session; `nil`: it shares none of this name, or not yet.
     subscript(name: SessionName) -> SharedSession? { sessions[name] }
@@ -370,9 +370,9 @@ extension FleetCoordinator {
     }
 
     /// Why a session takes no part now.
-    private var absence: FleetTrouble {
+    private var absence: FleetStoreError {
         guard port != nil else {
-            return FleetTrouble(.unavailable, "the agent was started without a fleet: restart it")
+            return FleetStoreError(.unavailable, "the agent was started without a fleet: restart it")
         }
         return store.failure ?? .unasked
     }
@@ -385,7 +385,7 @@ extension FleetCoordinator {
     }
 
     /// When the request of an attempt may be under way; `nil`: at any time, the session is this host's alone.
-    func fence(of number: AttemptNumber, _ name: SessionName) -> ExchangeFence? {
+    func fence(of number: AttemptNumber, _ name: SessionName) -> ExchangeDeadlines? {
         guard let session = sessions[name], session.attempt?.number == number else { return nil }
         return session.attempt?.fence
     }
@@ -468,7 +468,7 @@ extension FleetCoordinator {
     }
 }
 
-extension FleetMemory {
+extension FleetPersistentState {
     /// Something of this host's is not in etcd yet, or etcd's state is in doubt.
     fileprivate var owes: Bool {
         isNews || answer != nil || sending != nil || isRestored || record == nil

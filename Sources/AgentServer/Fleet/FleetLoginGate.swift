@@ -12,7 +12,7 @@ struct FleetLoginGate {
     /// Why the fleet would never hear of a login or a logout: its store cannot be opened, or what is there does not open
     /// with the key of this host; `nil`: it would.
     func obstacle(in agent: isolated SessionAgent) -> RequestFailure? {
-        let trouble: FleetTrouble? =
+        let trouble: FleetStoreError? =
             if let shared = agent.fleet[session] {
                 shared.trouble.flatMap { $0.kind == .unreadable ? $0 : nil }
             } else {
@@ -40,7 +40,7 @@ struct FleetLoginGate {
             await agent.fleet.untilOpened()
         }
         if let failure = obstacle(in: agent) { throw failure }
-        do throws(FleetTrouble) {
+        do throws(FleetStoreError) {
             if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }
             try await lookFromOutside(in: agent)
         } catch {
@@ -58,7 +58,7 @@ struct FleetLoginGate {
     }
 
     /// Has a host that has left know which login it is that the next one here follows.
-    private func lookFromOutside(in agent: isolated SessionAgent) async throws(FleetTrouble) {
+    private func lookFromOutside(in agent: isolated SessionAgent) async throws(FleetStoreError) {
         guard agent.fleet.hasLeft(session), let sharing = agent.fleet.sharing,
             let binding = agent.sessions[session]?.settings.fleetBinding
         else { return }

@@ -93,10 +93,10 @@ struct FleetRequests {
         guard let sharing = agent.fleet.sharing else { throw RequestFailure(agent.fleet.trouble ?? .unasked) }
         var notes: [String] = []
         let names = agent.fleet.names(name)
-        var failures: [FleetTrouble] = []
+        var failures: [FleetStoreError] = []
         for session in names.sorted() {
             let epoch = agent.fleet[session]?.keeping.epoch ?? 0
-            do throws(FleetTrouble) {
+            do throws(FleetStoreError) {
                 // What other hosts may live on goes only if it is meant.
                 let count = try await sharing.discardUnreadable(
                     of: session,
@@ -159,7 +159,7 @@ struct FleetRequests {
                 remedy: "tokenctl fleet leave here, or tokenctl fleet remove \(host) at another keeper"
             )
         }
-        do throws(FleetTrouble) {
+        do throws(FleetStoreError) {
             try await sharing.withdraw(host: id)
         } catch {
             throw RequestFailure(error)
@@ -178,7 +178,7 @@ struct FleetRequests {
     }
 
     /// The number of the one host that is called `name`, or has it as its number.
-    private func named(_ name: String, among hosts: [HostCard]) throws(RequestFailure) -> UInt64 {
+    private func named(_ name: String, among hosts: [HostDescription]) throws(RequestFailure) -> UInt64 {
         let named = hosts.filter { name.bytewise == $0.label.bytewise || UInt64(name, radix: 16) == $0.id }
         guard let found = named.first else {
             throw RequestFailure(
@@ -313,7 +313,7 @@ private enum FleetOperation {
     }
 }
 
-extension HostCard {
+extension HostDescription {
     /// Its random number, as in the keys of etcd.
     fileprivate var number: String { Hex.digits(of: id) }
 
@@ -364,7 +364,7 @@ extension FleetSurvey.Member {
 }
 
 extension RequestFailure {
-    init(_ trouble: FleetTrouble) {
+    init(_ trouble: FleetStoreError) {
         self.init(
             code: trouble.isMistake ? .misconfigured : .temporarilyUnavailable,
             message: trouble.sentence,

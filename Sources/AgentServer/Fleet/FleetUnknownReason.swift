@@ -6,7 +6,7 @@ import TokenCore
 enum FleetUnknownReason {
     /// The fleet is being asked.
     case awaited
-    case troubled(FleetTrouble)
+    case troubled(FleetStoreError)
     /// No host refreshes it before that.
     case waiting(FleetWait)
 

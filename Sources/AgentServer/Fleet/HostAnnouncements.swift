@@ -16,7 +16,7 @@ final class HostAnnouncements {
     /// When this host said so last, in etcd's time; `nil`: not yet, or it is not known.
     private(set) var announcedAt: FleetTime?
     /// Why it could not last time; `nil`: it could.
-    private(set) var trouble: FleetTrouble?
+    private(set) var trouble: FleetStoreError?
     private var next: Scheduled<Void>?
 
     init(_ port: FleetPort?, eventLoop: any EventLoop) {
@@ -29,7 +29,7 @@ final class HostAnnouncements {
         guard let port, let sharing = agent.fleet.sharing, agent.fleet.takesPart, !isUnderWay else { return }
         isUnderWay = true
         announcedAt = nil
-        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+        agent.fleet.call(in: agent) { () async throws(FleetStoreError) in
             try await port.announce(to: sharing)
         } then: { [self] result in
             announced(result, in: agent)
@@ -37,7 +37,7 @@ final class HostAnnouncements {
     }
 
     /// What is known of how this host has announced itself.
-    private func note(_ result: Result<FleetTime, FleetTrouble>, in agent: isolated SessionAgent) {
+    private func note(_ result: Result<FleetTime, FleetStoreError>, in agent: isolated SessionAgent) {
         announcedAt = try? result.get()
         let former = trouble
         trouble = result.failure
@@ -46,7 +46,7 @@ final class HostAnnouncements {
         agent.ports.logger.warning("fleet: no right to write", metadata: ["error": "\(trouble.sentence)"])
     }
 
-    private func announced(_ result: Result<FleetTime, FleetTrouble>, in agent: isolated SessionAgent) {
+    private func announced(_ result: Result<FleetTime, FleetStoreError>, in agent: isolated SessionAgent) {
         isUnderWay = false
         note(result, in: agent)
         guard agent.fleet.takesPart else { return withdrawAgain(in: agent) }
@@ -57,9 +57,9 @@ final class HostAnnouncements {
     /// Takes this host, which shares nothing any more, out of the list; tries again until etcd has heard of it.
     ///
     /// - Returns: why the list still names it; `nil`: it does not.
-    func withdraw(in agent: isolated SessionAgent) async -> FleetTrouble? {
+    func withdraw(in agent: isolated SessionAgent) async -> FleetStoreError? {
         guard let port, let sharing = agent.fleet.sharing, !agent.fleet.takesPart else { return nil }
-        do throws(FleetTrouble) {
+        do throws(FleetStoreError) {
             try await sharing.withdraw(host: port.host)
             return nil
         } catch {
@@ -83,10 +83,10 @@ final class HostAnnouncements {
     }
 
     /// Announces this host for somebody who wants to know whether it may.
-    func tryNow(in agent: isolated SessionAgent) async -> FleetTrouble? {
+    func tryNow(in agent: isolated SessionAgent) async -> FleetStoreError? {
         guard let port, let sharing = agent.fleet.sharing else { return nil }
-        let result: Result<FleetTime, FleetTrouble>
-        do throws(FleetTrouble) {
+        let result: Result<FleetTime, FleetStoreError>
+        do throws(FleetStoreError) {
             result = .success(try await port.announce(to: sharing))
         } catch {
             result = .failure(error)
@@ -96,7 +96,7 @@ final class HostAnnouncements {
     }
 
     /// Another agent that takes itself for this host: it has announced itself since this one did.
-    func rival(among hosts: [HostCard]) -> HostCard? {
+    func rival(among hosts: [HostDescription]) -> HostDescription? {
         guard let port, let announcedAt else { return nil }
         return hosts.first { $0.id == port.host && $0.seen > announcedAt }
     }

@@ -47,7 +47,7 @@ struct JoiningSession {
     var knowsLogin: Bool { keeping?.memory.knowsLogin == true || login != nil }
 }
 
-extension FleetMemory {
+extension FleetPersistentState {
     /// Whether what this host knows can be said without a look: of a login that is over there may be a later one.
     var knowsLogin: Bool { record.map { $0.isLive || isNews } ?? false }
 
@@ -80,7 +80,7 @@ extension StoredSession.Content {
         }
         guard let made = keeping.binding, made != own else { return self }
         agent.erasure.erase(loaded.snapshot.secrets)
-        let trouble = FleetTrouble(name, differsIn: made.differences(from: own))
+        let trouble = FleetStoreError(name, differsIn: made.differences(from: own))
         agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
         return nil
     }

@@ -12,7 +12,7 @@ final class SharedStore {
         /// Next: `open`, or `failed`.
         case opening(Task<Void, Never>)
         /// Tried again after a pause. Next: `opening`.
-        case failed(FleetTrouble)
+        case failed(FleetStoreError)
         /// Next: `closed` when the agent locks or stops.
         case open(any FleetSharing)
     }
@@ -22,7 +22,7 @@ final class SharedStore {
     private var openings = 0
     private var watch: Task<Void, Never>?
     /// Why there is no watch; `nil`: there is one, or none was tried.
-    private var watchTrouble: FleetTrouble?
+    private var watchTrouble: FleetStoreError?
 
     /// `nil` while it is not open.
     var sharing: (any FleetSharing)? {
@@ -30,12 +30,12 @@ final class SharedStore {
     }
 
     /// Why it could not be opened; `nil`: it could, or has not been tried.
-    var failure: FleetTrouble? {
+    var failure: FleetStoreError? {
         if case .failed(let trouble) = state { trouble } else { nil }
     }
 
     /// Why it is of no use now.
-    var trouble: FleetTrouble? { failure ?? watchTrouble }
+    var trouble: FleetStoreError? { failure ?? watchTrouble }
 
     var isOpening: Bool {
         if case .opening = state { true } else { false }
@@ -48,8 +48,8 @@ final class SharedStore {
         let number = openings
         state = .opening(
             Task {
-                let opened: Result<any FleetSharing, FleetTrouble>
-                do throws(FleetTrouble) {
+                let opened: Result<any FleetSharing, FleetStoreError>
+                do throws(FleetStoreError) {
                     opened = .success(try await port.open())
                 } catch {
                     opened = .failure(error)
@@ -61,7 +61,7 @@ final class SharedStore {
     }
 
     /// - Returns: whether somebody still waits for it.
-    private func take(_ opened: Result<any FleetSharing, FleetTrouble>, of number: Int) -> Bool {
+    private func take(_ opened: Result<any FleetSharing, FleetStoreError>, of number: Int) -> Bool {
         guard isOpening, number == openings else {
             if case .success(let sharing) = opened { SharedStore.close(sharing) }
             return false
@@ -89,7 +89,7 @@ final class SharedStore {
 
     /// The watch has come to an end, or there is still none.
     /// - Returns: whether there was one.
-    func noteAway(_ trouble: FleetTrouble) -> Bool {
+    func noteAway(_ trouble: FleetStoreError) -> Bool {
         defer { watchTrouble = trouble }
         return watchTrouble == nil
     }
@@ -117,7 +117,7 @@ final class SharedStore {
 }
 
 extension SessionAgent {
-    fileprivate func hear(_ news: FleetNews) {
+    fileprivate func hear(_ news: FleetEvent) {
         fleet.hear(news, in: self)
     }
 }

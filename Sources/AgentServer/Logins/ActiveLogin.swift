@@ -86,7 +86,7 @@ extension LoginStep {
 
 extension LoginStep {
     /// What a person should know before the login goes on.
-    fileprivate static func sentence(_ server: FoundServer, _ scopes: [String]) -> String {
+    fileprivate static func sentence(_ server: DiscoveredServer, _ scopes: [String]) -> String {
         let asked = scopes.isEmpty ? "no scopes" : "the scopes \(scopes.joined(separator: " "))"
         return
             "\(ServerText.cleaned(server.resource ?? "the configuration", limit: 300)) sends you to \(ServerText.cleaned(server.issuer, limit: 300)) "

@@ -61,7 +61,7 @@ final class Logins {
         }
         let flow = try Self.flow(body.value(\.flow))
         var login = LoginRequest(flow: flow, pastesRedirect: try body.value(\.paste) ?? false)
-        login.present = kept.session.presentLogin
+        login.present = kept.session.currentLogin
         login.stepUp = try Self.stepUp(body)
         login.agreedIssuer = try body.value(\.issuer)
         guard login.agreedIssuer == nil || kept.settings.resource != nil else {

@@ -28,7 +28,7 @@ final class Logouts {
     private var connections: [SessionName: [Connection]] = [:]
     private var postponed: [SessionName: [Postponed]] = [:]
     /// Sessions that leave for good, each with its registered client if nobody else uses that.
-    private var leaving: [SessionName: FoundServer?] = [:]
+    private var leaving: [SessionName: DiscoveredServer?] = [:]
     /// Tokens that are to end at their server without a logout.
     let late: OrphanedTokenRevocations
 
@@ -140,7 +140,7 @@ final class Logouts {
             connections[name, default: []].append(connection)
         }
         if order.unregisters {
-            var server = order.isLocal ? nil : agent.sessions[name]?.session.presentLogin?.server
+            var server = order.isLocal ? nil : agent.sessions[name]?.session.currentLogin?.server
             if let found = server, isInUse(found, besides: name, in: agent) { server = nil }
             leaving.updateValue(server, forKey: name)
         }
@@ -160,12 +160,12 @@ final class Logouts {
 
     /// Whether a session, another one than `name`, is logged in as the same client.
     private func isInUse(
-        _ server: FoundServer,
+        _ server: DiscoveredServer,
         besides name: SessionName? = nil,
         in agent: isolated SessionAgent
     ) -> Bool {
         agent.sessions.contains { other, kept in
-            guard other != name, let found = kept.session.presentLogin?.server else { return false }
+            guard other != name, let found = kept.session.currentLogin?.server else { return false }
             return found.client?.bytewise == server.client?.bytewise
                 && found.issuer.bytewise == server.issuer.bytewise
         }
@@ -225,7 +225,7 @@ final class Logouts {
     }
 
     /// Tells whoever waits that the other hosts and the server hear of the logout later, because of `trouble`.
-    func answerDelayed(_ trouble: FleetTrouble, of name: SessionName, in agent: isolated SessionAgent) {
+    func answerDelayed(_ trouble: FleetStoreError, of name: SessionName, in agent: isolated SessionAgent) {
         let message = "etcd does not have the logout, and the other hosts go on: \(trouble.advice)"
         tell(.notYetRevoked(message: message), of: name, in: agent)
     }

@@ -11,7 +11,7 @@ struct SilentReauthentication {
 
     private let name: SessionName
     private let account: String?
-    private let present: PresentLogin?
+    private let present: CurrentLogin?
     private let command: [String]
     private let ports: AgentPorts
 
@@ -19,7 +19,7 @@ struct SilentReauthentication {
     init(of kept: SessionEntry, account: String?, ports: AgentPorts) {
         name = kept.session.name
         self.account = account
-        present = kept.session.presentLogin
+        present = kept.session.currentLogin
         command = kept.settings.reauthCommand
         self.ports = ports
     }

@@ -10,7 +10,7 @@ package struct FleetPort: Sendable {
     package var label: String
     package var role: FleetRole
     /// Opens the shared store with the fleet's keys; the agent closes it when it locks or stops.
-    package var open: @Sendable () async throws(FleetTrouble) -> any FleetSharing
+    package var open: @Sendable () async throws(FleetStoreError) -> any FleetSharing
     /// This host's random number.
     package var host: UInt64
     /// How long an unanswered attempt of another host is waited for (``FleetTiming/patience``).
@@ -22,7 +22,7 @@ package struct FleetPort: Sendable {
         role: FleetRole,
         host: UInt64,
         patience: Duration,
-        open: @escaping @Sendable () async throws(FleetTrouble) -> any FleetSharing
+        open: @escaping @Sendable () async throws(FleetStoreError) -> any FleetSharing
     ) {
         self.name = name
         self.label = label
@@ -36,10 +36,10 @@ package struct FleetPort: Sendable {
     ///
     /// - Returns: when, in etcd's time.
     @discardableResult
-    func announce(to sharing: any FleetSharing) async throws(FleetTrouble) -> FleetTime {
+    func announce(to sharing: any FleetSharing) async throws(FleetStoreError) -> FleetTime {
         let time = try await sharing.learnTime()
         try await sharing.announce(
-            HostCard(id: host, role: role, label: label, version: AgentRelease.version, seen: time)
+            HostDescription(id: host, role: role, label: label, version: AgentRelease.version, seen: time)
         )
         return time
     }
@@ -47,9 +47,9 @@ package struct FleetPort: Sendable {
 
 extension FleetSharing {
     /// etcd's time, which any answer tells.
-    func learnTime() async throws(FleetTrouble) -> FleetTime {
+    func learnTime() async throws(FleetStoreError) -> FleetTime {
         let trouble = time == nil ? await survey([]).trouble : nil
-        guard let time else { throw trouble ?? FleetTrouble(.unavailable, "etcd's time is not known") }
+        guard let time else { throw trouble ?? FleetStoreError(.unavailable, "etcd's time is not known") }
         return time
     }
 }

@@ -20,7 +20,7 @@ extension IdentityCenterServer {
     /// The client that a login was made with.
     ///
     /// - Throws: `clientUnknown` if it is gone.
-    func knownClient(_ found: FoundServer?) async throws(RefreshFailure) -> ClientRegistration {
+    func knownClient(_ found: DiscoveredServer?) async throws(RefreshFailure) -> ClientRegistration {
         guard let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: center.tokenService)
         else { throw .clientUnknown }
@@ -43,7 +43,7 @@ extension IdentityCenterServer {
         return left > .zero ? .ending : .gone
     }
 
-    func unregister(_ found: FoundServer?) async {
+    func unregister(_ found: DiscoveredServer?) async {
         // The service deletes no client; it forgets each when its time is over.
         guard let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: center.tokenService)

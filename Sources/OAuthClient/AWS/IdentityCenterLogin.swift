@@ -77,7 +77,7 @@ struct IdentityCenterLogin {
                 tokens: tokens,
                 renewal: tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible,
                 tokenEndpoint: server.center.tokenService,
-                server: FoundServer(issuer: server.center.tokenService, client: client.clientID)
+                server: DiscoveredServer(issuer: server.center.tokenService, client: client.clientID)
             )
         } catch {
             throw .failed(error.failure)

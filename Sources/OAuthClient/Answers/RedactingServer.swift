@@ -69,7 +69,7 @@ struct RedactingServer: AuthorizationServer {
         }
     }
 
-    func unregister(_ found: FoundServer?) async {
+    func unregister(_ found: DiscoveredServer?) async {
         let secrets = await secrets()
         await ExchangeSecrets.$current.withValue(secrets) { await server.unregister(found) }
     }

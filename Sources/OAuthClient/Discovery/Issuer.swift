@@ -16,7 +16,7 @@ struct Issuer: Sendable {
             /// Only a document at `address`, which a person has written, may name an issuer that nobody has named yet.
             case published(issuer: String?, address: String? = nil, written: WrittenEndpoints)
             /// Published by a server that a protected resource names.
-            case named(FoundServer, written: WrittenEndpoints)
+            case named(DiscoveredServer, written: WrittenEndpoints)
             /// Written down by hand.
             case written(FixedEndpoints)
             /// This kind of server has none.
@@ -47,7 +47,7 @@ struct Issuer: Sendable {
         /// The server of a session whose resource names it.
         ///
         /// `address`: where a person has written that its metadata is.
-        init(_ profile: ServerProfile, namedBy found: FoundServer, address: String?) {
+        init(_ profile: ServerProfile, namedBy found: DiscoveredServer, address: String?) {
             trust = profile.trust
             metadata =
                 address == nil

@@ -14,10 +14,10 @@ final class GuardedAttempt: Sendable {
     /// Where the answer is recorded; `nil`: nowhere.
     let place: AnswerPlace?
     /// Moments that the request must not be later than; `nil`: the transport's own limits.
-    let fence: ExchangeFence?
+    let fence: ExchangeDeadlines?
     private let keeper: (any AnswerKeeping)?
 
-    init(session: SessionName, fence: ExchangeFence?, keeper: (any AnswerKeeping)?) {
+    init(session: SessionName, fence: ExchangeDeadlines?, keeper: (any AnswerKeeping)?) {
         self.session = session
         self.fence = fence
         self.keeper = keeper

@@ -12,7 +12,7 @@ extension StandardServer {
     /// This server, with the client that a login at it was made with.
     ///
     /// - Throws: `clientUnknown` if that client is gone.
-    func knownClient(_ found: FoundServer?) async throws(RefreshFailure) -> StandardServer {
+    func knownClient(_ found: DiscoveredServer?) async throws(RefreshFailure) -> StandardServer {
         guard let introduction = profile.client.introduction else { return self }
         guard let client = found?.client, let address else { throw .clientUnknown }
         if let document = introduction.document, client.bytewise == document.bytewise {
@@ -55,7 +55,7 @@ extension StandardServer {
         return with(registration)
     }
 
-    func unregister(_ found: FoundServer?) async {
+    func unregister(_ found: DiscoveredServer?) async {
         guard lacksClient, let address, let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: address)
         else { return }

@@ -13,7 +13,7 @@ final class ResourceServer: AuthorizationServer {
     private let resource: ProtectedResource
     private let tools: ServerTools
     private let watch: ResourceWatch
-    private let servers = Mutex<[FoundServer: StandardServer]>([:])
+    private let servers = Mutex<[DiscoveredServer: StandardServer]>([:])
 
     /// Servers that are remembered with what they published: the present one, and one more or two after changes.
     private static let mostServers = 4
@@ -56,7 +56,7 @@ final class ResourceServer: AuthorizationServer {
         return await server(found).revoke(tokens)
     }
 
-    func unregister(_ found: FoundServer?) async {
+    func unregister(_ found: DiscoveredServer?) async {
         guard let found else { return }
         await server(found).unregister(found)
     }
@@ -107,8 +107,8 @@ final class ResourceServer: AuthorizationServer {
     /// - Returns: the server, and what is to be kept of it with the login.
     /// - Throws: why there is none, or that it is not `former`.
     private func named(
-        after former: FoundServer?
-    ) async throws(RefreshFailure) -> (FoundServer, StandardServer) {
+        after former: DiscoveredServer?
+    ) async throws(RefreshFailure) -> (DiscoveredServer, StandardServer) {
         let discovery = ResourceDiscovery(
             address: resource.address,
             trust: profile.trust,
@@ -116,7 +116,7 @@ final class ResourceServer: AuthorizationServer {
             allowsOwnServer: resource.issuer == nil
         )
         let found = try await discovery.run()
-        let place = FoundServer(
+        let place = DiscoveredServer(
             issuer: try issuer(of: found.metadata),
             resource: found.metadata.resource,
             isPublic: found.isPublic && resource.issuer == nil
@@ -165,7 +165,7 @@ final class ResourceServer: AuthorizationServer {
         return scopes
     }
 
-    private func server(_ found: FoundServer) -> StandardServer {
+    private func server(_ found: DiscoveredServer) -> StandardServer {
         let found = found.withoutClient
         return servers.withLock { servers in
             if let known = servers[found] { return known }
@@ -188,7 +188,7 @@ final class ResourceServer: AuthorizationServer {
 
 extension LoginOutcome {
     /// The outcome of a login at `server`.
-    fileprivate func at(_ server: FoundServer) -> LoginOutcome {
+    fileprivate func at(_ server: DiscoveredServer) -> LoginOutcome {
         guard case .granted(var grant) = self else { return self }
         var server = server
         server.client = grant.server?.client

@@ -25,7 +25,7 @@ actor ResourceWatch {
     }
 
     /// Why the login at `server` is not to be renewed now; `nil`: the resource still names it, or says nothing.
-    func objection(to server: FoundServer) async -> RefreshFailure? {
+    func objection(to server: DiscoveredServer) async -> RefreshFailure? {
         if let quietUntil, timekeeper.now < quietUntil { return nil }
         do throws(RefreshFailure) {
             let metadata = try await look()

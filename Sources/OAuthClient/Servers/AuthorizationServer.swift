@@ -12,11 +12,11 @@ protocol AuthorizationServer: Sendable {
     func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome
     /// Has the client deleted that the server registered for us, and forgets it (RFC 7592 §2.3).
-    func unregister(_ found: FoundServer?) async
+    func unregister(_ found: DiscoveredServer?) async
     /// The secrets held between exchanges: a server that has seen the client secret may repeat it later.
     var heldSecrets: [SecretID] { get async }
 }
 
 extension AuthorizationServer {
-    func unregister(_ found: FoundServer?) async {}
+    func unregister(_ found: DiscoveredServer?) async {}
 }

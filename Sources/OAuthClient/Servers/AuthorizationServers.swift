@@ -170,7 +170,7 @@ package final class AuthorizationServers: AuthorizationServing {
     /// Longest a logout waits for the server, whatever is asked of it: discovery, renewal, revocation.
     private static let revocationLimit: Duration = .seconds(10)
 
-    package func unregister(_ session: SessionName, _ found: FoundServer?) async {
+    package func unregister(_ session: SessionName, _ found: DiscoveredServer?) async {
         await server(for: session)?.unregister(found)
     }
 

@@ -15,7 +15,7 @@ struct StandardLogin {
     var proofKey: SecretID?
 
     /// Who we are at the server, where that was found out for this login.
-    var registeredClient: FoundServer?
+    var registeredClient: DiscoveredServer?
 
     var profile: ServerProfile { server.profile }
     var tools: ServerTools { server.tools }

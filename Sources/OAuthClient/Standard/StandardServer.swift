@@ -210,7 +210,7 @@ struct StandardServer: AuthorizationServer {
                 conversation: conversation,
                 proofKey: try proofKey(metadata),
                 registeredClient: lacksClient
-                    ? FoundServer(issuer: issuer ?? "", client: server.profile.client.id) : nil
+                    ? DiscoveredServer(issuer: issuer ?? "", client: server.profile.client.id) : nil
             )
         } catch {
             throw .failed(error)
@@ -220,7 +220,7 @@ struct StandardServer: AuthorizationServer {
 
 extension LoginGrant {
     /// The grant of a login for which the client was found out.
-    fileprivate func `as`(_ found: FoundServer?) -> LoginGrant {
+    fileprivate func `as`(_ found: DiscoveredServer?) -> LoginGrant {
         guard let found else { return self }
         var grant = self
         grant.server = found

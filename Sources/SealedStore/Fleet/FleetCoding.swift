@@ -58,7 +58,7 @@ extension [UInt8] {
         append(intent.isRefused ? 1 : 0)
     }
 
-    mutating func append(_ host: HostCard) {
+    mutating func append(_ host: HostDescription) {
         append(integer: host.id)
         append(host.role == .keeper ? 1 : 2)
         append(integer: host.seen.seconds)
@@ -69,12 +69,12 @@ extension [UInt8] {
         }
     }
 
-    mutating func append(_ want: FleetWant) {
+    mutating func append(_ want: FleetRefreshRequest) {
         append(want.lineage)
         append(integer: want.generation)
     }
 
-    mutating func append(_ place: FleetPlace) {
+    mutating func append(_ place: FleetRevision) {
         append(integer: place.cluster)
         append(integer: place.revision)
     }
@@ -147,11 +147,11 @@ extension ByteReader {
         return intent
     }
 
-    mutating func fleetWant() throws(FormatFault) -> FleetWant {
-        FleetWant(lineage: try lineage(), generation: try integer())
+    mutating func fleetRefreshRequest() throws(FormatFault) -> FleetRefreshRequest {
+        FleetRefreshRequest(lineage: try lineage(), generation: try integer())
     }
 
-    mutating func fleetHost() throws(FormatFault) -> HostCard {
+    mutating func fleetHost() throws(FormatFault) -> HostDescription {
         let id: UInt64 = try integer()
         let role: FleetRole
         switch try integer(UInt8.self) {
@@ -165,11 +165,11 @@ extension ByteReader {
         guard (label + version).utf8.allSatisfy(\.isVisibleASCII) else {
             throw .invalid("its name holds other than visible characters")
         }
-        return HostCard(id: id, role: role, label: label, version: version, seen: seen)
+        return HostDescription(id: id, role: role, label: label, version: version, seen: seen)
     }
 
-    mutating func fleetPlace() throws(FormatFault) -> FleetPlace {
-        FleetPlace(cluster: try integer(), revision: try integer())
+    mutating func fleetRevision() throws(FormatFault) -> FleetRevision {
+        FleetRevision(cluster: try integer(), revision: try integer())
     }
 }
 
@@ -185,7 +185,7 @@ extension FleetHeader.Status {
 }
 
 /// A wish for new tokens, by a host that cannot refresh itself or whose token was refused.
-package struct FleetWant: Hashable, Sendable {
+package struct FleetRefreshRequest: Hashable, Sendable {
     package var lineage: Lineage
     /// The generation whose tokens are no longer good.
     package var generation: UInt64

@@ -73,19 +73,19 @@ extension ByteReader {
     mutating func fleetKeeping() throws(FormatFault) -> FleetKeeping {
         let epoch = try integer(UInt32.self)
         let kept = FleetKept(rawValue: try integer())
-        var memory = FleetMemory()
+        var memory = FleetPersistentState()
         memory.isNews = kept.contains(.news)
         memory.isRestored = kept.contains(.restored)
         if kept.contains(.record) { memory.record = try fleetHeader() }
         if kept.contains(.sending) {
-            memory.sending = FleetSending(
+            memory.sending = PendingSend(
                 parent: try fleetHeader(),
                 intent: try fleetIntent(),
                 cluster: try integer()
             )
         }
-        if kept.contains(.answer) { memory.answer = try fleetAnswer() }
-        if kept.contains(.place) { memory.place = try fleetPlace() }
+        if kept.contains(.answer) { memory.answer = try fleetRefreshOutcome() }
+        if kept.contains(.place) { memory.place = try fleetRevision() }
         var keeping = FleetKeeping(
             memory: memory,
             attempt: kept.contains(.attempt) ? try attempt() : nil,
@@ -98,8 +98,8 @@ extension ByteReader {
         return keeping
     }
 
-    private mutating func fleetAnswer() throws(FormatFault) -> FleetAnswerKept {
-        var answer = FleetAnswerKept(
+    private mutating func fleetRefreshOutcome() throws(FormatFault) -> StoredRefreshResult {
+        var answer = StoredRefreshResult(
             parent: try fleetHeader(),
             intent: try fleetIntent(),
             tokenMark: try integer(),

@@ -202,7 +202,7 @@ extension FleetRecords {
         _ bytes: [UInt8],
         of session: SessionName,
         since: UInt32 = 0
-    ) throws(FleetFault) -> FleetWant {
+    ) throws(FleetFault) -> FleetRefreshRequest {
         let key = key(.want, session)
         let value = try FleetValue(bytes, under: key)
         try checkAge(of: value, since)
@@ -212,7 +212,7 @@ extension FleetRecords {
     }
 
     /// Opens what a host says of itself.
-    package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetFault) -> HostCard {
+    package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetFault) -> HostDescription {
         let value = try FleetValue(bytes, under: key)
         let host = try unsafe sealing.open(value, under: key) { content throws(RecordFault) in
             do {

@@ -141,12 +141,12 @@ package struct FleetRecords: Sendable {
     }
 
     /// The value of a want, which readers write too.
-    package func value(_ want: FleetWant, of session: SessionName) throws(StorageFailure) -> [UInt8] {
+    package func value(_ want: FleetRefreshRequest, of session: SessionName) throws(StorageFailure) -> [UInt8] {
         try sealing.sign(.want(want), under: key(.want, session))
     }
 
     /// The value of what a host says of itself, which readers do too.
-    package func value(_ host: HostCard) throws(StorageFailure) -> [UInt8] {
+    package func value(_ host: HostDescription) throws(StorageFailure) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(host)
         var content = WipedBytes()

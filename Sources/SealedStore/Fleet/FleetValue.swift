@@ -8,7 +8,7 @@ enum FleetClear: Equatable {
     case record(FleetHeader)
     case late(LateAnswer)
     case intent(FleetIntent)
-    case want(FleetWant)
+    case want(FleetRefreshRequest)
     case host
     case kept
 
@@ -91,7 +91,7 @@ struct FleetValue {
             case .record, .access: .record(try reader.fleetHeader())
             case .late: .late(try reader.lateAnswer())
             case .intent: .intent(try reader.fleetIntent())
-            case .want: .want(try reader.fleetWant())
+            case .want: .want(try reader.fleetRefreshRequest())
             case .host: .host
             case .kept: .kept
             case .lock: throw FleetFault.notAValue

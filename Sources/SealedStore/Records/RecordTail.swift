@@ -19,7 +19,7 @@ enum RecordField: UInt8 {
     case refused = 5
     /// ``TokenCoexistence``.
     case coexistence = 6
-    /// ``FoundServer``: 1 if it is public, else 0; issuer, resource and client, each after its 4-byte length, which is
+    /// ``DiscoveredServer``: 1 if it is public, else 0; issuer, resource and client, each after its 4-byte length, which is
     /// the highest one for a text that is not there.
     case server = 7
     /// What the tokens are made of, as text.
@@ -197,7 +197,7 @@ struct RecordTail {
     var formerRefreshToken: UInt16?
     var refused = RefusedTokens()
     var coexistence = TokenCoexistence.unknown
-    var server: FoundServer?
+    var server: DiscoveredServer?
     var madeOf: String?
     var fleet: FleetKeeping?
     var endReason: EndReason?
@@ -308,11 +308,11 @@ struct RecordTail {
         return lives
     }
 
-    private static func server(_ reader: inout ByteReader) throws(FormatFault) -> FoundServer {
+    private static func server(_ reader: inout ByteReader) throws(FormatFault) -> DiscoveredServer {
         let isPublic = try reader.integer(UInt8.self) != 0
         let texts = [try text(&reader), try text(&reader), try text(&reader)]
         guard let issuer = texts[0] else { throw .invalid("it names no server") }
-        return FoundServer(issuer: issuer, resource: texts[1], isPublic: isPublic, client: texts[2])
+        return DiscoveredServer(issuer: issuer, resource: texts[1], isPublic: isPublic, client: texts[2])
     }
 
     private static func binding(_ reader: inout ByteReader) throws(FormatFault) -> FleetBinding {

@@ -40,7 +40,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     }
 
     /// Why nothing was sent: the store that the hosts of a fleet share cannot be used.
-    package init(_ trouble: FleetTrouble) {
+    package init(_ trouble: FleetStoreError) {
         let message = trouble.isMistake ? trouble.sentence : trouble.advice
         self.init(
             kind: trouble.isMistake ? .fleetMisconfigured : .unreachable,

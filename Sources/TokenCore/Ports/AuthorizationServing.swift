@@ -20,7 +20,7 @@ package protocol AuthorizationServing: Sendable {
     /// Has the client deleted that the server registered for this session, and forgets it (RFC 7592 §2.3).
     ///
     /// `found`: what the session's last login found out, if that is known.
-    func unregister(_ session: SessionName, _ found: FoundServer?) async
+    func unregister(_ session: SessionName, _ found: DiscoveredServer?) async
 
     /// Keeps the secret that a person has given for the client of `session`, durable and sealed, in place of the one
     /// before; it is erased if that cannot be done.
@@ -40,7 +40,7 @@ package protocol AuthorizationServing: Sendable {
 }
 
 extension AuthorizationServing {
-    package func unregister(_ session: SessionName, _ found: FoundServer?) async {}
+    package func unregister(_ session: SessionName, _ found: DiscoveredServer?) async {}
 
     package func keepClientSecret(
         _ secret: SecretID,
@@ -68,9 +68,9 @@ package struct RefreshRequest: Equatable, Sendable {
     /// The tokens of other sessions that the new token is made of; filled in before the request is sent.
     package var sources = SourceTokens()
     /// What the login found out about its server (``LoginGrant/server``).
-    package var server: FoundServer?
+    package var server: DiscoveredServer?
     /// The moments that it must not be later than; `nil`: nobody else has a claim to the refresh token.
-    package var fence: ExchangeFence?
+    package var fence: ExchangeDeadlines?
 
     package init(
         attempt: AttemptNumber,
@@ -81,8 +81,8 @@ package struct RefreshRequest: Equatable, Sendable {
         tokenEndpoint: String? = nil,
         proofKey: SecretID? = nil,
         grantedScope: [String] = [],
-        server: FoundServer? = nil,
-        fence: ExchangeFence? = nil
+        server: DiscoveredServer? = nil,
+        fence: ExchangeDeadlines? = nil
     ) {
         self.attempt = attempt
         self.renewal = renewal
@@ -98,7 +98,7 @@ package struct RefreshRequest: Equatable, Sendable {
 }
 
 /// The moments that a token request must not be later than, whatever stops the agent or the machine meanwhile.
-package struct ExchangeFence: Equatable, Sendable {
+package struct ExchangeDeadlines: Equatable, Sendable {
     /// It begins before this moment or not at all: another host of the fleet may send from then on.
     package var sendBefore: Instant
     /// Its connection is reset at this moment, unless the other end has acknowledged the whole request by then: no part
@@ -108,7 +108,7 @@ package struct ExchangeFence: Equatable, Sendable {
     package var endBefore: Instant
 
     /// Nothing is sent at all: the request is answered with what was recorded of an earlier one, or not.
-    package static let recorded = ExchangeFence(
+    package static let recorded = ExchangeDeadlines(
         sendBefore: Instant(nanoseconds: .min),
         arriveBefore: Instant(nanoseconds: .min),
         endBefore: Instant(nanoseconds: .min)
@@ -168,7 +168,7 @@ package struct LoginRequest: Equatable, Sendable {
     /// Nobody is there who could judge where the login leads.
     package var isUnattended: Bool
     /// The login that stands, or stood last.
-    package var present: PresentLogin?
+    package var present: CurrentLogin?
     /// More than the configuration asks for; only the account of ``present`` will do then.
     package var stepUp: StepUp?
     /// The issuer that a person has agreed to, which the session's resource has to name; `nil`: any.
@@ -181,7 +181,7 @@ package struct LoginRequest: Equatable, Sendable {
         secret: SecretID? = nil,
         isAssertion: Bool = false,
         isUnattended: Bool = false,
-        present: PresentLogin? = nil,
+        present: CurrentLogin? = nil,
         stepUp: StepUp? = nil,
         agreedIssuer: String? = nil
     ) {
@@ -242,7 +242,7 @@ package enum LoginStep: Equatable, Sendable {
     /// Open this address in a browser; it ends at `redirectURI`, which has to be registered for the client.
     case openURL(String, redirectURI: String? = nil)
     /// The session's resource leads to this server, and these scopes are asked for.
-    case serverFound(FoundServer, scopes: [String])
+    case serverFound(DiscoveredServer, scopes: [String])
     /// Enter `code` at `verificationURI` (RFC 8628 §3.3); `complete` carries the code already.
     case userCode(code: String, verificationURI: String, complete: String?, expiresIn: Duration)
     /// Something the person should know meanwhile.
@@ -293,7 +293,7 @@ package struct LoginGrant: Equatable, Sendable {
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
     /// What the login found out about its server; refreshes and the logout need the same.
-    package var server: FoundServer?
+    package var server: DiscoveredServer?
 
     package init(
         tokens: GrantedTokens,
@@ -302,7 +302,7 @@ package struct LoginGrant: Equatable, Sendable {
         subject: String? = nil,
         account: String? = nil,
         proofKey: SecretID? = nil,
-        server: FoundServer? = nil
+        server: DiscoveredServer? = nil
     ) {
         self.tokens = tokens
         self.renewal = renewal
@@ -323,7 +323,7 @@ package struct RevocationRequest: Equatable, Sendable {
     /// The endpoint of the login, as in ``RefreshRequest/tokenEndpoint``.
     package var tokenEndpoint: String?
     /// As in ``RefreshRequest/server``.
-    package var server: FoundServer?
+    package var server: DiscoveredServer?
     /// The settings of the login (``SessionPolicy/madeOf``), or `nil` if they are not known.
     package var settings: String?
 
@@ -335,7 +335,7 @@ package struct RevocationRequest: Equatable, Sendable {
         accessToken: SecretID?,
         idToken: SecretID? = nil,
         tokenEndpoint: String? = nil,
-        server: FoundServer? = nil,
+        server: DiscoveredServer? = nil,
         settings: String? = nil
     ) {
         self.settings = settings

@@ -21,11 +21,11 @@ package protocol FleetSharing: Sendable {
     ///   - epoch: the highest epoch of the fleet's keys that this host has seen a value of the session under; values under
     ///     older ones are refused.
     /// - Returns: what is there.
-    /// - Throws: ``FleetTrouble``; ``FleetTrouble/Kind/unreadable`` if a key is there that does not open.
-    func look(at session: SessionName, since epoch: UInt32) async throws(FleetTrouble) -> FleetSight
+    /// - Throws: ``FleetStoreError``; ``FleetStoreError/Kind/unreadable`` if a key is there that does not open.
+    func look(at session: SessionName, since epoch: UInt32) async throws(FleetStoreError) -> FleetReadResult
 
     /// Grants the lease that the next lock ends with.
-    func grantLease(_ lifetime: Duration) async throws(FleetTrouble) -> FleetLease
+    func grantLease(_ lifetime: Duration) async throws(FleetStoreError) -> FleetLease
 
     /// Writes a transaction down, sealed, with the exact bytes that its conditions compare.
     ///
@@ -37,30 +37,30 @@ package protocol FleetSharing: Sendable {
     ///   - contents: the tokens of the attempts that are written.
     ///   - lease: what a lock ends with.
     /// - Returns: the transaction, to be carried out.
-    /// - Throws: ``FleetTrouble/Kind/unknownValue`` if a condition names a value that was not read: it cannot hold.
+    /// - Throws: ``FleetStoreError/Kind/unknownValue`` if a condition names a value that was not read: it cannot hold.
     func seal(
         _ transaction: FleetTransaction,
         of session: SessionName,
         as binding: FleetBinding,
-        seen sight: FleetSight,
+        seen sight: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
-    ) throws(FleetTrouble) -> SealedFleetTransaction
+    ) throws(FleetStoreError) -> SealedFleetTransaction
 
     /// Carries a transaction out if its conditions hold.
     ///
-    /// - Throws: ``FleetTrouble``; after ``FleetTrouble/Kind/unanswered`` only a look tells what has become of it.
-    func transact(_ transaction: SealedFleetTransaction) async throws(FleetTrouble) -> FleetOutcome
+    /// - Throws: ``FleetStoreError``; after ``FleetStoreError/Kind/unanswered`` only a look tells what has become of it.
+    func transact(_ transaction: SealedFleetTransaction) async throws(FleetStoreError) -> FleetOutcome
 
     /// The tokens of the record or the late answer of `attempt` in `sight`, in sealed memory; `nil`: it has none.
     ///
-    /// - Throws: ``FleetTrouble/Kind/unreadable``, or ``FleetTrouble/Kind/foreign`` if they are of another client or
+    /// - Throws: ``FleetStoreError/Kind/unreadable``, or ``FleetStoreError/Kind/foreign`` if they are of another client or
     ///   server than `binding` names.
     func open(
         _ attempt: AttemptID,
-        in sight: FleetSight,
+        in sight: FleetReadResult,
         as binding: FleetBinding
-    ) throws(FleetTrouble) -> SessionSnapshot?
+    ) throws(FleetStoreError) -> SessionSnapshot?
 
     /// Seals tokens of `attempt` for this host's own record (``FleetKeeping/others``).
     func keep(
@@ -68,33 +68,33 @@ package protocol FleetSharing: Sendable {
         of attempt: AttemptID,
         _ session: SessionName,
         as binding: FleetBinding
-    ) throws(FleetTrouble) -> [UInt8]
+    ) throws(FleetStoreError) -> [UInt8]
 
     /// What ``keep(_:of:_:as:)`` has sealed, in sealed memory.
     func open(
         kept bytes: [UInt8],
         of attempt: AttemptID,
         _ session: SessionName
-    ) throws(FleetTrouble)
+    ) throws(FleetStoreError)
         -> SessionSnapshot
 
     /// 64 bits of a keyed hash, by which keepers recognize a refresh token.
-    func mark(of refreshToken: SecretID) throws(FleetTrouble) -> UInt64
+    func mark(of refreshToken: SecretID) throws(FleetStoreError) -> UInt64
 
     /// A reader's wish for another token than that of `generation`; it lasts 60 seconds.
-    func want(_ lineage: Lineage, generation: UInt64, of session: SessionName) async throws(FleetTrouble)
+    func want(_ lineage: Lineage, generation: UInt64, of session: SessionName) async throws(FleetStoreError)
 
     /// Tells what happens to `sessions` from now on, until the task is cancelled.
-    func follow(_ sessions: Set<SessionName>, _ take: @escaping @Sendable (FleetNews) async -> Void) async
+    func follow(_ sessions: Set<SessionName>, _ take: @escaping @Sendable (FleetEvent) async -> Void) async
 
     /// Everything that etcd has of `sessions` and of the hosts, and how its members are.
     func survey(_ sessions: Set<SessionName>) async -> FleetSurvey
 
     /// Tells the others what this host is.
-    func announce(_ host: HostCard) async throws(FleetTrouble)
+    func announce(_ host: HostDescription) async throws(FleetStoreError)
 
     /// Takes away what a host said of itself.
-    func withdraw(host: UInt64) async throws(FleetTrouble)
+    func withdraw(host: UInt64) async throws(FleetStoreError)
 
     /// Deletes what does not open of the session, so that a host that has a record puts its own there; with `binding` also
     /// what is of another client or server than that names.
@@ -104,16 +104,16 @@ package protocol FleetSharing: Sendable {
         of session: SessionName,
         since epoch: UInt32,
         unless binding: FleetBinding?
-    ) async throws(FleetTrouble) -> Int
+    ) async throws(FleetStoreError) -> Int
 
     /// Closes all connections; nothing is called afterwards.
     func close() async
 }
 
 /// What a watch tells of the fleet's sessions.
-package enum FleetNews: Equatable, Sendable {
+package enum FleetEvent: Equatable, Sendable {
     /// All keys of a session, of which some are others now.
-    case shown(FleetSight)
+    case shown(FleetReadResult)
     /// Some of the session's keys are others now, and have to be read.
     case changed(SessionName)
     /// The watch stands; what happened before is told of next.
@@ -121,5 +121,5 @@ package enum FleetNews: Equatable, Sendable {
     /// The watch was begun anew after a silence, and nothing was missed.
     case resumed
     /// The watch has been lost; it is tried again by itself.
-    case trouble(FleetTrouble)
+    case trouble(FleetStoreError)
 }

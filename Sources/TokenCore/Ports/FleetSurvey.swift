@@ -11,7 +11,7 @@ package struct FleetSurvey: Equatable, Sendable {
         /// Answers that lie beside the record.
         package var lates = 0
         /// Why something of it does not open.
-        package var trouble: FleetTrouble?
+        package var trouble: FleetStoreError?
 
         package init() {}
     }
@@ -27,7 +27,7 @@ package struct FleetSurvey: Equatable, Sendable {
         package var isRefusing = false
         /// Bytes of its database.
         package var size: Int64 = 0
-        package var trouble: FleetTrouble?
+        package var trouble: FleetStoreError?
 
         package init(endpoint: String) {
             self.endpoint = endpoint
@@ -35,15 +35,15 @@ package struct FleetSurvey: Equatable, Sendable {
     }
 
     package var sessions: [SessionName: Session] = [:]
-    package var hosts: [HostCard] = []
+    package var hosts: [HostDescription] = []
     package var members: [Member] = []
     package var time: FleetTime?
     /// How far this host's wall clock is ahead of etcd's.
     package var clockLead: Duration?
     /// Why sessions or hosts could not be asked for; how the members are is told all the same.
-    package var trouble: FleetTrouble?
+    package var trouble: FleetStoreError?
     /// What is wrong with the watch, although everything else is answered.
-    package var watchTrouble: FleetTrouble?
+    package var watchTrouble: FleetStoreError?
 
     package init() {}
 }

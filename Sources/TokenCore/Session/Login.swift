@@ -44,7 +44,7 @@ struct Login: Equatable, Sendable {
     /// The key that the tokens are bound to (RFC 9449); made for this login and gone with it.
     var proofKey: SecretID?
     /// What the login found out about its server.
-    var server: FoundServer?
+    var server: DiscoveredServer?
     /// What its tokens are made of (``SessionPolicy/madeOf``); `nil`: not known.
     var madeOf: String?
     /// How many starts of the agent in a row found an interrupted refresh; 0 again as soon as one has ended.
@@ -232,8 +232,8 @@ struct Login: Equatable, Sendable {
     }
 
     /// What a new login may want to know of this one.
-    var present: PresentLogin {
-        PresentLogin(scope: primary?.scope ?? [], subject: subject, server: server)
+    var present: CurrentLogin {
+        CurrentLogin(scope: primary?.scope ?? [], subject: subject, server: server)
     }
 
     /// Whether it has been renewed with a refresh token, so that the server knows its client and took its tokens.

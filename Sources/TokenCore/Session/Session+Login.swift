@@ -86,7 +86,7 @@ extension Session {
     }
 
     /// What a new login may want to know of the one that stands, or stood last.
-    package var presentLogin: PresentLogin? { revocable?.present }
+    package var currentLogin: CurrentLogin? { revocable?.present }
 
     func discard(_ outcome: LoginOutcome) -> [Effect] {
         guard case .granted(let grant) = outcome else { return [] }

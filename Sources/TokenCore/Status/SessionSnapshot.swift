@@ -39,7 +39,7 @@ package struct SessionSnapshot: Equatable, Sendable {
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
     /// What the login found out about its server.
-    package var server: FoundServer?
+    package var server: DiscoveredServer?
     /// What the tokens are made of (``SessionPolicy/madeOf``); `nil`: in older records, and those of a fleet.
     package var madeOf: String?
     /// How many starts of the agent in a row found this record in the middle of a refresh.
@@ -69,7 +69,7 @@ package struct SessionSnapshot: Equatable, Sendable {
         account: String? = nil,
         keptMembers: [String: String] = [:],
         proofKey: SecretID? = nil,
-        server: FoundServer? = nil,
+        server: DiscoveredServer? = nil,
         madeOf: String? = nil,
         interruptions: Int = 0,
         fleet: FleetKeeping? = nil

@@ -74,9 +74,9 @@ package struct TokenOrigin: Equatable, Sendable {
     /// The key that they are bound to (RFC 9449).
     package var proofKey: SecretID?
     /// What was found out about their server (``LoginGrant/server``).
-    package var server: FoundServer?
+    package var server: DiscoveredServer?
 
-    package init(tokenEndpoint: String, proofKey: SecretID? = nil, server: FoundServer? = nil) {
+    package init(tokenEndpoint: String, proofKey: SecretID? = nil, server: DiscoveredServer? = nil) {
         self.tokenEndpoint = tokenEndpoint
         self.proofKey = proofKey
         self.server = server

@@ -47,15 +47,15 @@ struct FleetMembership: Sendable {
             role: settings.role,
             host: host,
             patience: settings.patience
-        ) { () async throws(FleetTrouble) in
+        ) { () async throws(FleetStoreError) in
             try await open()
         }
     }
 
-    private func open() async throws(FleetTrouble) -> any FleetSharing {
+    private func open() async throws(FleetStoreError) -> any FleetSharing {
         let keys = try await keys()
         guard keys.label.utf8.elementsEqual(settings.name.utf8) else {
-            throw FleetTrouble(
+            throw FleetStoreError(
                 .unavailable,
                 "the key is of the fleet \(keys.label), and fleet.name is \(settings.name)",
                 remedy: "give this host the key of its fleet, and restart the agent",
@@ -72,7 +72,7 @@ struct FleetMembership: Sendable {
 
     // MARK: Keys
 
-    private func keys() async throws(FleetTrouble) -> FleetKeys {
+    private func keys() async throws(FleetStoreError) -> FleetKeys {
         let delivered: [UInt8]
         let source: String
         switch settings.key {
@@ -85,7 +85,7 @@ struct FleetMembership: Sendable {
             source = "what fleet.fleet_key_command prints"
         case .credential(let name):
             guard let credentials else {
-                throw FleetTrouble(
+                throw FleetStoreError(
                     .unavailable,
                     "fleet.fleet_key_credential: no service manager has set CREDENTIALS_DIRECTORY",
                     remedy: "start the agent as a service with LoadCredential=\(name):FILE, "
@@ -106,11 +106,11 @@ struct FleetMembership: Sendable {
     private static func opening(
         _ source: String,
         _ open: () throws(FleetKeyFault) -> FleetKeys
-    ) throws(FleetTrouble) -> FleetKeys {
+    ) throws(FleetStoreError) -> FleetKeys {
         do throws(FleetKeyFault) {
             return try open()
         } catch {
-            throw FleetTrouble(
+            throw FleetStoreError(
                 .unavailable,
                 "\(source) \(error.sentence)",
                 remedy: error.remedy,
@@ -121,22 +121,22 @@ struct FleetMembership: Sendable {
 
     // MARK: etcd's door
 
-    private func client() throws(FleetTrouble) -> EtcdClient {
+    private func client() throws(FleetStoreError) -> EtcdClient {
         let door = try door()
         do throws(EtcdFailure) {
             return try EtcdClient(settings.endpoints, door, on: eventLoop)
         } catch {
-            throw FleetTrouble(error)
+            throw FleetStoreError(error)
         }
     }
 
-    private func door() throws(FleetTrouble) -> EtcdDoor {
+    private func door() throws(FleetStoreError) -> EtcdDoor {
         var door = EtcdDoor()
         door.renewed = { try? self.door() }
-        door.authorities = try settings.authorityFile.map { path throws(FleetTrouble) in
+        door.authorities = try settings.authorityFile.map { path throws(FleetStoreError) in
             try contents(of: path, for: "ca_file", sharedWith: .readers)
         }
-        door.identity = try settings.certificate.map { certificate throws(FleetTrouble) in
+        door.identity = try settings.certificate.map { certificate throws(FleetStoreError) in
             EtcdDoor.Identity(
                 certificates: try contents(
                     of: certificate.file,
@@ -148,7 +148,7 @@ struct FleetMembership: Sendable {
         }
         door.user = settings.user.map { user in
             EtcdDoor.User(name: user.name) { () async throws(EtcdFailure) in
-                do throws(FleetTrouble) {
+                do throws(FleetStoreError) {
                     return try await password(user.password)
                 } catch {
                     throw .noPassword(error.sentence, remedy: error.remedy, isMistake: error.isMistake)
@@ -158,7 +158,7 @@ struct FleetMembership: Sendable {
         return door
     }
 
-    private func password(_ password: FleetSettings.Password) async throws(FleetTrouble) -> [UInt8] {
+    private func password(_ password: FleetSettings.Password) async throws(FleetStoreError) -> [UInt8] {
         var bytes: [UInt8]
         switch password {
         case .file(let path): bytes = try contents(of: path, for: "password_file", sharedWith: .nobody)
@@ -170,11 +170,11 @@ struct FleetMembership: Sendable {
 
     // MARK: Sources
 
-    private func output(of command: [String], for key: String) async throws(FleetTrouble) -> [UInt8] {
+    private func output(of command: [String], for key: String) async throws(FleetStoreError) -> [UInt8] {
         do throws(CommandFailure) {
             return try await commands.output(of: command, within: FleetMembership.timeLimit)
         } catch {
-            throw FleetTrouble(
+            throw FleetStoreError(
                 .unavailable,
                 "fleet.\(key): \(error.message)",
                 remedy: "try the command as the agent's user, or correct fleet.\(key)"
@@ -186,12 +186,12 @@ struct FleetMembership: Sendable {
         of path: String,
         for key: String,
         sharedWith access: SmallFile.Access
-    ) throws(FleetTrouble) -> [UInt8] {
+    ) throws(FleetStoreError) -> [UInt8] {
         do throws(SmallFile.Failure) {
             return try SmallFile.read(path, sharedWith: access)
         } catch {
             let remedy = error.remedy ?? "put the file there, or correct fleet.\(key), and restart the agent"
-            throw FleetTrouble(
+            throw FleetStoreError(
                 .unavailable,
                 "fleet.\(key): \(path): \(error.message)",
                 remedy: remedy,

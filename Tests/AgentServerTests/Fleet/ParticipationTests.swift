@@ -97,7 +97,7 @@ struct ParticipationTests {
         let openings = Mutex(0)
         let isFirstOver = Mutex(false)
         var port = fleet.port
-        port.open = { () async throws(FleetTrouble) in
+        port.open = { () async throws(FleetStoreError) in
             let number = openings.withLock { count -> Int in
                 count += 1
                 return count
@@ -105,7 +105,7 @@ struct ParticipationTests {
             await (number == 1 ? first : second).pass()
             guard number == 1 else { return fleet }
             isFirstOver.withLock { $0 = true }
-            throw FleetTrouble(.unavailable, "too late")
+            throw FleetStoreError(.unavailable, "too late")
         }
         let agent = try await AgentHarness.sharing(port, memory: memory)
         #expect(try await Polling.until { openings.withLock(\.self) == 1 })

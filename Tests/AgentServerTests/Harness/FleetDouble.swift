@@ -14,20 +14,20 @@ final class FleetDouble: FleetSharing {
     }
 
     struct State {
-        var view = FleetView(
+        var view = FleetSnapshot(
             record: nil,
             intent: nil,
             lock: nil,
             lates: [],
-            place: FleetPlace(cluster: 1, revision: 1),
+            place: FleetRevision(cluster: 1, revision: 1),
             time: FleetTime(seconds: 1_000)
         )
         var tokens: [AttemptID: Tokens] = [:]
         /// Of the key under which the record is sealed.
         var epoch: UInt32 = 1
-        var watch: AsyncStream<FleetNews>.Continuation?
-        var sealingTrouble: FleetTrouble?
-        var writingTrouble: FleetTrouble?
+        var watch: AsyncStream<FleetEvent>.Continuation?
+        var sealingTrouble: FleetStoreError?
+        var writingTrouble: FleetStoreError?
         /// Looks that are held; `nil`: none is.
         var looks: [CheckedContinuation<Void, Never>]?
     }
@@ -58,18 +58,18 @@ final class FleetDouble: FleetSharing {
     /// Ends the watch: the host does not hear any more what happens.
     func loseWatch() {
         state.withLock { state in
-            _ = state.watch?.yield(.trouble(FleetTrouble(.unavailable, "the watch is lost")))
+            _ = state.watch?.yield(.trouble(FleetStoreError(.unavailable, "the watch is lost")))
             state.watch = nil
         }
     }
 
     /// Logins and logouts cannot be written down any more, because of `trouble`.
-    func refuseSealing(_ trouble: FleetTrouble) {
+    func refuseSealing(_ trouble: FleetStoreError) {
         state.withLock { $0.sealingTrouble = trouble }
     }
 
     /// Nothing is carried out any more, because of `trouble`.
-    func refuseWrites(_ trouble: FleetTrouble) {
+    func refuseWrites(_ trouble: FleetStoreError) {
         state.withLock { $0.writingTrouble = trouble }
     }
 
@@ -89,8 +89,8 @@ final class FleetDouble: FleetSharing {
     /// Looks that wait.
     var heldLooks: Int { state.withLock { $0.looks?.count ?? 0 } }
 
-    private static func sight(of state: State) -> FleetSight {
-        FleetSight(session: session, view: state.view, epoch: state.epoch)
+    private static func sight(of state: State) -> FleetReadResult {
+        FleetReadResult(session: session, view: state.view, epoch: state.epoch)
     }
 
     /// The key under which the record is sealed.
@@ -106,7 +106,7 @@ final class FleetDouble: FleetSharing {
 
     // MARK: FleetSharing
 
-    func look(at session: SessionName, since epoch: UInt32) async throws(FleetTrouble) -> FleetSight {
+    func look(at session: SessionName, since epoch: UInt32) async throws(FleetStoreError) -> FleetReadResult {
         await untilLooksGo()
         return state.withLock { Self.sight(of: $0) }
     }
@@ -122,7 +122,7 @@ final class FleetDouble: FleetSharing {
         }
     }
 
-    func grantLease(_ lifetime: Duration) async throws(FleetTrouble) -> FleetLease {
+    func grantLease(_ lifetime: Duration) async throws(FleetStoreError) -> FleetLease {
         FleetLease(id: 1, lifetime: lifetime, place: state.withLock(\.view.place))
     }
 
@@ -130,10 +130,10 @@ final class FleetDouble: FleetSharing {
         _ transaction: FleetTransaction,
         of session: SessionName,
         as binding: FleetBinding,
-        seen sight: FleetSight,
+        seen sight: FleetReadResult,
         contents: [AttemptID: SessionSnapshot],
         lease: FleetLease?
-    ) throws(FleetTrouble) -> SealedFleetTransaction {
+    ) throws(FleetStoreError) -> SealedFleetTransaction {
         let isNews = transaction.changes.contains { change in
             if case .deleteLates = change { true } else { false }
         }
@@ -142,7 +142,7 @@ final class FleetDouble: FleetSharing {
         return SealedFleetTransaction(transaction, if: [], then: [], lease: lease?.id)
     }
 
-    func transact(_ transaction: SealedFleetTransaction) async throws(FleetTrouble) -> FleetOutcome {
+    func transact(_ transaction: SealedFleetTransaction) async throws(FleetStoreError) -> FleetOutcome {
         if let trouble = state.withLock(\.writingTrouble) { throw trouble }
         let isDone = state.withLock { state in
             let isAllowed = transaction.decided.conditions.allSatisfy { condition in
@@ -170,9 +170,9 @@ final class FleetDouble: FleetSharing {
 
     func open(
         _ attempt: AttemptID,
-        in sight: FleetSight,
+        in sight: FleetReadResult,
         as binding: FleetBinding
-    ) throws(FleetTrouble) -> SessionSnapshot? {
+    ) throws(FleetStoreError) -> SessionSnapshot? {
         guard sight.view.record?.attempt == attempt else { return nil }
         return try open(kept: [], of: attempt, sight.session)
     }
@@ -182,7 +182,7 @@ final class FleetDouble: FleetSharing {
         of attempt: AttemptID,
         _ session: SessionName,
         as binding: FleetBinding
-    ) throws(FleetTrouble) -> [UInt8] {
+    ) throws(FleetStoreError) -> [UInt8] {
         var refresh: [UInt8] = []
         if case .refreshToken(let secret) = snapshot.renewal { refresh = bytes(of: secret) }
         let access = snapshot.tokens[.primary].map { bytes(of: $0.secret) } ?? []
@@ -194,9 +194,9 @@ final class FleetDouble: FleetSharing {
         kept bytes: [UInt8],
         of attempt: AttemptID,
         _ session: SessionName
-    ) throws(FleetTrouble) -> SessionSnapshot {
+    ) throws(FleetStoreError) -> SessionSnapshot {
         guard let tokens = state.withLock({ $0.tokens[attempt] }) else {
-            throw FleetTrouble(.unreadable, "no tokens of \(attempt)")
+            throw FleetStoreError(.unreadable, "no tokens of \(attempt)")
         }
         let token = AccessToken(
             secret: seal(tokens.access, as: .accessToken),
@@ -216,7 +216,7 @@ final class FleetDouble: FleetSharing {
         )
     }
 
-    func mark(of refreshToken: SecretID) throws(FleetTrouble) -> UInt64 {
+    func mark(of refreshToken: SecretID) throws(FleetStoreError) -> UInt64 {
         bytes(of: refreshToken).reduce(1) { $0 &* 31 &+ UInt64($1) }
     }
 
@@ -224,13 +224,13 @@ final class FleetDouble: FleetSharing {
         _ lineage: Lineage,
         generation: UInt64,
         of session: SessionName
-    ) async throws(FleetTrouble) {}
+    ) async throws(FleetStoreError) {}
 
     func follow(
         _ sessions: Set<SessionName>,
-        _ take: @escaping @Sendable (FleetNews) async -> Void
+        _ take: @escaping @Sendable (FleetEvent) async -> Void
     ) async {
-        let (news, watch) = AsyncStream<FleetNews>.makeStream()
+        let (news, watch) = AsyncStream<FleetEvent>.makeStream()
         state.withLock { state in
             state.watch = watch
             watch.yield(.connected)
@@ -243,19 +243,19 @@ final class FleetDouble: FleetSharing {
     func survey(_ sessions: Set<SessionName>) async -> FleetSurvey {
         var survey = FleetSurvey()
         let time = state.withLock(\.view.time)
-        survey.hosts = [HostCard(id: 2, role: .keeper, label: "other", version: "1", seen: time)]
+        survey.hosts = [HostDescription(id: 2, role: .keeper, label: "other", version: "1", seen: time)]
         return survey
     }
 
-    func announce(_ host: HostCard) async throws(FleetTrouble) {}
+    func announce(_ host: HostDescription) async throws(FleetStoreError) {}
 
-    func withdraw(host: UInt64) async throws(FleetTrouble) {}
+    func withdraw(host: UInt64) async throws(FleetStoreError) {}
 
     func discardUnreadable(
         of session: SessionName,
         since epoch: UInt32,
         unless binding: FleetBinding?
-    ) async throws(FleetTrouble) -> Int { 0 }
+    ) async throws(FleetStoreError) -> Int { 0 }
 
     func close() async {}
 

@@ -110,7 +110,7 @@ struct SharedLogoutTests {
     @Test func `a logout that a late answer keeps from etcd has an end, and says what helps`() async throws {
         let (agent, fleet) = try await start()
         fleet.refuseSealing(
-            FleetTrouble(.unreadable, "a late answer", remedy: FleetTrouble.repair(AgentHarness.work))
+            FleetStoreError(.unreadable, "a late answer", remedy: FleetStoreError.repair(AgentHarness.work))
         )
         let answer = try await agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
         #expect(answer.status == 200)
@@ -157,7 +157,7 @@ struct SharedLogoutTests {
 
     @Test func `a local logout does not give up what an earlier logout is still to revoke`() async throws {
         let (agent, fleet) = try await start()
-        fleet.refuseWrites(FleetTrouble(.unavailable, "etcd is away"))
+        fleet.refuseWrites(FleetStoreError(.unavailable, "etcd is away"))
         let first = try await agent.peer().exchange("POST", "/v1/sessions/work/logout", body: "{}")
         #expect(first.body.contains("etcd is away"), "\(first.body)")
         try await agent.logIn(token: "token-2")

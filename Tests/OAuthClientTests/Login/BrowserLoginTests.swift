@@ -28,7 +28,7 @@ struct BrowserLoginTests {
         /// Runs the login; `browse` is what the browser does with the address.
         func run(
             pastes: Bool = false,
-            present: PresentLogin? = nil,
+            present: CurrentLogin? = nil,
             answers: @escaping @Sendable (LoginQuestion) -> String? = { _ in nil },
             browse: @escaping @Sendable (OpenedAddress) async throws -> Void
         ) async -> LoginOutcome {

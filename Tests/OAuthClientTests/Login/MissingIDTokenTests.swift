@@ -12,7 +12,7 @@ struct MissingIDTokenTests {
     /// Logs in where the server asks the person and sends no ID token.
     private func logInWithoutIDToken(
         _ login: Login,
-        present: PresentLogin? = nil
+        present: CurrentLogin? = nil
     ) async -> LoginOutcome {
         login.bench.exchange.always("https://id.example/tenant/revoke", .json("{}"))
         return await login.run(present: present) { [exchange = login.bench.exchange] address in
@@ -46,11 +46,11 @@ struct MissingIDTokenTests {
 
     @Test func `a verified account is not replaced by an unverified login`() async throws {
         let login = try await Login()
-        let present = PresentLogin(scope: ["openid"], subject: "alice")
+        let present = CurrentLogin(scope: ["openid"], subject: "alice")
         let failure = try #require(await logInWithoutIDToken(login, present: present).failure)
         #expect(failure.code == "other_account")
         #expect(revoked(login) == ["rt", "at"])
-        let before = PresentLogin(scope: ["openid"], subject: nil)
+        let before = CurrentLogin(scope: ["openid"], subject: nil)
         #expect(await logInWithoutIDToken(login, present: before).granted != nil)
     }
 }

@@ -65,7 +65,7 @@ struct RegistrationTests {
         let bench = try bench()
         let (outcome, asked) = await logIn(bench)
         let grant = try #require(outcome.granted, "\(outcome)")
-        #expect(grant.server == FoundServer(issuer: TestIssuer.url, client: "c-1"))
+        #expect(grant.server == DiscoveredServer(issuer: TestIssuer.url, client: "c-1"))
         let sent = try #require(bench.exchange.posts(to: Self.place).first?.json)
         #expect(sent["token_endpoint_auth_method"] == "none" && sent["scope"] == "api admin")
         let addresses = sent["redirect_uris"]?.array?.compactMap(\.string) ?? []
@@ -152,7 +152,7 @@ struct RegistrationTests {
         #expect(await bench.server.refresh(request).granted != nil)
         #expect(bench.exchange.posts(to: TestIssuer.tokenEndpoint).last?.form["client_id"] == "c-1")
         let before = bench.exchange.sent.count
-        for server in [nil, FoundServer(issuer: TestIssuer.url, client: "other")] {
+        for server in [nil, DiscoveredServer(issuer: TestIssuer.url, client: "other")] {
             request.server = server
             #expect(await bench.server.refresh(request).failure?.kind == .clientUnknown)
         }

@@ -88,7 +88,7 @@ struct ResourceBench {
 
     /// Logs in in the browser; returns what happened, what the browser was told to open, and every step.
     func logIn(
-        present: PresentLogin? = nil,
+        present: CurrentLogin? = nil,
         isUnattended: Bool = false
     ) async -> (outcome: LoginOutcome, asked: OpenedAddress?, steps: [LoginStep]) {
         let opened = Mutex<OpenedAddress?>(nil)
@@ -105,7 +105,7 @@ struct ResourceBench {
         return (outcome, opened.withLock { $0 }, person.steps)
     }
 
-    func refresh(of server: FoundServer?) async throws -> RefreshOutcome {
+    func refresh(of server: DiscoveredServer?) async throws -> RefreshOutcome {
         await self.server.refresh(
             RefreshRequest(
                 attempt: AttemptNumber(rawValue: 1),

@@ -8,7 +8,7 @@ import TokenCore
 
 /// Sessions at a protected resource (RFC 9728, RFC 8707).
 struct ResourceTests {
-    private static let found = FoundServer(
+    private static let found = DiscoveredServer(
         issuer: ResourceBench.issuer,
         resource: ResourceBench.resource,
         isPublic: true
@@ -33,7 +33,7 @@ struct ResourceTests {
 
     @Test func `a server that is known already is not announced again`() async throws {
         let bench = try ResourceBench()
-        let present = PresentLogin(scope: [], server: Self.found)
+        let present = CurrentLogin(scope: [], server: Self.found)
         #expect(await bench.logIn(present: present).steps.count == 1)
     }
 
@@ -108,7 +108,7 @@ struct ResourceTests {
         bench.exchange.always(own, .json(ResourceBench.metadata(["issuer": .string(issuer)])))
         let (outcome, asked, _) = await bench.logIn()
         let grant = try #require(outcome.granted, "\(outcome)")
-        #expect(grant.server == FoundServer(issuer: issuer, resource: nil, isPublic: true))
+        #expect(grant.server == DiscoveredServer(issuer: issuer, resource: nil, isPublic: true))
         #expect(asked?.parameters["resource"] == nil && bench.posts.allSatisfy { $0.form["resource"] == nil })
         #expect(try await bench.refresh(of: grant.server).granted != nil)
     }
@@ -203,9 +203,9 @@ struct ResourceTests {
 
     @Test func `an issuer that changed is followed only by a person`() async throws {
         let bench = try ResourceBench()
-        let present = PresentLogin(
+        let present = CurrentLogin(
             scope: [],
-            server: FoundServer(
+            server: DiscoveredServer(
                 issuer: "https://old.example",
                 resource: ResourceBench.resource,
                 isPublic: true
@@ -233,7 +233,7 @@ struct ResourceTests {
 
     @Test func `a session that needs nobody asks at the configured issuer, for the resource`() async throws {
         let bench = try ResourceBench(issuer: ResourceBench.issuer) { $0.flow = .clientCredentials }
-        let place = FoundServer(issuer: ResourceBench.issuer, resource: ResourceBench.resource)
+        let place = DiscoveredServer(issuer: ResourceBench.issuer, resource: ResourceBench.resource)
         for server in [nil, place] {
             let request = RefreshRequest(
                 attempt: AttemptNumber(rawValue: 1),

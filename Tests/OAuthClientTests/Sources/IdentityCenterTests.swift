@@ -40,7 +40,7 @@ struct IdentityCenterTests {
         #expect(grant.renewal == grant.tokens.refreshToken.map(Renewal.refreshToken))
         #expect(grant.tokens.lifetime == .seconds(3_600) && grant.tokens.scope == ["sso:account:access"])
         #expect(grant.tokens.refreshLifetime == RefreshLifetime(Center.day * 90 - .seconds(2)))
-        #expect(grant.server == FoundServer(issuer: Center.service, client: "client-1"))
+        #expect(grant.server == DiscoveredServer(issuer: Center.service, client: "client-1"))
         let registration: JSONObject = [
             "clientName": "tokenagent", "clientType": "public", "scopes": ["sso:account:access"],
         ]

@@ -53,7 +53,7 @@ struct FleetEpochTests {
         }
         let removed = try first.keeper()
         let intent = try removed.records.value(FleetIntent.example, of: .work)
-        let want = try removed.records.value(FleetWant(lineage: .example, generation: 1), of: .work)
+        let want = try removed.records.value(FleetRefreshRequest(lineage: .example, generation: 1), of: .work)
         let late = try removed.records.value(.example, try removed.content(), of: .work, at: .fleet)
         let key = keeper.key(.late(.example, parent: 7, .other))
         #expect(throws: FleetFault.retiredKey(epoch: 1)) {

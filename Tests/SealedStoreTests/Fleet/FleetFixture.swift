@@ -184,16 +184,16 @@ extension LateAnswer {
 extension FleetKeeping {
     /// A host that has seen a record.
     static let example: FleetKeeping = {
-        var memory = FleetMemory()
+        var memory = FleetPersistentState()
         memory.record = .example
-        memory.place = FleetPlace(cluster: 0xCDF8_1818_E32A_0000, revision: 4_711)
+        memory.place = FleetRevision(cluster: 0xCDF8_1818_E32A_0000, revision: 4_711)
         return FleetKeeping(memory: memory, attempt: .example, epoch: 2)
     }()
 
     /// The same host after an answer that etcd does not have yet.
     static let exampleWithAnswer: FleetKeeping = {
         var keeping = example
-        keeping.memory.answer = FleetAnswerKept(
+        keeping.memory.answer = StoredRefreshResult(
             parent: .example,
             intent: .example,
             tokenMark: 99,

@@ -9,13 +9,13 @@ import TokenCore
 struct FleetKeepingTests {
     static let all: [FleetKeeping?] = [
         nil, .example, .exampleWithAnswer,
-        FleetKeeping(memory: FleetMemory(), attempt: nil, epoch: 0),
+        FleetKeeping(memory: FleetPersistentState(), attempt: nil, epoch: 0),
         {
             var keeping = FleetKeeping.exampleWithAnswer
             keeping.memory.record?.status = .dead(.replyLost)
             keeping.memory.answer?.placedIn = 0
             keeping.memory.isRestored = true
-            keeping.memory.place = FleetPlace(cluster: 0, revision: .min)
+            keeping.memory.place = FleetRevision(cluster: 0, revision: .min)
             keeping.others[.lost] = []
             return keeping
         }(),
@@ -23,7 +23,7 @@ struct FleetKeepingTests {
             var keeping = FleetKeeping.example
             keeping.memory.record?.status = .out
             keeping.memory.isNews = true
-            keeping.memory.sending = FleetSending(parent: .example, intent: .example, cluster: 5)
+            keeping.memory.sending = PendingSend(parent: .example, intent: .example, cluster: 5)
             keeping.memory.place = nil
             keeping.epoch = .max
             return keeping

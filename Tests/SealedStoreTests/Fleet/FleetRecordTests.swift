@@ -72,7 +72,7 @@ struct FleetRecordTests {
 
     @Test func `a reader writes wants and nothing else`() throws {
         let (reader, keeper) = (try fleet.reader(), try fleet.keeper())
-        let want = FleetWant(lineage: .example, generation: 7)
+        let want = FleetRefreshRequest(lineage: .example, generation: 7)
         let value = try reader.records.value(want, of: .work)
         #expect(try keeper.records.want(value, of: .work) == want)
         let token = try reader.secret("AT", .accessToken)

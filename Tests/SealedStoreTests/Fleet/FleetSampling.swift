@@ -65,7 +65,7 @@ extension FleetHost {
         if generator.bool { snapshot.keptMembers = ["userId": generator.text, "": ""] }
         if generator.bool { snapshot.proofKey = try secret(generator.text, .proofKey) }
         if generator.bool {
-            snapshot.server = FoundServer(
+            snapshot.server = DiscoveredServer(
                 issuer: generator.text,
                 resource: generator.bool ? generator.text : nil,
                 isPublic: generator.bool,

@@ -24,7 +24,7 @@ struct FleetTamperingTests {
         late = try writer.records.value(.example, content, of: .work, at: .fleet)
         kept = try writer.records.kept(content, of: .example, .work, at: .fleet)
         intent = try writer.records.value(FleetIntent.example, of: .work)
-        want = try writer.records.value(FleetWant(lineage: .example, generation: 7), of: .work)
+        want = try writer.records.value(FleetRefreshRequest(lineage: .example, generation: 7), of: .work)
     }
 
     /// A kind of value, and how a host reads one that it finds under that kind of key.
@@ -289,7 +289,7 @@ struct FleetTamperingTests {
         all.append(try records.value(.example, content, of: session, at: .fleet))
         all.append(try records.kept(content, of: .example, session, at: .fleet))
         all.append(try records.value(FleetIntent.example, of: session))
-        all.append(try records.value(FleetWant(lineage: .example, generation: 7), of: session))
+        all.append(try records.value(FleetRefreshRequest(lineage: .example, generation: 7), of: session))
         for value in all {
             let text = String(decoding: value, as: UTF8.self)
             for word in ["CANARY", "canary", "example.com", "Bearer", "production"] {

@@ -141,7 +141,7 @@ enum FleetVectorWriter {
         let late = try host.records.value(.example, content, of: .work, at: .fleet)
         let kept = try host.records.kept(content, of: .example, .work, at: .fleet)
         let intent = try host.records.value(FleetIntent.example, of: .work)
-        let want = try host.records.value(FleetWant(lineage: .example, generation: 7), of: .work)
+        let want = try host.records.value(FleetRefreshRequest(lineage: .example, generation: 7), of: .work)
         let (alone, whole) = ("true 1 RT-1 - - tokenagent", "RT-1 AT-1 2999 tokenagent")
         return [
             "fleet-rt": vector("rt", alone, values.record ?? [], "for keepers, without the readers'"),

@@ -10,7 +10,7 @@ import Testing
 
     @Test(
         arguments: [
-            (FleetHeader.record(5), FleetHeader.record(5), FleetStanding.same),
+            (FleetHeader.record(5), FleetHeader.record(5), RecordOrdering.same),
             (nil, nil, .same),
             (.record(5), nil, .newer),
             (nil, .record(5), .older),
@@ -35,16 +35,16 @@ import Testing
             (.record(5, attempt: 51), .record(5), .beside(.late(parent: 4, attempt: 50))),
             (.record(5, attempt: 51, mark: 50), .record(5), .beside(nil)),
             (.record(5, attempt: 51), .record(5, .dead(.grantDead)), .beside(nil)),
-        ] as [(FleetHeader?, FleetHeader?, FleetStanding)]
+        ] as [(FleetHeader?, FleetHeader?, RecordOrdering)]
     )
-    func `the order of records`(etcd: FleetHeader?, own: FleetHeader?, standing: FleetStanding) {
-        #expect(FleetStanding(of: etcd, to: own) == standing)
+    func `the order of records`(etcd: FleetHeader?, own: FleetHeader?, standing: RecordOrdering) {
+        #expect(RecordOrdering(of: etcd, to: own) == standing)
     }
 
     // MARK: Own answers
 
     /// The answer 60 to the refresh token of generation 5.
-    private static let answer = FleetAnswerKept(
+    private static let answer = StoredRefreshResult(
         parent: .record(5),
         intent: .attempt(60),
         tokenMark: 60,
@@ -54,7 +54,7 @@ import Testing
     @Test(
         arguments: [
             // Nobody came between.
-            (FleetHeader.record(5), FleetIntent.attempt(60), [], FleetSettlement.commit),
+            (FleetHeader.record(5), FleetIntent.attempt(60), [], StoredResultAction.commit),
             // Another attempt has taken over, or nothing is known of ours.
             (.record(5), .attempt(61), [], .place),
             (.record(5), nil, [], .place),
@@ -77,23 +77,23 @@ import Testing
             // A restored snapshot.
             (.record(4), nil, [], .afterWriting),
             (nil, nil, [], .afterWriting),
-        ] as [(FleetHeader?, FleetIntent?, [LateAnswer], FleetSettlement)]
+        ] as [(FleetHeader?, FleetIntent?, [LateAnswer], StoredResultAction)]
     )
     func `what becomes of an answer`(
         record: FleetHeader?,
         intent: FleetIntent?,
         lates: [LateAnswer],
-        settlement: FleetSettlement
+        settlement: StoredResultAction
     ) {
-        let memory = FleetMemory.knowing(.record(5), answer: Self.answer)
+        let memory = FleetPersistentState.knowing(.record(5), answer: Self.answer)
         #expect(
-            FleetSettlement(of: Self.answer, in: memory, .showing(record, intent, lates: lates)) == settlement
+            StoredResultAction(of: Self.answer, in: memory, .showing(record, intent, lates: lates)) == settlement
         )
     }
 
     @Test(arguments: [
         // The old login is live for the others until etcd has the news.
-        (FleetHeader.record(0, login: 2), true, FleetHeader.record(5), FleetSettlement.afterWriting),
+        (FleetHeader.record(0, login: 2), true, FleetHeader.record(5), StoredResultAction.afterWriting),
         (.record(6, .out), true, .record(5), .afterWriting),
         (.record(0, login: 2), false, .record(5), .revoke),
         (.record(6, .out), false, .record(5), .revoke),
@@ -104,37 +104,37 @@ import Testing
         own: FleetHeader,
         isNews: Bool,
         record: FleetHeader,
-        settlement: FleetSettlement
+        settlement: StoredResultAction
     ) {
-        let memory = FleetMemory.knowing(own, isNews: isNews, answer: Self.answer)
-        #expect(FleetSettlement(of: Self.answer, in: memory, .showing(record)) == settlement)
+        let memory = FleetPersistentState.knowing(own, isNews: isNews, answer: Self.answer)
+        #expect(StoredResultAction(of: Self.answer, in: memory, .showing(record)) == settlement)
     }
 
     @Test(
         arguments: [
-            (1, [LateAnswer.late(parent: 5, attempt: 60)], FleetSettlement.wait),
+            (1, [LateAnswer.late(parent: 5, attempt: 60)], StoredResultAction.wait),
             (1, [], .forget),
             // Laid down in the etcd of before.
             (2, [], .place),
-        ] as [(UInt64, [LateAnswer], FleetSettlement)]
+        ] as [(UInt64, [LateAnswer], StoredResultAction)]
     )
     func `an answer that was laid down is laid down again after a restore`(
         cluster: UInt64,
         lates: [LateAnswer],
-        settlement: FleetSettlement
+        settlement: StoredResultAction
     ) {
         var answer = Self.answer
         answer.placedIn = 1
         let record = FleetHeader.record(6, attempt: 50, .dead(.replyLost), proven: 4)
-        let view = FleetView.showing(record, lates: lates, cluster: cluster)
-        #expect(FleetSettlement(of: answer, in: .knowing(record, answer: answer), view) == settlement)
+        let view = FleetSnapshot.showing(record, lates: lates, cluster: cluster)
+        #expect(StoredResultAction(of: answer, in: .knowing(record, answer: answer), view) == settlement)
     }
 
     // MARK: Late answers
 
     @Test(arguments: [
         // It takes the place of what was sent for it, of nothing younger.
-        (LateAnswer.late(parent: 5), FleetHeader.record(5), FleetLateness.adopt),
+        (LateAnswer.late(parent: 5), FleetHeader.record(5), LateResultAction.adopt),
         (.late(parent: 5), .record(6, proven: 5), .keep),
         (.late(parent: 5), .record(7, proven: 6), .erase),
         // Of a dead record, whatever has not been proven to be old.
@@ -148,25 +148,25 @@ import Testing
         // Of a later login, which is about to be put back.
         (.late(parent: 5, login: 2), .record(5), .keep),
     ])
-    func `what becomes of a late answer`(late: LateAnswer, record: FleetHeader, lateness: FleetLateness) {
-        #expect(FleetLateness(of: late, beside: record) == lateness)
+    func `what becomes of a late answer`(late: LateAnswer, record: FleetHeader, lateness: LateResultAction) {
+        #expect(LateResultAction(of: late, beside: record) == lateness)
     }
 
     @Test func `a late answer waits while a younger one to the same token may be on its way`() {
         let late = LateAnswer.late(parent: 5)
         let grace = FleetTiming(reuse: .acceptedFor(.seconds(30)))
-        let view = FleetView.showing(.record(5), .attempt(80, age: 100, before: [77]), lates: [late])
+        let view = FleetSnapshot.showing(.record(5), .attempt(80, age: 100, before: [77]), lates: [late])
         #expect(view.nextAdoption(grace) == nil)
         #expect(view.hasAnswer(to: .record(5)))
         // Where nothing is accepted again, the other attempt has brought nothing.
         #expect(view.nextAdoption(FleetTiming(reuse: .refused)) == late)
-        let patient = FleetView.showing(.record(5), .attempt(80, age: 120, before: [77]), lates: [late])
+        let patient = FleetSnapshot.showing(.record(5), .attempt(80, age: 120, before: [77]), lates: [late])
         #expect(patient.nextAdoption(grace) == late)
         // The server has refused the other attempt, but not the one between the two.
         var refused = FleetIntent.attempt(80, age: 5, before: [77]).refused
-        #expect(FleetView.showing(.record(5), refused, lates: [late]).nextAdoption(grace) == late)
+        #expect(FleetSnapshot.showing(.record(5), refused, lates: [late]).nextAdoption(grace) == late)
         refused.before.append(.number(78))
-        #expect(FleetView.showing(.record(5), refused, lates: [late]).nextAdoption(grace) == nil)
+        #expect(FleetSnapshot.showing(.record(5), refused, lates: [late]).nextAdoption(grace) == nil)
     }
 
     @Test func `of several late answers the one of the latest parent is tried first`() {
@@ -174,14 +174,14 @@ import Testing
             LateAnswer.late(parent: 4, attempt: 1), .late(parent: 5, attempt: 3),
             .late(parent: 5, attempt: 2),
         ]
-        let view = FleetView.showing(.record(6, .dead(.replyLost), proven: 4), lates: lates)
+        let view = FleetSnapshot.showing(.record(6, .dead(.replyLost), proven: 4), lates: lates)
         #expect(view.nextAdoption(FleetTiming(reuse: .refused)) == lates[2])
     }
 
     @Test func `a transaction says which login it replaces`() {
         let (old, new) = (FleetHeader.record(5), FleetHeader.record(0, login: 2, id: 2))
         func replaced(_ old: FleetHeader?, by new: FleetHeader) -> FleetHeader? {
-            FleetErrand.write(new, over: old, nil).transaction.replacedLogin
+            FleetWrite.write(new, over: old, nil).transaction.replacedLogin
         }
         #expect(replaced(old, by: new) == old)
         #expect(replaced(nil, by: new) == nil)

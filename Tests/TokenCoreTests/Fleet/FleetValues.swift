@@ -31,7 +31,7 @@ extension AttemptID {
 }
 
 extension FleetIntent {
-    /// An attempt with the refresh token of `record`, made `age` seconds before the time of ``FleetView/showing(_:_:lock:lates:cluster:revision:)``.
+    /// An attempt with the refresh token of `record`, made `age` seconds before the time of ``FleetSnapshot/showing(_:_:lock:lates:cluster:revision:)``.
     static func attempt(
         _ attempt: UInt64,
         for record: FleetHeader = .record(),
@@ -43,8 +43,8 @@ extension FleetIntent {
             lineage: record.lineage,
             generation: record.generation,
             attempt: .number(attempt),
-            at: FleetTime(seconds: FleetView.moment.seconds - age),
-            first: FleetTime(seconds: FleetView.moment.seconds - (first ?? age)),
+            at: FleetTime(seconds: FleetSnapshot.moment.seconds - age),
+            first: FleetTime(seconds: FleetSnapshot.moment.seconds - (first ?? age)),
             before: before.map(AttemptID.number)
         )
     }
@@ -67,7 +67,7 @@ extension LateAnswer {
     }
 }
 
-extension FleetView {
+extension FleetSnapshot {
     static let moment = FleetTime(seconds: 1_800_000_000)
 
     static func showing(
@@ -77,29 +77,29 @@ extension FleetView {
         lates: [LateAnswer] = [],
         cluster: UInt64 = 1,
         revision: Int64 = 100
-    ) -> FleetView {
-        FleetView(
+    ) -> FleetSnapshot {
+        FleetSnapshot(
             record: record,
             intent: intent,
             lock: lock.map(AttemptID.number),
             lates: lates,
-            place: FleetPlace(cluster: cluster, revision: revision),
+            place: FleetRevision(cluster: cluster, revision: revision),
             time: moment
         )
     }
 }
 
-extension FleetMemory {
+extension FleetPersistentState {
     static func knowing(
         _ record: FleetHeader?,
         isNews: Bool = false,
-        answer: FleetAnswerKept? = nil
-    ) -> FleetMemory {
-        var memory = FleetMemory()
+        answer: StoredRefreshResult? = nil
+    ) -> FleetPersistentState {
+        var memory = FleetPersistentState()
         memory.record = record
         memory.isNews = isNews
         memory.answer = answer
-        memory.place = FleetPlace(cluster: 1, revision: 90)
+        memory.place = FleetRevision(cluster: 1, revision: 90)
         return memory
     }
 }

@@ -33,7 +33,7 @@ import Testing
     @Test func `the moments of a grant are passed on to who sends the request`() throws {
         var (script, attempt) = try Self.due()
         let until = script.moment.now + .seconds(6)
-        let fence = ExchangeFence(
+        let fence = ExchangeDeadlines(
             sendBefore: until,
             arriveBefore: until + .seconds(20),
             endBefore: until + .seconds(30)
@@ -66,7 +66,7 @@ import Testing
 
     @Test func `what went wrong before another host's token came is not shown any more`() throws {
         var (script, attempt) = try Self.due()
-        let away = ReservationAnswer.unreachable(FleetTrouble(.unavailable, "etcd is away"))
+        let away = ReservationAnswer.unreachable(FleetStoreError(.unavailable, "etcd is away"))
         _ = script.session.reservationFinished(attempt, away, jitter: 0, at: script.moment)
         #expect(script.session.status.message == "etcd is away")
         _ = script.session.recordAdopted(script.record(), jitter: 0.5, at: script.moment)
@@ -76,7 +76,7 @@ import Testing
     @Test func `what only a person can put right is said at once, and tried again`() throws {
         var (script, attempt) = try Self.due()
         let (waiter, _) = script.get(minimum: .seconds(3_000), wait: .seconds(300))
-        let trouble = FleetTrouble(.unreadable, "the key is old", remedy: "copy the new one", isMistake: true)
+        let trouble = FleetStoreError(.unreadable, "the key is old", remedy: "copy the new one", isMistake: true)
         let refused = ReservationAnswer.unreachable(trouble)
         let effects = script.session.reservationFinished(attempt, refused, jitter: 0, at: script.moment)
         let told = ServingFailure.misconfigured(

@@ -7,7 +7,7 @@ import Testing
 /// When the refresh token of a record may be sent, and what an answer to it means.
 @Suite struct TakeoverTests {
     private static func time(_ offset: Int64) -> FleetTime {
-        FleetTime(seconds: FleetView.moment.seconds + offset)
+        FleetTime(seconds: FleetSnapshot.moment.seconds + offset)
     }
 
     // The lease is 15 s, a request takes at most 8 s, the margin is 1 s.
@@ -43,13 +43,13 @@ import Testing
         reuse: FleetTiming.Reuse,
         takeover: FleetTakeover
     ) {
-        let view = FleetView.showing(.record(5), intent, lock: lock)
+        let view = FleetSnapshot.showing(.record(5), intent, lock: lock)
         let timing = FleetTiming(reuse: reuse)
         #expect(FleetTakeover(in: view, expiry: nil, timing: timing) == takeover)
     }
 
     @Test func `as long as the access token is good, waiting costs nothing`() {
-        let view = FleetView.showing(.record(5), .attempt(60, age: 500))
+        let view = FleetSnapshot.showing(.record(5), .attempt(60, age: 500))
         let timing = FleetTiming(reuse: .refused)
         let takeover = FleetTakeover(in: view, expiry: Self.time(600), timing: timing)
         #expect(takeover == .notBefore(Self.time(720)))
@@ -63,7 +63,7 @@ import Testing
         ]
         for (age, lock, takeover) in rows {
             let refused = FleetIntent.attempt(60, age: age).refused
-            let view = FleetView.showing(.record(5), refused, lock: lock)
+            let view = FleetSnapshot.showing(.record(5), refused, lock: lock)
             let timing = FleetTiming(reuse: reuse)
             #expect(FleetTakeover(in: view, expiry: Self.time(600), timing: timing) == takeover)
         }
@@ -98,7 +98,7 @@ import Testing
     @Test(
         arguments: [
             // Nothing was sent.
-            (FailureClass.unreachable, nil, nil, FleetAnswer.untouched),
+            (FailureClass.unreachable, nil, nil, FleetRefreshOutcome.untouched),
             (.insecure, nil, nil, .untouched),
             (.storage, nil, nil, .untouched),
             // RFC 6585 §4, and RFC 9110 §15.6.4 with the server's own word.
@@ -125,33 +125,33 @@ import Testing
             // The server looked at the client or the request, not at the token.
             (.misconfigured, 401, nil, .untouched),
             (.variantRefused, 400, nil, .untouched),
-        ] as [(FailureClass, Int?, Duration?, FleetAnswer)]
+        ] as [(FailureClass, Int?, Duration?, FleetRefreshOutcome)]
     )
     func `what an answer says of the refresh token`(
         kind: FailureClass,
         status: Int?,
         retryAfter: Duration?,
-        answer: FleetAnswer
+        answer: FleetRefreshOutcome
     ) {
         let failure = RefreshFailure(kind: kind, message: "x", retryAfter: retryAfter)
-        #expect(FleetAnswer(failure, status: status, isFirstUse: true) == answer)
+        #expect(FleetRefreshOutcome(failure, status: status, isFirstUse: true) == answer)
     }
 
     @Test func `a token that has worked before needs no second refusal`() {
         let failure = RefreshFailure(kind: .grantDead, message: "x")
-        let answer = FleetAnswer(failure, status: 400, isFirstUse: false)
+        let answer = FleetRefreshOutcome(failure, status: 400, isFirstUse: false)
         #expect(answer == .refused(.grantDead, confirmations: 0))
     }
 
     @Test func `a refusal without a reason counts only when the access token is over`() {
         let failure = RefreshFailure(kind: .unexplained, message: "x")
-        let early = FleetAnswer(failure, status: 400, isFirstUse: true, hasToken: true)
+        let early = FleetRefreshOutcome(failure, status: 400, isFirstUse: true, hasToken: true)
         #expect(early == .untouched)
     }
 
     @Test func `an unauthorized client that has refreshed before has a dead refresh token`() {
         let failure = RefreshFailure(kind: .clientUnauthorized, message: "x")
-        let answer = FleetAnswer(failure, status: 403, isFirstUse: true, hasRefreshed: true)
+        let answer = FleetRefreshOutcome(failure, status: 403, isFirstUse: true, hasRefreshed: true)
         #expect(answer == .refused(.grantDead, confirmations: 1))
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 /// What a login has found out about its server stays with the login, whatever is said later.
 @Suite struct KnownServerTests {
-    private static let server = FoundServer(
+    private static let server = DiscoveredServer(
         issuer: "https://as.example",
         resource: "https://api.example/v1",
         isPublic: true,
@@ -30,8 +30,8 @@ import Testing
     }
 
     /// The servers that tokens are to be revoked at.
-    private func revocations(_ effects: [Effect]) -> [FoundServer?] {
-        effects.compactMap { effect -> FoundServer?? in
+    private func revocations(_ effects: [Effect]) -> [DiscoveredServer?] {
+        effects.compactMap { effect -> DiscoveredServer?? in
             switch effect {
             case .revoke(let request), .discard(let request): .some(request.server)
             default: nil
@@ -44,7 +44,7 @@ import Testing
         #expect(script.reserve(script.sleepUntilWake())?.server == Self.server)
         script = found().restarted()
         #expect(script.reserve(script.sleepUntilWake())?.server == Self.server)
-        #expect(script.session.presentLogin?.server == Self.server)
+        #expect(script.session.currentLogin?.server == Self.server)
     }
 
     @Test func `a logout goes there`() {
@@ -65,8 +65,8 @@ import Testing
     @Test func `a login that has ended is still known to the next one`() {
         var script = found()
         _ = script.fail(script.sleepUntilWake(), .grantDead)
-        #expect(script.session.presentLogin?.server == Self.server)
-        #expect(SessionScript().session.presentLogin == nil)
+        #expect(script.session.currentLogin?.server == Self.server)
+        #expect(SessionScript().session.currentLogin == nil)
     }
 
     @Test func `without a login the tokens say where they are from`() {
@@ -76,7 +76,7 @@ import Testing
         var script = SessionScript(policy: policy)
         let origin = TokenOrigin(tokenEndpoint: "https://as.example/token", server: Self.server)
         _ = script.answer(script.sleepUntilWake(), script.granted(origin: origin))
-        #expect(script.session.presentLogin?.server == Self.server)
+        #expect(script.session.currentLogin?.server == Self.server)
         #expect(script.reserve(script.sleepUntilWake())?.server == Self.server)
         let failure = RefreshFailure(kind: .sourceEnded, message: "no login")
         #expect(revocations(script.session.sourceEnded(failure, at: script.moment)) == [Self.server])

@@ -23,7 +23,7 @@ final class ReaderRefreshRequests {
     func tell(_ generation: UInt64, of session: SharedSession, in agent: isolated SessionAgent) {
         guard let lineage = session.member.memory.record?.lineage else { return }
         let (sharing, name) = (sharing, session.name)
-        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+        agent.fleet.call(in: agent) { () async throws(FleetStoreError) in
             try await sharing.want(lineage, generation: generation, of: name)
         } then: { [self] result in
             guard !session.hasEnded, case .failure(let failure) = result else { return }
@@ -34,7 +34,7 @@ final class ReaderRefreshRequests {
     /// The keepers could not be asked for another token of `session`.
     private func noteUnasked(
         _ session: SharedSession,
-        _ trouble: FleetTrouble,
+        _ trouble: FleetStoreError,
         in agent: isolated SessionAgent
     ) {
         session.note(trouble, in: agent)

@@ -35,12 +35,12 @@ struct SealReview {
     /// The record that was last to be sealed anew.
     private var resealed: FleetHeader?
     /// What etcd has, whose record is being adopted: it is looked at after that.
-    private(set) var unadopted: FleetSight?
+    private(set) var unadopted: FleetReadResult?
 
     /// Takes what etcd has.
     ///
     /// - Returns: whether its record, which is the one that this host knows, is to be sealed anew.
-    mutating func isOwed(in sight: FleetSight, knowing known: FleetHeader?, epoch: UInt32) -> Bool {
+    mutating func isOwed(in sight: FleetReadResult, knowing known: FleetHeader?, epoch: UInt32) -> Bool {
         unadopted = nil
         guard let found = sight.view.record else { return false }
         guard found == known else {

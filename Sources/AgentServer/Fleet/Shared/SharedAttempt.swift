@@ -8,7 +8,7 @@ struct SharedAttempt {
     var id: AttemptID
     let number: AttemptNumber
     /// When its request may be under way; `nil`: not yet.
-    var fence: ExchangeFence?
+    var fence: ExchangeDeadlines?
     /// The answer of the server refuses the refresh token.
     var refusal: RefreshFailure?
     /// The session is making a record of the answer's tokens.

@@ -31,7 +31,7 @@ final class SharedRecord {
     /// The highest epoch of the fleet's keys seen.
     private(set) var epoch: UInt32
     /// The latest look.
-    private(set) var sight: FleetSight?
+    private(set) var sight: FleetReadResult?
     /// The tokens of its record, where this host had none of them.
     private var opened: (attempt: AttemptID, snapshot: SessionSnapshot)?
     /// The tokens of this host's own answer, on their way into the record.
@@ -51,7 +51,7 @@ final class SharedRecord {
     }
 
     /// What the record on disk has beside the session.
-    func keeping(_ memory: FleetMemory) -> FleetKeeping {
+    func keeping(_ memory: FleetPersistentState) -> FleetKeeping {
         FleetKeeping(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
     }
 
@@ -101,13 +101,13 @@ final class SharedRecord {
 
     /// Takes over a look, whose record this host must be able to open.
     ///
-    /// - Throws: ``FleetTrouble``: the record counts as not seen.
-    func look(_ sight: FleetSight, in agent: isolated SessionAgent) throws(FleetTrouble) {
+    /// - Throws: ``FleetStoreError``: the record counts as not seen.
+    func look(_ sight: FleetReadResult, in agent: isolated SessionAgent) throws(FleetStoreError) {
         guard sight.view.record == nil || sight.epoch >= epoch else {
-            throw FleetTrouble(
+            throw FleetStoreError(
                 .unreadable,
                 "the record of \(name) in etcd is sealed under a key that was replaced",
-                remedy: FleetTrouble.repair(name),
+                remedy: FleetStoreError.repair(name),
                 isMistake: true
             )
         }
@@ -148,7 +148,7 @@ final class SharedRecord {
     }
 
     /// The tokens of `attempt`; `nil`: they are not here.
-    func find(_ attempt: AttemptID, in agent: isolated SessionAgent) throws(FleetTrouble) -> Found? {
+    func find(_ attempt: AttemptID, in agent: isolated SessionAgent) throws(FleetStoreError) -> Found? {
         if let pending = pending(attempt) { return Found(snapshot: pending, isLent: false) }
         if own == attempt, let present = present(in: agent) { return Found(snapshot: present, isLent: false) }
         if let opened, opened.attempt == attempt { return Found(snapshot: opened.snapshot, isLent: false) }
@@ -170,14 +170,14 @@ final class SharedRecord {
         _ transaction: FleetTransaction,
         lease: FleetLease?,
         in agent: isolated SessionAgent
-    ) throws(FleetTrouble) -> SealedFleetTransaction {
-        guard let sight else { throw FleetTrouble(.unknownValue, "nothing was read") }
+    ) throws(FleetStoreError) -> SealedFleetTransaction {
+        guard let sight else { throw FleetStoreError(.unknownValue, "nothing was read") }
         var snapshots: [AttemptID: SessionSnapshot] = [:]
         var lent: Set<SecretID> = []
         defer { agent.erasure.erase(lent) }
         for attempt in transaction.attempts {
             guard let found = try find(attempt, in: agent) else {
-                throw FleetTrouble(.unreadable, "tokens of \(name) that the fleet wants are not here")
+                throw FleetStoreError(.unreadable, "tokens of \(name) that the fleet wants are not here")
             }
             if found.isLent { lent.formUnion(found.snapshot.secrets) }
             snapshots[attempt] = found.snapshot
@@ -206,7 +206,7 @@ final class SharedRecord {
 
     /// Has everything that `memory` names made durable in one step.
     func write(
-        _ memory: FleetMemory,
+        _ memory: FleetPersistentState,
         in agent: isolated SessionAgent,
         then: @escaping (CommitOutcome) -> Void
     ) {
@@ -247,7 +247,7 @@ final class SharedRecord {
     }
 
     /// Makes durable that the session has no tokens any more, with what this host knows of the fleet.
-    func writeBlank(_ memory: FleetMemory, in agent: isolated SessionAgent) {
+    func writeBlank(_ memory: FleetPersistentState, in agent: isolated SessionAgent) {
         var snapshot = SessionSnapshot(loggedOutAt: agent.moment)
         snapshot.fleet = keeping(memory)
         agent.storeThread.run { [name, snapshot] in _ = $0.commit(name, snapshot) }
@@ -320,7 +320,7 @@ extension FleetHeader {
     }
 }
 
-extension FleetMemory {
+extension FleetPersistentState {
     /// Whose tokens the session has to have; `nil`: none, it is logged out, or the fleet has no login of it.
     fileprivate var attemptInUse: AttemptID? {
         // An answer that was laid beside the record is not the session's any more, nor is one that a login came after.

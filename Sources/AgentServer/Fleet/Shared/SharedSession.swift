@@ -15,7 +15,7 @@ final class SharedSession {
     /// Revocations that wait until etcd has the login or logout that they follow from.
     private(set) var heldBack = DeferredRevocations()
     /// What has gone wrong last; `nil`: all is well.
-    private(set) var trouble: FleetTrouble?
+    private(set) var trouble: FleetStoreError?
     private var lease: FleetLease?
     private var sealReview = SealReview()
     /// The login that a login of this host replaces in etcd, if it is to end at its server then.
@@ -41,7 +41,7 @@ final class SharedSession {
         wishes = ReaderRefreshRequests(sharing: sharing)
         self.host = host
         self.timing = timing
-        member = FleetMember(keeping?.memory ?? FleetMemory(), timing: timing, role: sharing.role)
+        member = FleetMember(keeping?.memory ?? FleetPersistentState(), timing: timing, role: sharing.role)
         record = SharedRecord(name, keeping, binding, sharing: sharing)
     }
 
@@ -114,7 +114,7 @@ final class SharedSession {
             return .session
         }
         let session = agent.sessions[name]?.session
-        let answer = FleetAnswer(
+        let answer = FleetRefreshOutcome(
             failure,
             status: failure.status,
             isFirstUse: session?.isFirstUse ?? false,
@@ -193,9 +193,9 @@ final class SharedSession {
     // MARK: etcd
 
     /// The watch has shown the session's keys.
-    func show(_ sight: FleetSight, in agent: isolated SessionAgent) {
+    func show(_ sight: FleetReadResult, in agent: isolated SessionAgent) {
         guard !hasEnded else { return }
-        do throws(FleetTrouble) {
+        do throws(FleetStoreError) {
             try see(sight, in: agent)
             apply(in: agent) { member, now in member.shown(sight.view, at: now) }
             putRight(sight, in: agent)
@@ -205,7 +205,7 @@ final class SharedSession {
         }
     }
 
-    private func see(_ sight: FleetSight, in agent: isolated SessionAgent) throws(FleetTrouble) {
+    private func see(_ sight: FleetReadResult, in agent: isolated SessionAgent) throws(FleetStoreError) {
         try record.look(sight, in: agent)
         trouble = nil
         // Nobody is given the session's tokens any more, and those that are under way are to end at the server; the member
@@ -221,11 +221,11 @@ final class SharedSession {
 
     private func look(in agent: isolated SessionAgent) {
         let (sharing, name, epoch) = (sharing, name, record.epoch)
-        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+        agent.fleet.call(in: agent) { () async throws(FleetStoreError) in
             try await sharing.look(at: name, since: epoch)
         } then: { [self] result in
             guard !hasEnded else { return }
-            do throws(FleetTrouble) {
+            do throws(FleetStoreError) {
                 let sight = try result.get()
                 try see(sight, in: agent)
                 apply(in: agent) { member, now in member.looked(sight.view, at: now) }
@@ -248,7 +248,7 @@ final class SharedSession {
     }
 
     /// Takes over tokens that this host could not open before, and has a record written again that others cannot open.
-    private func putRight(_ sight: FleetSight, in agent: isolated SessionAgent) {
+    private func putRight(_ sight: FleetReadResult, in agent: isolated SessionAgent) {
         if let found = sight.view.record, found == member.memory.record, record.canTake(found) {
             apply(in: agent) { member, now in member.tokensMissed(at: now) }
         }
@@ -259,7 +259,7 @@ final class SharedSession {
 
     private func grantLease(_ lifetime: Duration, in agent: isolated SessionAgent) {
         let sharing = sharing
-        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+        agent.fleet.call(in: agent) { () async throws(FleetStoreError) in
             try await sharing.grantLease(lifetime)
         } then: { [self] result in
             guard !hasEnded else { return }
@@ -276,7 +276,7 @@ final class SharedSession {
 
     private func transact(_ transaction: FleetTransaction, in agent: isolated SessionAgent) {
         let sealed: SealedFleetTransaction
-        do throws(FleetTrouble) {
+        do throws(FleetStoreError) {
             sealed = try record.seal(transaction, lease: lease, in: agent)
         } catch {
             // The watch has shown something else since it was decided.
@@ -293,7 +293,7 @@ final class SharedSession {
         }
         noteReplaced(by: transaction, in: agent)
         let sharing = sharing
-        agent.fleet.call(in: agent) { () async throws(FleetTrouble) in
+        agent.fleet.call(in: agent) { () async throws(FleetStoreError) in
             try await sharing.transact(sealed)
         } then: { [self] result in
             guard !hasEnded else { return }
@@ -312,7 +312,7 @@ final class SharedSession {
         }
     }
 
-    func note(_ trouble: FleetTrouble, in agent: isolated SessionAgent) {
+    func note(_ trouble: FleetStoreError, in agent: isolated SessionAgent) {
         guard self.trouble != trouble else { return }
         self.trouble = trouble
         agent.journal.write(.warning, "fleet", name, ["error": "\(trouble.sentence)"])
@@ -321,14 +321,14 @@ final class SharedSession {
     // MARK: The session
 
     /// Lets the session send within `fence`, as the attempt `id`.
-    private func grant(_ id: AttemptID, _ fence: ExchangeFence, in agent: isolated SessionAgent) {
+    private func grant(_ id: AttemptID, _ fence: ExchangeDeadlines, in agent: isolated SessionAgent) {
         guard let number = attempt?.number else { return }
         attempt?.id = id
         attempt?.fence = fence
         agent.fleet.granted(number, of: name, in: agent)
     }
 
-    private func keep(_ memory: FleetMemory, in agent: isolated SessionAgent) {
+    private func keep(_ memory: FleetPersistentState, in agent: isolated SessionAgent) {
         writes.begin()
         record.write(memory, in: agent) { [self] outcome in
             let waiting = writes.end()
@@ -412,7 +412,7 @@ final class SharedSession {
     private func refuse(_ failure: StorageFailure, in agent: isolated SessionAgent) {
         guard let ended = attempt else { return }
         attempt = nil
-        let trouble = trouble ?? FleetTrouble(.unavailable, failure.message)
+        let trouble = trouble ?? FleetStoreError(.unavailable, failure.message)
         agent.refreshes.refused(ended.number, .unreachable(trouble), for: name, in: agent)
     }
 

@@ -89,7 +89,7 @@ extension UnpublishedChange {
     }
 
     /// What the record on disk says that etcd may not have, and the others cannot do without.
-    private init?(of memory: FleetMemory, at role: FleetRole) {
+    private init?(of memory: FleetPersistentState, at role: FleetRole) {
         if memory.isNews, memory.record?.status == .out {
             self = .logout
         } else if let answer = memory.answer, answer.placedIn == nil {
@@ -118,7 +118,7 @@ extension GrantRemark {
 
 extension RequestFailure {
     /// This host cannot give up a session yet.
-    init(_ debt: UnpublishedChange, _ trouble: FleetTrouble?, of name: SessionName) {
+    init(_ debt: UnpublishedChange, _ trouble: FleetStoreError?, of name: SessionName) {
         let what =
             switch debt {
             case .answer, .withheldAnswer: "the newest tokens of \(name)"

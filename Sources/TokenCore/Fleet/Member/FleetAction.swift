@@ -9,7 +9,7 @@ package enum FleetAction: Equatable, Sendable {
     /// Answered by `transacted`, `callFailed` or `transactionUnanswered`.
     case transact(FleetTransaction)
     /// Make it durable, with the tokens of the attempts it names; answered by `kept`.
-    case keep(FleetMemory)
+    case keep(FleetPersistentState)
     /// Tell the session: the refresh token of this record may be sent before `until`, by a process whose alarm ends
     /// it then; answered by `answered`.
     case grant(AttemptID, FleetHeader, until: Instant)

@@ -2,24 +2,24 @@
 
 /// One host's part in one session of the fleet: a pure state machine.
 ///
-/// It looks at etcd, decides on what it sees (``FleetLook``), does one thing, and looks again until there is nothing
-/// left to do. Every decision is a rule on one ``FleetView``, and every transaction compares what the rule saw. So an
+/// It looks at etcd, decides on what it sees (``FleetDecision``), does one thing, and looks again until there is nothing
+/// left to do. Every decision is a rule on one ``FleetSnapshot``, and every transaction compares what the rule saw. So an
 /// answer that is lost, a pause or a restart at any step needs no case of its own: the next look shows what has become
 /// of it.
 ///
 /// Events come in as method calls, ``FleetAction``s come out. After a crash only ``memory`` is left.
 package struct FleetMember: Equatable, Sendable {
     /// What outlives the process.
-    package private(set) var memory: FleetMemory
+    package private(set) var memory: FleetPersistentState
     package private(set) var timing: FleetTiming
     let role: FleetRole
-    private(set) var step = FleetStep.idle
-    private(set) var wish: FleetWish?
-    private(set) var hold: FleetHold?
+    private(set) var step = FleetMemberState.idle
+    private(set) var wish: PendingRefresh?
+    private(set) var hold: RefreshClaim?
     private(set) var refusals: FleetRefusals?
     /// A login or a logout that waits for what is under way.
     private(set) var news: FleetHeader?
-    private(set) var lookout = FleetLookout()
+    private(set) var lookout = FleetPollSchedule()
     /// The record that the fleet's newest key has not sealed yet; `nil`: none, or this host has done what it can.
     private(set) var outsealed: FleetHeader?
     /// The record of which the session knows that a reader wants another.
@@ -28,7 +28,7 @@ package struct FleetMember: Equatable, Sendable {
     private(set) var delays = 0
 
     /// A host that starts; ``started(at:)`` follows.
-    package init(_ memory: FleetMemory, timing: FleetTiming, role: FleetRole = .keeper) {
+    package init(_ memory: FleetPersistentState, timing: FleetTiming, role: FleetRole = .keeper) {
         self.memory = memory
         self.timing = timing
         self.role = role
@@ -69,7 +69,7 @@ package struct FleetMember: Equatable, Sendable {
     ///   - view: all of the session's keys; its time is etcd's as this host reckons it.
     ///   - now: now.
     /// - Returns: what to do.
-    package mutating func shown(_ view: FleetView, at now: Instant) -> [FleetAction] {
+    package mutating func shown(_ view: FleetSnapshot, at now: Instant) -> [FleetAction] {
         // Whether etcd was put back to a snapshot, a look tells.
         guard let known = memory.place, view.place.cluster == known.cluster else { return changed(at: now) }
         guard !view.place.contradicts(known) else { return [] }
@@ -102,7 +102,7 @@ package struct FleetMember: Equatable, Sendable {
         at now: Instant
     ) -> [FleetAction] {
         if step == .interrupted, let sending = memory.sending { return recover(sending) }
-        wish = FleetWish(attempt: attempt, expiry: expiry)
+        wish = PendingRefresh(attempt: attempt, expiry: expiry)
         lookout.ask()
         return step == .idle ? look(at: now) : []
     }
@@ -201,7 +201,7 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// etcd has been read.
-    package mutating func looked(_ view: FleetView, at now: Instant) -> [FleetAction] {
+    package mutating func looked(_ view: FleetSnapshot, at now: Instant) -> [FleetAction] {
         guard case .looking(let known, let since) = step else { return [] }
         lookout.see(view.place)
         // Not what is known now: the watch may have overtaken the answer.
@@ -213,20 +213,20 @@ package struct FleetMember: Equatable, Sendable {
 
     /// `viewedSince`: when the look began; `nil`: it was none, and the watch has shown `view`.
     private mutating func decide(
-        on view: FleetView,
+        on view: FleetSnapshot,
         viewedSince: Instant?,
         at now: Instant
     ) -> [FleetAction] {
         memory.place = view.place
-        var look = FleetLook(at: view, of: self, now: now)
+        var look = FleetDecision(at: view, of: self, now: now)
         let next = look.decide()
         hold = look.hold
         return perform(next, look, viewedSince: viewedSince, at: now)
     }
 
     private mutating func perform(
-        _ next: FleetLook.Next,
-        _ look: FleetLook,
+        _ next: FleetDecision.Next,
+        _ look: FleetDecision,
         viewedSince: Instant?,
         at now: Instant
     ) -> [FleetAction] {
@@ -255,14 +255,14 @@ package struct FleetMember: Equatable, Sendable {
         }
     }
 
-    private mutating func wait(_ look: FleetLook, at now: Instant) -> [FleetAction] {
+    private mutating func wait(_ look: FleetDecision, at now: Instant) -> [FleetAction] {
         guard let wish else { return rest(at: now) }
         self.wish?.hold()
         return look.told(to: wish) + rest(until: now + look.nextLook, at: now)
     }
 
     /// All hosts that wait for one moment come within the pause that follows it.
-    private mutating func postpone(_ time: FleetTime, _ look: FleetLook, at now: Instant) -> [FleetAction] {
+    private mutating func postpone(_ time: FleetTime, _ look: FleetDecision, at now: Instant) -> [FleetAction] {
         guard let wish else { return rest(at: now) }
         self.wish = nil
         let until = now + (time - look.view.time) + timing.longestTurn * wish.attempt.share
@@ -270,7 +270,7 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// A reader's wish is passed on once for each record.
-    private mutating func tellAsked(_ view: FleetView) -> [FleetAction] {
+    private mutating func tellAsked(_ view: FleetSnapshot) -> [FleetAction] {
         guard role == .keeper, let record = view.recordAsked, asked != record else { return [] }
         asked = record
         return [.asked]
@@ -300,20 +300,20 @@ package struct FleetMember: Equatable, Sendable {
     /// - Returns: what to do.
     package mutating func leaseGranted(
         _ lifetime: Duration,
-        _ place: FleetPlace,
+        _ place: FleetRevision,
         at now: Instant
     ) -> [FleetAction] {
         guard case .leasing(let seen, let viewed, let since) = step else { return [] }
         let view = seen.view
         guard let wish, let record = view.record, !place.contradicts(view.place) else { return look(at: now) }
         let leaseEnds = since + lifetime
-        let hold = FleetHold(for: wish.attempt, record, seen, viewed: viewed, leaseEnds: leaseEnds, at: now)
+        let hold = RefreshClaim(for: wish.attempt, record, seen, viewed: viewed, leaseEnds: leaseEnds, at: now)
         self.hold = hold
         return transact(.reserve(hold, over: view.intent))
     }
 
     /// The reservation stands in etcd: it counts if it came in time and from the etcd that was looked at.
-    private mutating func granted(_ place: FleetPlace, at now: Instant) -> [FleetAction] {
+    private mutating func granted(_ place: FleetRevision, at now: Instant) -> [FleetAction] {
         guard let hold else { return look(at: now) }
         noteDelay(of: hold, at: now)
         guard let wish, wish.attempt == hold.intent.attempt, news == nil, hold.counts(place, at: now) else {
@@ -327,24 +327,24 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// The next lease is longer if this one leaves no time to send.
-    private mutating func noteDelay(of hold: FleetHold, at now: Instant) {
+    private mutating func noteDelay(of hold: RefreshClaim, at now: Instant) {
         if now >= hold.deadline { delays += 1 }
     }
 
     /// When the request that may be sent now may be in flight; `nil`: none may be sent.
-    package var fence: ExchangeFence? {
+    package var fence: ExchangeDeadlines? {
         step == .exchanging || step == .recovering ? hold?.fence : nil
     }
 
     /// Has the session look for the answer to what was sent before this process started.
-    private mutating func recover(_ sending: FleetSending) -> [FleetAction] {
-        hold = FleetHold(recovering: sending)
+    private mutating func recover(_ sending: PendingSend) -> [FleetAction] {
+        hold = RefreshClaim(recovering: sending)
         step = .recovering
         return [.recover(sending.intent.attempt)]
     }
 
     /// Ends the right to send.
-    private mutating func end(_ stage: FleetHold.Stage, at now: Instant) -> [FleetAction] {
+    private mutating func end(_ stage: RefreshClaim.Stage, at now: Instant) -> [FleetAction] {
         hold?.stage = stage
         let isTooLate = wish?.attempt == hold?.intent.attempt
         let told = isTooLate ? refuseWish("etcd answered too late") : []
@@ -360,7 +360,7 @@ package struct FleetMember: Equatable, Sendable {
     ///   - jitter: in `0..<1`.
     ///   - now: now.
     /// - Returns: what to do; `postpone` if a refusal has to be confirmed.
-    package mutating func answered(_ answer: FleetAnswer, jitter: Double, at now: Instant) -> [FleetAction] {
+    package mutating func answered(_ answer: FleetRefreshOutcome, jitter: Double, at now: Instant) -> [FleetAction] {
         guard step == .exchanging || step == .recovering, let hold else { return [] }
         let isRecovered = step == .recovering
         guard answer != .untouched || !isRecovered else { return lookLater(at: now) }
@@ -398,7 +398,7 @@ package struct FleetMember: Equatable, Sendable {
 
     // MARK: Writing
 
-    private mutating func transact(_ errand: FleetErrand) -> [FleetAction] {
+    private mutating func transact(_ errand: FleetWrite) -> [FleetAction] {
         step = .transacting(errand)
         lookout.unsettle()
         return [.transact(errand.transaction)]
@@ -417,7 +417,7 @@ package struct FleetMember: Equatable, Sendable {
     ///   - place: of the answer.
     ///   - now: now.
     /// - Returns: what to do.
-    package mutating func transacted(_ isDone: Bool, _ place: FleetPlace, at now: Instant) -> [FleetAction] {
+    package mutating func transacted(_ isDone: Bool, _ place: FleetRevision, at now: Instant) -> [FleetAction] {
         guard case .transacting(let errand) = step else { return [] }
         // Its reads do not show what its transactions find: the same would be decided again at once.
         guard isDone || !lookout.decline(errand) else { return callFailed(at: now) }
@@ -434,9 +434,9 @@ package struct FleetMember: Equatable, Sendable {
 
     /// Makes `next` durable, with what a person has done meanwhile.
     private mutating func keep(
-        _ next: FleetMemory,
+        _ next: FleetPersistentState,
         telling: [FleetAction] = [],
-        shown view: FleetView? = nil,
+        shown view: FleetSnapshot? = nil,
         at now: Instant
     ) -> [FleetAction] {
         var (next, telling) = (next, telling)
@@ -468,7 +468,7 @@ package struct FleetMember: Equatable, Sendable {
 
     /// What the session wanted of tokens that it has no more, it asks anew if it has to, also if it has asked since the
     /// record was on its way to the disk.
-    private mutating func settleWish(_ next: FleetMemory, _ telling: [FleetAction]) -> [FleetAction] {
+    private mutating func settleWish(_ next: FleetPersistentState, _ telling: [FleetAction]) -> [FleetAction] {
         if telling.contains(where: \.isAdoption) { wish = nil }
         // The tokens of this host's own answer it has had since they came.
         let isOwn = next.record?.attempt == memory.answer?.attempt

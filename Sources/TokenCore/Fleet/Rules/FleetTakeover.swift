@@ -7,7 +7,7 @@ package struct FleetWait: Equatable, Sendable {
     package var reason: String
 }
 
-extension FleetView {
+extension FleetSnapshot {
     /// What keeps everybody from sending the refresh token of the record.
     ///
     /// - Parameters:
@@ -45,7 +45,7 @@ enum FleetTakeover: Equatable, Sendable {
     ///   - expiry: when the access token of the record ends, if it does.
     ///   - timing: of the server.
     init(
-        in view: FleetView,
+        in view: FleetSnapshot,
         expiry: FleetTime?,
         timing: FleetTiming
     ) {

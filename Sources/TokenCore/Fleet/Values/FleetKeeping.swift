@@ -5,7 +5,7 @@
 /// It is written with the session's tokens in one step, so a crash leaves an answer together with what has to become of
 /// it, or neither.
 package struct FleetKeeping: Equatable, Sendable {
-    package var memory: FleetMemory
+    package var memory: FleetPersistentState
     /// Who brought the session's own tokens; `nil`: there are none.
     package var attempt: AttemptID?
     /// Tokens of the other attempts that the memory names, sealed under the fleet's key.
@@ -16,7 +16,7 @@ package struct FleetKeeping: Equatable, Sendable {
     package var binding: FleetBinding?
 
     package init(
-        memory: FleetMemory,
+        memory: FleetPersistentState,
         attempt: AttemptID?,
         others: [AttemptID: [UInt8]] = [:],
         epoch: UInt32,

@@ -3,7 +3,7 @@
 /// One comparing transaction on a session's keys: all changes if all conditions hold, else none.
 ///
 /// Conditions compare exact values, never revisions: a restored snapshot uses the numbers of revisions again. They
-/// name only what the latest ``FleetView`` showed or what this host has written itself, so whoever carries them out
+/// name only what the latest ``FleetSnapshot`` showed or what this host has written itself, so whoever carries them out
 /// has the bytes.
 package struct FleetTransaction: Hashable, Sendable {
     package enum Condition: Hashable, Sendable {

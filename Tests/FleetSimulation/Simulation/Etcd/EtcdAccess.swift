@@ -53,7 +53,7 @@ struct EtcdAccess {
         unlocks: Bool,
         _ now: Int64
     ) -> KeyChange {
-        let place = FleetPlace(cluster: 1, revision: revision)
+        let place = FleetRevision(cluster: 1, revision: revision)
         return KeyChange(
             session: session,
             revision: revision,

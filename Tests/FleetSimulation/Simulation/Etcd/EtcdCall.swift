@@ -63,7 +63,7 @@ struct HostLink {
 struct KeyChange {
     var session: Int
     var revision: Int64
-    var view: FleetView
+    var view: FleetSnapshot
     var bytes: Int
     var putsRecord: Bool
     /// A lock is gone.

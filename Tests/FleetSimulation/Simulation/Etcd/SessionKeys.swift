@@ -23,8 +23,8 @@ struct SessionKeys {
     /// The lease of a lock has ended.
     mutating func unlock() { lock = nil }
 
-    func view(_ place: FleetPlace, _ time: FleetTime) -> FleetView {
-        FleetView(record: record, intent: intent, lock: lock, lates: lates, place: place, time: time)
+    func view(_ place: FleetRevision, _ time: FleetTime) -> FleetSnapshot {
+        FleetSnapshot(record: record, intent: intent, lock: lock, lates: lates, place: place, time: time)
     }
 
     private func holds(_ condition: FleetTransaction.Condition) -> Bool {

@@ -58,9 +58,9 @@ struct MemberTable {
     /// Makes the member's machine, if it has none.
     mutating func wake(_ member: Int, _ record: FleetHeader) -> Int {
         if let slot = slot(of: member) { return slot }
-        var memory = FleetMemory()
+        var memory = FleetPersistentState()
         memory.record = record
-        memory.place = FleetPlace(cluster: 1, revision: revisions[member])
+        memory.place = FleetRevision(cluster: 1, revision: revisions[member])
         let new = Active(member: FleetMember(memory, timing: timing))
         guard let free = freeSlots.popLast() else {
             active.append(new)

@@ -141,7 +141,7 @@ extension SimulatedFleet {
 
     private mutating func answer(_ call: EtcdCall, _ outcome: EtcdCall.Outcome) {
         guard members.slot(of: call.member) != nil else { return }
-        let place = FleetPlace(cluster: 1, revision: call.revision)
+        let place = FleetRevision(cluster: 1, revision: call.revision)
         switch (call.kind, outcome) {
         case (.look, .seen(let change)):
             var view = etcd.changes[change].view

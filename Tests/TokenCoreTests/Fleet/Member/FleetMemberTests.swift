@@ -8,7 +8,7 @@ import Testing
 @Suite struct FleetMemberTests {
     private let now = Instant.seconds(1_000)
     private let record = FleetHeader.record()
-    private let place = FleetPlace(cluster: 1, revision: 101)
+    private let place = FleetRevision(cluster: 1, revision: 101)
 
     /// A host that has seen `record` and looks at etcd to refresh it.
     private func wishing(
@@ -62,8 +62,8 @@ import Testing
     }
 
     @Test func `a reservation that comes too late, or from another etcd, is given back`() {
-        let restored = FleetPlace(cluster: 2, revision: 500)
-        let old = FleetPlace(cluster: 1, revision: 100)
+        let restored = FleetRevision(cluster: 2, revision: 500)
+        let old = FleetRevision(cluster: 1, revision: 100)
         for (answer, wait) in [(place, 9), (restored, 0), (old, 0)] {
             var member = wishing()
             _ = member.looked(.showing(record), at: now)
@@ -87,7 +87,7 @@ import Testing
         _ = member.leaseGranted(.seconds(30), place, at: now)
         #expect(member.transactionUnanswered(at: now) == [.look])
         var stands = member
-        let view = FleetView.showing(record, .attempt(60), lock: 60, revision: 101)
+        let view = FleetSnapshot.showing(record, .attempt(60), lock: 60, revision: 101)
         let told = stands.looked(view, at: now + .seconds(1))
         #expect(told == [.grant(.number(60), record, until: now + .seconds(9))])
         // It was not carried out: the same wish goes on.
@@ -109,7 +109,7 @@ import Testing
         _ reuse: FleetTiming.Reuse,
         _ former: FleetIntent? = nil,
         delay: Duration = .zero
-    ) throws -> ExchangeFence {
+    ) throws -> ExchangeDeadlines {
         var member = wishing(reuse)
         let lease = member.timing.lease
         _ = member.looked(.showing(record, former), at: now)
@@ -139,7 +139,7 @@ import Testing
 
     @Test func `a server that turns out to keep its refresh tokens is asked again at once`() {
         var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
-        let view = FleetView.showing(record, .attempt(50))
+        let view = FleetSnapshot.showing(record, .attempt(50))
         _ = member.refreshWanted(as: .number(60), expiry: nil, at: now)
         let patient = member.looked(view, at: now)
         guard case .postpone(.number(60), _) = patient.last else {
@@ -161,14 +161,14 @@ import Testing
             revision += 10
             let told = member.looked(.showing(record, revision: revision), at: now)
             #expect(told == [.grantLease(.seconds(lease))])
-            let place = FleetPlace(cluster: 1, revision: revision + 1)
+            let place = FleetRevision(cluster: 1, revision: revision + 1)
             _ = member.leaseGranted(.seconds(lease), place, at: now)
             return member.transacted(true, place, at: now + delay)
         }
         for (lease, delay) in [(5, 2), (10, 7), (20, 17), (30, 27)] as [(Int64, Int64)] {
             let told = reserve(lease, after: .seconds(delay))
             #expect(told.first == .refuse(.number(60), StorageFailure(message: "etcd answered too late")))
-            let place = FleetPlace(cluster: 1, revision: revision + 2)
+            let place = FleetRevision(cluster: 1, revision: revision + 2)
             #expect(member.transacted(true, place, at: now) == [.look])
             _ = member.looked(.showing(record, revision: revision + 2), at: now)
             #expect(member.refreshWanted(as: .number(60), expiry: nil, at: now) == [.look])
@@ -195,7 +195,7 @@ import Testing
                 .putRecord(.record(6, attempt: 50, .dead(.grantDead), proven: 4)), .deleteIntent, .deleteLock,
             ]
         )
-        let rows: [(FleetAnswer, FleetTransaction)] = [
+        let rows: [(FleetRefreshOutcome, FleetTransaction)] = [
             (.untouched, untouched), (.unanswered, unanswered),
             (.refused(.grantDead, confirmations: 0), dead),
         ]
@@ -207,7 +207,7 @@ import Testing
 
     @Test func `while another host is at it, the session waits, and is told once`() {
         var member = wishing()
-        let view = FleetView.showing(record, .attempt(50, age: 4), lock: 50)
+        let view = FleetSnapshot.showing(record, .attempt(50, age: 4), lock: 50)
         #expect(member.looked(view, at: now) == [.hold(.number(60))])
         // The lease of the other is over then, if the watch should say nothing.
         #expect(member.wakeTime == now + .seconds(27))
@@ -260,7 +260,7 @@ import Testing
     }
 
     @Test func `what etcd does not carry out is offered less and less often`() {
-        let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
+        let answer = StoredRefreshResult(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
         var member = FleetMember(.knowing(record, answer: answer), timing: FleetTiming(reuse: .refused))
         #expect(member.started(at: now) == [.look])
         var pauses: [Duration] = []
@@ -283,7 +283,7 @@ import Testing
     }
 
     @Test func `an answer that was flushed is settled after a restart`() {
-        let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
+        let answer = StoredRefreshResult(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
         var member = FleetMember(.knowing(record, answer: answer), timing: FleetTiming(reuse: .refused))
         #expect(member.started(at: now) == [.look])
         let told = member.looked(.showing(record, .attempt(60)), at: now)
@@ -302,7 +302,7 @@ import Testing
         _ = member.changed(at: now)
         #expect(member.looked(.showing(.record(3)), at: now) == [.ask(generation: 5)])
         var keeper = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
-        var view = FleetView.showing(record)
+        var view = FleetSnapshot.showing(record)
         view.wanted = 5
         for told in [[FleetAction.asked], []] {
             _ = keeper.changed(at: now)
@@ -311,7 +311,7 @@ import Testing
     }
 
     @Test func `a login that never saw etcd is dated before it is written`() {
-        var member = FleetMember(FleetMemory(), timing: FleetTiming(reuse: .refused))
+        var member = FleetMember(FleetPersistentState(), timing: FleetTiming(reuse: .refused))
         _ = member.loggedIn(7, as: .number(70), tokenMark: 70, time: nil, at: now)
         #expect(member.kept(at: now) == [.look])
         guard case .keep(let memory) = member.looked(.showing(nil), at: now).first else {
@@ -353,16 +353,16 @@ import Testing
             return
         }
         #expect(intent.attempt == .lost)
-        _ = member.transacted(true, FleetPlace(cluster: 1, revision: 81), at: now)
+        _ = member.transacted(true, FleetRevision(cluster: 1, revision: 81), at: now)
         _ = member.kept(at: now)
         #expect(!member.memory.isRestored)
     }
 
     @Test func `a login after etcd was put back has nothing to wait for`() {
-        let memory = FleetMemory.knowing(.record(5, .dead(.grantDead))).restored
+        let memory = FleetPersistentState.knowing(.record(5, .dead(.grantDead))).restored
         let (next, _) = memory.taking(.record(0, login: 2, attempt: 70))
         #expect(!next.isRestored && next.isNews)
-        let (out, _) = FleetMemory.knowing(record).restored.taking(record.loggedOut())
+        let (out, _) = FleetPersistentState.knowing(record).restored.taking(record.loggedOut())
         #expect(out.isRestored)
     }
 }

@@ -8,12 +8,12 @@ import Testing
 @Suite struct FleetRecoveryTests {
     private let now = Instant.seconds(1_000)
     private let record = FleetHeader.record()
-    private let place = FleetPlace(cluster: 1, revision: 101)
+    private let place = FleetRevision(cluster: 1, revision: 101)
 
     /// A host that was stopped after attempt 60 was granted.
     private var stopped: FleetMember {
-        var memory = FleetMemory.knowing(record)
-        memory.sending = FleetSending(parent: record, intent: .attempt(60), cluster: 1)
+        var memory = FleetPersistentState.knowing(record)
+        memory.sending = PendingSend(parent: record, intent: .attempt(60), cluster: 1)
         return FleetMember(memory, timing: FleetTiming(reuse: .refused))
     }
 
@@ -28,7 +28,7 @@ import Testing
         var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
         _ = member.refreshWanted(as: .number(60), expiry: nil, at: now)
         _ = member.looked(.showing(record), at: now)
-        _ = member.leaseGranted(.seconds(30), FleetPlace(cluster: 1, revision: 100), at: now)
+        _ = member.leaseGranted(.seconds(30), FleetRevision(cluster: 1, revision: 100), at: now)
         #expect(member.memory.sending == nil)
         _ = member.transacted(true, place, at: now)
         let sending = try #require(member.memory.sending)
@@ -55,11 +55,11 @@ import Testing
 
     @Test func `an answer that was recorded becomes the record, as if the host had not been stopped`() {
         var member = recovering
-        let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 70, cluster: 1)
-        var kept = FleetMemory.knowing(record, answer: answer)
+        let answer = StoredRefreshResult(parent: record, intent: .attempt(60), tokenMark: 70, cluster: 1)
+        var kept = FleetPersistentState.knowing(record, answer: answer)
         kept.sending = nil
         #expect(member.answered(.tokens(tokenMark: 70), jitter: 0, at: now) == [.keep(kept)])
-        let commit = FleetErrand.commit(answer.header, answer).transaction
+        let commit = FleetWrite.commit(answer.header, answer).transaction
         #expect(member.kept(at: now) == [.transact(commit)])
     }
 
@@ -77,7 +77,7 @@ import Testing
             cluster: 1
         )
         let told = member.looked(.showing(dead, revision: 102), at: now)
-        #expect(told == [.transact(FleetErrand.place(late, beside: dead).transaction)])
+        #expect(told == [.transact(FleetWrite.place(late, beside: dead).transaction)])
     }
 
     @Test func `if none was recorded its lock is left to its lease, for the request may be under way`() {

@@ -8,7 +8,7 @@ import Testing
 @Suite struct FleetRefusalTests {
     private let now = Instant.seconds(1_000)
     private let record = FleetHeader.record()
-    private let place = FleetPlace(cluster: 1, revision: 101)
+    private let place = FleetRevision(cluster: 1, revision: 101)
 
     /// A host that has sent the refresh token of `record`, as attempt 60.
     private func granted() -> FleetMember {
@@ -24,11 +24,11 @@ import Testing
     private func refusedAgain(_ member: FleetMember, confirmations: Int = 1) -> FleetAction? {
         var member = member
         let later = now + .seconds(30)
-        let view = FleetView.showing(record, .attempt(60, age: 30).refused, revision: 101)
+        let view = FleetSnapshot.showing(record, .attempt(60, age: 30).refused, revision: 101)
         #expect(member.refreshWanted(as: .number(61), expiry: nil, at: later) == [.look])
         #expect(member.looked(view, at: later) == [.grantLease(.seconds(30))])
         _ = member.leaseGranted(.seconds(30), place, at: later)
-        _ = member.transacted(true, FleetPlace(cluster: 1, revision: 102), at: later)
+        _ = member.transacted(true, FleetRevision(cluster: 1, revision: 102), at: later)
         return member.answered(.refused(.grantDead, confirmations: confirmations), jitter: 0, at: later).last
     }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite struct FleetResealTests {
     private let now = Instant.seconds(1_000)
     private let record = FleetHeader.record()
-    private let place = FleetPlace(cluster: 1, revision: 101)
+    private let place = FleetRevision(cluster: 1, revision: 101)
 
     private func wanting() -> FleetMember {
         var member = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))

@@ -11,7 +11,7 @@ import Testing
     private let newer = FleetHeader.record(6)
 
     private func member(
-        answer: FleetAnswerKept? = nil,
+        answer: StoredRefreshResult? = nil,
         role: FleetRole = .keeper
     ) -> FleetMember {
         FleetMember(.knowing(record, answer: answer), timing: FleetTiming(reuse: .refused), role: role)
@@ -23,7 +23,7 @@ import Testing
         #expect(told.count == 1)
         #expect(member.kept(at: now) == [.adopt(newer)])
         #expect(member.memory.record == newer)
-        #expect(member.memory.place == FleetPlace(cluster: 1, revision: 100))
+        #expect(member.memory.place == FleetRevision(cluster: 1, revision: 100))
         #expect(member.wakeTime == nil)
     }
 
@@ -36,27 +36,27 @@ import Testing
     @Test func `another cluster is looked at`() {
         var member = member()
         #expect(member.shown(.showing(newer, cluster: 2), at: now) == [.look])
-        var new = FleetMember(FleetMemory(), timing: FleetTiming(reuse: .refused))
+        var new = FleetMember(FleetPersistentState(), timing: FleetTiming(reuse: .refused))
         #expect(new.shown(.showing(newer), at: now) == [.look])
     }
 
     @Test(
         arguments: [
             // To be put back, marked, adopted, erased.
-            FleetView.showing(.record(4)),
+            FleetSnapshot.showing(.record(4)),
             .showing(.record(5, cluster: 2)),
             .showing(.record(), lates: [.late(parent: 5)]),
             .showing(.record(), lates: [.late(parent: 1)]),
         ]
     )
-    func `whatever has to be written is decided on a look`(view: FleetView) {
+    func `whatever has to be written is decided on a look`(view: FleetSnapshot) {
         var member = FleetMember(.knowing(view.record), timing: FleetTiming(reuse: .refused))
         if view.record?.generation == 4 { member = self.member() }
         #expect(member.shown(view, at: now) == [.look])
     }
 
     @Test func `a host with an answer of its own looks`() {
-        let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
+        let answer = StoredRefreshResult(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
         var member = member(answer: answer)
         #expect(member.shown(.showing(newer), at: now) == [.look])
     }
@@ -96,7 +96,7 @@ import Testing
         var member = member(role: .reader)
         _ = member.refreshWanted(as: .number(60), expiry: nil, at: now)
         _ = member.looked(.showing(record), at: now)
-        var view = FleetView.showing(record, revision: 101)
+        var view = FleetSnapshot.showing(record, revision: 101)
         view.wanted = 5
         #expect(member.shown(view, at: now) == [])
         view = .showing(record, revision: 102)

@@ -150,7 +150,7 @@ extension FleetKey.Encoder {
         add(late.cluster)
     }
 
-    mutating func add(_ place: FleetPlace?) {
+    mutating func add(_ place: FleetRevision?) {
         guard let place else { return add(0) }
         add(place.cluster)
         add(place.revision > world.etcd.place.revision)
@@ -169,7 +169,7 @@ extension FleetKey.Encoder {
         add(etcd.place.cluster)
     }
 
-    mutating func add(_ memory: FleetMemory) {
+    mutating func add(_ memory: FleetPersistentState) {
         add(memory.record)
         add(memory.isNews)
         add(memory.isRestored)

@@ -66,7 +66,7 @@ extension FleetWorld {
     }
 
     /// The watch shows `view`, or only that something has changed.
-    private mutating func watch(_ index: Int, _ view: FleetView?) {
+    private mutating func watch(_ index: Int, _ view: FleetSnapshot?) {
         let instant = instant
         if view?.place == etcd.place { hosts[index].sealing = etcd.sealing }
         guard var view else { return tell(index) { $0.changed(at: instant) } }
@@ -135,11 +135,11 @@ extension FleetWorld {
         tell(index) { $0.transacted(isDone, place, at: instant) }
     }
 
-    private func shownPlace(to member: FleetMember) -> FleetPlace {
+    private func shownPlace(to member: FleetMember) -> FleetRevision {
         var place = etcd.place
         if fault == .restoreUnseen { place.cluster = 1 }
         if fault == .revisionsCompared, let hold = member.hold {
-            place = FleetPlace(cluster: hold.place.cluster, revision: hold.place.revision + 1)
+            place = FleetRevision(cluster: hold.place.cluster, revision: hold.place.revision + 1)
         }
         return place
     }

@@ -10,7 +10,7 @@ extension FleetWorld {
         func add(_ header: FleetHeader?) {
             if let header, header.lineage == current, header.status != .out { tokens.append(header.token) }
         }
-        func add(_ memory: FleetMemory) {
+        func add(_ memory: FleetPersistentState) {
             add(memory.record)
             if let answer = memory.answer, answer.lineage == current {
                 tokens.append(Int(answer.tokenMark) - 1)

@@ -185,7 +185,7 @@ extension FleetWorld {
     /// It has something under way, or its watch has just told it of a record that it has to put right.
     func isBusy(_ host: Host) -> Bool {
         guard host.member != nil else { return false }
-        return host.pending != nil || FleetStanding(of: etcd.record, to: host.disk.record) == .older
+        return host.pending != nil || RecordOrdering(of: etcd.record, to: host.disk.record) == .older
     }
 
     /// The next moment at which anything changes by itself; `nil`: none, or a request has to be answered before.

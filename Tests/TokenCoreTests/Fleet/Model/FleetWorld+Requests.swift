@@ -58,7 +58,7 @@ extension FleetWorld {
             budget.tardy -= 1
             guard let request = hosts[index].request else { return }
             let token = server.answer(request.token, at: now)
-            let answer = token.map { FleetAnswer.tokens(tokenMark: $0.mark) } ?? refusal
+            let answer = token.map { FleetRefreshOutcome.tokens(tokenMark: $0.mark) } ?? refusal
             hosts[index].request?.answer = answer
         case .deliver(let index):
             guard let answer = hosts[index].request?.answer else { return }
@@ -87,11 +87,11 @@ extension FleetWorld {
         }
     }
 
-    private var refusal: FleetAnswer {
+    private var refusal: FleetRefreshOutcome {
         .refused(.grantDead, confirmations: fault == .refusalBelieved ? 0 : confirmations)
     }
 
-    mutating func end(_ index: Int, _ answer: FleetAnswer) {
+    mutating func end(_ index: Int, _ answer: FleetRefreshOutcome) {
         hosts[index].request = nil
         if case .refused = answer {
             // The intent is taken back, and with it what was recorded.
@@ -129,7 +129,7 @@ extension FleetWorld {
             budget.gone -= 1
             stop(index)
             hosts[index].isGone = true
-            hosts[index].disk = FleetMemory()
+            hosts[index].disk = FleetPersistentState()
             hosts[index].recording = nil
         default: break
         }

@@ -51,7 +51,7 @@ struct FleetWorld {
         /// The host on whose disk its guard records the answer; `nil`: nobody does.
         var keeper: Int?
         /// What the server has answered, if that is still on its way.
-        var answer: FleetAnswer?
+        var answer: FleetRefreshOutcome?
         /// When the connection is reset although an answer is on its way.
         var readDeadline: Int64 = .max
     }
@@ -59,7 +59,7 @@ struct FleetWorld {
     /// A transaction that nobody waits for any more.
     struct Delayed {
         var transaction: FleetTransaction
-        var errand: FleetErrand
+        var errand: FleetWrite
         /// A person's login or logout.
         var isNews: Bool
         var leaseEnds: Int64
@@ -72,9 +72,9 @@ struct FleetWorld {
         var member: FleetMember?
         var isGone = false
         /// What is on its disk.
-        var disk: FleetMemory
+        var disk: FleetPersistentState
         /// The answer to an attempt, recorded before its agent had it.
-        var recording: FleetAnswer?
+        var recording: FleetRefreshOutcome?
         /// What it waits for: a transaction, its disk, or the right moment to send.
         var pending: FleetAction?
         var request: Request?
@@ -86,7 +86,7 @@ struct FleetWorld {
         /// Time has passed while it waited for that; it was paid for once.
         var isPaused = false
         /// What its watch has told it of and has not been passed on.
-        var heard: FleetView?
+        var heard: FleetSnapshot?
         /// Its session waits to be told whether it may refresh.
         var isAsking = false
         /// Who brought the tokens that its session has.
@@ -149,7 +149,7 @@ struct FleetWorld {
             cluster: etcd.place.cluster
         )
         etcd.record = record
-        var disk = FleetMemory()
+        var disk = FleetPersistentState()
         disk.record = record
         disk.place = etcd.place
         let timing = habit.timing
@@ -210,7 +210,7 @@ struct FleetWorld {
     }
 
     /// What a read of etcd shows to a host.
-    func shown(to index: Int) -> FleetView {
+    func shown(to index: Int) -> FleetSnapshot {
         var view = etcd.view(at: now)
         if fault == .restoreUnseen { view.place.cluster = 1 }
         if fault == .lateAnswersIgnored { view.lates.removeAll { $0.parent == view.record?.generation } }
@@ -224,7 +224,7 @@ struct FleetWorld {
     }
 
     /// An answer or a login takes time to become durable; anything else can be read in etcd again.
-    private mutating func keep(_ memory: FleetMemory, _ index: Int) {
+    private mutating func keep(_ memory: FleetPersistentState, _ index: Int) {
         let isNew = memory.answer != nil && memory.answer?.attempt != hosts[index].disk.answer?.attempt
         guard !isNew, !memory.isNews else {
             hosts[index].pending = .keep(memory)
@@ -234,7 +234,7 @@ struct FleetWorld {
     }
 
     /// It is durable; a session has the tokens of an answer from then on.
-    mutating func finishKeeping(_ memory: FleetMemory, _ index: Int) {
+    mutating func finishKeeping(_ memory: FleetPersistentState, _ index: Int) {
         if let answer = memory.answer, answer.attempt != hosts[index].disk.answer?.attempt {
             hosts[index].tokens = answer.attempt
         }

@@ -17,10 +17,10 @@ struct ModelEtcd {
     var intent: FleetIntent?
     var lock: Lock?
     var lates: [LateAnswer] = []
-    var place = FleetPlace(cluster: 1, revision: 1)
+    var place = FleetRevision(cluster: 1, revision: 1)
 
-    func view(at now: Int64) -> FleetView {
-        FleetView(
+    func view(at now: Int64) -> FleetSnapshot {
+        FleetSnapshot(
             record: record,
             intent: intent,
             lock: lock?.attempt,

@@ -5,12 +5,12 @@ import Testing
 @testable import TokenCore
 
 /// What becomes of a session's wish to refresh when the record changes under it.
-@Suite struct FleetWishTests {
+@Suite struct PendingRefreshTests {
     private let now = Instant.seconds(1_000)
     private let record = FleetHeader.record()
     private let outdated = StorageFailure(message: "the login has changed")
 
-    private func member(answer: FleetAnswerKept? = nil) -> FleetMember {
+    private func member(answer: StoredRefreshResult? = nil) -> FleetMember {
         FleetMember(.knowing(record, answer: answer), timing: FleetTiming(reuse: .refused))
     }
 
@@ -49,7 +49,7 @@ import Testing
         #expect(member.kept(at: now) == [.refuse(.number(60), outdated), .look])
         _ = member.looked(.showing(record), at: now)
         _ = member.refreshWanted(as: .number(61), expiry: nil, at: now)
-        _ = member.transacted(true, FleetPlace(cluster: 1, revision: 101), at: now)
+        _ = member.transacted(true, FleetRevision(cluster: 1, revision: 101), at: now)
         let header = try #require(memory.record)
         #expect(
             member.kept(at: now) == [
@@ -66,12 +66,12 @@ import Testing
     }
 
     @Test func `a wish for other tokens than those just obtained outlives their commit`() {
-        let answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
+        let answer = StoredRefreshResult(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
         var member = member(answer: answer)
         _ = member.started(at: now)
         _ = member.looked(.showing(record, .attempt(60)), at: now)
         _ = member.refreshWanted(as: .number(61), expiry: nil, at: now)
-        let place = FleetPlace(cluster: 1, revision: 101)
+        let place = FleetRevision(cluster: 1, revision: 101)
         _ = member.transacted(true, place, at: now)
         #expect(member.kept(at: now) == [.look])
         let next = FleetHeader.record(6, attempt: 60, proven: 5)
@@ -79,12 +79,12 @@ import Testing
     }
 
     @Test func `a session gets tokens back that were laid aside and became the record after all`() {
-        var answer = FleetAnswerKept(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
+        var answer = StoredRefreshResult(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)
         answer.placedIn = 1
         var member = member(answer: answer)
         _ = member.started(at: now)
         _ = member.looked(.showing(record, .attempt(60), lates: [answer.late]), at: now)
-        _ = member.transacted(true, FleetPlace(cluster: 1, revision: 101), at: now)
+        _ = member.transacted(true, FleetRevision(cluster: 1, revision: 101), at: now)
         let next = FleetHeader.record(6, attempt: 60, proven: 5)
         #expect(member.kept(at: now) == [.adopt(next), .look])
     }
@@ -96,7 +96,7 @@ import Testing
         // A keeper is at it.
         let held = member.looked(.showing(record, .attempt(50), lock: 50), at: now)
         #expect(held == [.hold(.number(60)), .ask(generation: 5)])
-        let view = FleetView.showing(record, .attempt(50), revision: 101)
+        let view = FleetSnapshot.showing(record, .attempt(50), revision: 101)
         let told = member.shown(view, at: now)
         #expect(told.first == .ask(generation: 5))
         guard case .postpone(.number(60), let until)? = told.last else {

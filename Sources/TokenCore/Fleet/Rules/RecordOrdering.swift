@@ -3,7 +3,7 @@
 /// How etcd's record stands to the newest one that a host has seen.
 ///
 /// The order of records: the later login; of one login, the logout; else the higher generation.
-enum FleetStanding: Equatable, Sendable {
+enum RecordOrdering: Equatable, Sendable {
     /// It is that very record, or neither has one.
     case same
     /// etcd's is newer: adopt it.
@@ -23,10 +23,10 @@ enum FleetStanding: Equatable, Sendable {
             self = .older
             return
         }
-        self = FleetStanding.compare(record, own)
+        self = RecordOrdering.compare(record, own)
     }
 
-    private static func compare(_ record: FleetHeader, _ own: FleetHeader) -> FleetStanding {
+    private static func compare(_ record: FleetHeader, _ own: FleetHeader) -> RecordOrdering {
         guard record != own else { return .same }
         guard record.lineage == own.lineage else {
             // Of two logins with one number, the one that came to etcd first is the login.

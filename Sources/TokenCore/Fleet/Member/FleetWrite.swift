@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 
 /// What a host writes to etcd, each with what has to be true for it.
-enum FleetErrand: Hashable, Sendable {
+enum FleetWrite: Hashable, Sendable {
     /// Declares that the refresh token is about to be sent, where `over` was declared before.
-    case reserve(FleetHold, over: FleetIntent?)
+    case reserve(RefreshClaim, over: FleetIntent?)
     /// Gives a reservation back as if it had not been made.
-    case release(FleetHold)
+    case release(RefreshClaim)
     /// Notes that the server refused, for whoever confirms it, and gives the lock back.
-    case doubt(FleetHold)
+    case doubt(RefreshClaim)
     /// Gives the lock back, and leaves the intent.
     case unlock(AttemptID)
     /// Declares the record dead whose refresh token was refused.
-    case declare(FleetHeader, FleetHold)
+    case declare(FleetHeader, RefreshClaim)
     /// Makes an answer the record.
-    case commit(FleetHeader, FleetAnswerKept)
+    case commit(FleetHeader, StoredRefreshResult)
     /// Lays an answer beside the record.
     case place(LateAnswer, beside: FleetHeader?)
     /// Writes the host's own record over an older one, with an intent if the token may have been sent.
@@ -96,7 +96,7 @@ enum FleetErrand: Hashable, Sendable {
 
 // MARK: Afterwards
 
-extension FleetErrand {
+extension FleetWrite {
     /// Whether the right to send that it is about is over, now that etcd has answered.
     func endsHold(_ isDone: Bool) -> Bool {
         switch self {
@@ -108,7 +108,7 @@ extension FleetErrand {
 
     /// What the host has to make durable once etcd has carried it out, and what it tells then; `nil`: nothing, the next
     /// look shows what there is.
-    func consequence(for memory: FleetMemory, in cluster: UInt64) -> (FleetMemory, telling: [FleetAction])? {
+    func consequence(for memory: FleetPersistentState, in cluster: UInt64) -> (FleetPersistentState, telling: [FleetAction])? {
         switch self {
         // What a person has done is compared with it first.
         case .declare(let header, _), .adopt(let header, _, _):

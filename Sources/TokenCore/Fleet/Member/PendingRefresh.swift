@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A session wants to refresh.
-struct FleetWish: Hashable, Sendable {
+struct PendingRefresh: Hashable, Sendable {
     let attempt: AttemptID
     /// When the access token ends, by this host's clock, as etcd's may not have been heard yet; `nil`: never, or nobody is
     /// served with it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// What is to be done with a late answer in etcd.
-enum FleetLateness: Equatable, Sendable {
+enum LateResultAction: Equatable, Sendable {
     /// It takes the place of the record: nothing else came of that refresh token, or what came is dead.
     case adopt
     /// It may be needed yet.
@@ -24,23 +24,23 @@ enum FleetLateness: Equatable, Sendable {
     }
 }
 
-extension FleetView {
+extension FleetSnapshot {
     /// The late answer to take next; `nil`: none is to be adopted now.
     func nextAdoption(_ timing: FleetTiming) -> LateAnswer? {
         guard let record else { return nil }
         return lates.filter { late in
-            FleetLateness(of: late, beside: record) == .adopt && !isDoubtful(late, timing)
+            LateResultAction(of: late, beside: record) == .adopt && !isDoubtful(late, timing)
         }.min()
     }
 
     /// A late answer to the refresh token of `record` is there: nobody sends that token again.
     func hasAnswer(to record: FleetHeader) -> Bool {
-        lates.contains { $0.parent == record.generation && FleetLateness(of: $0, beside: record) == .adopt }
+        lates.contains { $0.parent == record.generation && LateResultAction(of: $0, beside: record) == .adopt }
     }
 
     /// It may be needed, now or later.
     func isOfUse(_ late: LateAnswer) -> Bool {
-        record.map { FleetLateness(of: late, beside: $0) != .erase } ?? true
+        record.map { LateResultAction(of: late, beside: $0) != .erase } ?? true
     }
 
     /// The late answers that can go.

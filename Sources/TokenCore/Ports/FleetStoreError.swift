@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Why the store that a fleet shares cannot be used now.
-package struct FleetTrouble: Error, Hashable, Sendable {
+package struct FleetStoreError: Error, Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// Nothing was done.
         case unavailable
@@ -34,7 +34,7 @@ package struct FleetTrouble: Error, Hashable, Sendable {
     }
 
     /// Nothing is known yet: the store is being opened, or nobody has wanted it.
-    package static let unasked = FleetTrouble(.unavailable, "the fleet has not been asked yet")
+    package static let unasked = FleetStoreError(.unavailable, "the fleet has not been asked yet")
 
     /// The sentence with what helps, without a full stop.
     package var advice: String { remedy.map { "\(sentence); \($0)" } ?? sentence }

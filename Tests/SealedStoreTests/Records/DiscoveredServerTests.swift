@@ -5,20 +5,20 @@ import TokenCore
 
 @testable import SealedStore
 
-struct FoundServerTests {
+struct DiscoveredServerTests {
     @Test(
         arguments: [
             nil,
-            FoundServer(
+            DiscoveredServer(
                 issuer: "https://as.example/tenant",
                 resource: "https://api.example/v1",
                 isPublic: true
             ),
-            FoundServer(issuer: "https://as.example", client: "c-1"),
-            FoundServer(issuer: "https://as.example", resource: "", client: ""),
-        ] as [FoundServer?]
+            DiscoveredServer(issuer: "https://as.example", client: "c-1"),
+            DiscoveredServer(issuer: "https://as.example", resource: "", client: ""),
+        ] as [DiscoveredServer?]
     )
-    func `what a login found out about its server comes back after a restart`(server: FoundServer?) throws {
+    func `what a login found out about its server comes back after a restart`(server: DiscoveredServer?) throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
         var snapshot = try open.snapshot(refreshToken: "RT")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A host's right to send the refresh token of one record, from the reservation until it is settled.
-struct FleetHold: Hashable, Sendable {
+struct RefreshClaim: Hashable, Sendable {
     enum Stage: Hashable, Sendable {
         /// The reservation was sent to etcd, and the answer is missing.
         /// Next: `granted` if it stands, `untouched` if it stands too late, or none.
@@ -32,7 +32,7 @@ struct FleetHold: Hashable, Sendable {
     /// takes over.
     let readDeadline: Instant
     /// Where etcd stood when it was decided.
-    let place: FleetPlace
+    let place: FleetRevision
     var stage = Stage.reserving
 
     /// The right of `attempt` to send the refresh token of `record`, as `seen` allows it.
@@ -47,7 +47,7 @@ struct FleetHold: Hashable, Sendable {
     init(
         for attempt: AttemptID,
         _ record: FleetHeader,
-        _ seen: FleetLook,
+        _ seen: FleetDecision,
         viewed viewedSince: Instant,
         leaseEnds: Instant,
         at now: Instant
@@ -66,7 +66,7 @@ struct FleetHold: Hashable, Sendable {
         let arrival = deadline + timing.request
         arrivalDeadline = arrival
         let lastMoment = timing.graceLeft(since: intent.first, at: view.time).map {
-            viewedSince + FleetHold.longestRead($0, calls: now - viewedSince)
+            viewedSince + RefreshClaim.longestRead($0, calls: now - viewedSince)
         }
         let patient = max(viewedSince + timing.patience - timing.margin, arrival)
         readDeadline = lastMoment.flatMap { $0 < arrival ? nil : $0 } ?? patient
@@ -92,37 +92,37 @@ struct FleetHold: Hashable, Sendable {
 
     /// The right of an attempt that was granted before this process started: only its answer can be taken, and nothing
     /// sent any more.
-    init(recovering sending: FleetSending) {
+    init(recovering sending: PendingSend) {
         record = sending.parent
         intent = sending.intent
         former = nil
-        deadline = ExchangeFence.recorded.sendBefore
-        arrivalDeadline = ExchangeFence.recorded.arriveBefore
-        readDeadline = ExchangeFence.recorded.endBefore
-        place = FleetPlace(cluster: sending.cluster, revision: 0)
+        deadline = ExchangeDeadlines.recorded.sendBefore
+        arrivalDeadline = ExchangeDeadlines.recorded.arriveBefore
+        readDeadline = ExchangeDeadlines.recorded.endBefore
+        place = FleetRevision(cluster: sending.cluster, revision: 0)
         stage = .granted
     }
 
     /// What has to be durable before it is used.
-    var sending: FleetSending { FleetSending(parent: record, intent: intent, cluster: place.cluster) }
+    var sending: PendingSend { PendingSend(parent: record, intent: intent, cluster: place.cluster) }
 
     /// When its request may be in flight.
-    var fence: ExchangeFence {
-        ExchangeFence(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
+    var fence: ExchangeDeadlines {
+        ExchangeDeadlines(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
     }
 
     /// The reservation came in time, and from the etcd that was looked at.
-    func counts(_ answer: FleetPlace, at now: Instant) -> Bool {
+    func counts(_ answer: FleetRevision, at now: Instant) -> Bool {
         now < deadline && answer.cluster == place.cluster && answer.revision > place.revision
     }
 
     /// The answer that it brought.
-    func answer(_ tokenMark: UInt64) -> FleetAnswerKept {
-        FleetAnswerKept(parent: record, intent: intent, tokenMark: tokenMark, cluster: place.cluster)
+    func answer(_ tokenMark: UInt64) -> StoredRefreshResult {
+        StoredRefreshResult(parent: record, intent: intent, tokenMark: tokenMark, cluster: place.cluster)
     }
 
     /// What ends it in etcd as its stage demands; `nil`: it is not over.
-    var ending: FleetErrand? {
+    var ending: FleetWrite? {
         switch stage {
         case .reserving, .granted: nil
         case .untouched: .release(self)
@@ -142,7 +142,7 @@ struct FleetHold: Hashable, Sendable {
         case gone
     }
 
-    func finding(in view: FleetView) -> Finding {
+    func finding(in view: FleetSnapshot) -> Finding {
         let hasLock = view.lock == intent.attempt
         guard view.intent == intent else { return hasLock ? .toBeEnded(.unanswered) : .gone }
         switch stage {
@@ -163,7 +163,7 @@ struct FleetRefusals: Hashable, Sendable {
 
     /// With the refusal of `hold`, and that of another host which it had to confirm; `former` counts as long as it is
     /// about the same refresh token.
-    init(of hold: FleetHold, after former: FleetRefusals?) {
+    init(of hold: RefreshClaim, after former: FleetRefusals?) {
         tokenMark = hold.record.tokenMark
         if let former, former.tokenMark == tokenMark { attempts = former.attempts }
         if let other = hold.former, other.isRefused, !attempts.contains(other.attempt) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// What came of sending a refresh token, as far as the fleet is concerned.
-package enum FleetAnswer: Equatable, Sendable {
+package enum FleetRefreshOutcome: Equatable, Sendable {
     /// New tokens, to be made durable before anything else.
     case tokens(tokenMark: UInt64)
     /// The server has proven that it did nothing, or nothing was sent: the next attempt need not declare this one.
@@ -15,7 +15,7 @@ package enum FleetAnswer: Equatable, Sendable {
     case refused(EndReason, confirmations: Int)
 }
 
-extension FleetAnswer {
+extension FleetRefreshOutcome {
     /// What a failure says of the refresh token that was sent.
     ///
     /// A gateway answers 500, 502 or 504 also after the server behind it has acted, so these count as no answer. Only
@@ -46,7 +46,7 @@ extension FleetAnswer {
         case .retry where failure.kind == .unexplained:
             self = .refused(.refusedWithoutReason, confirmations: 2)
         case .retry where failure.kind == .busy:
-            self = FleetAnswer.isRefusalToAct(status, failure) ? .untouched : .unanswered
+            self = FleetRefreshOutcome.isRefusalToAct(status, failure) ? .untouched : .unanswered
         case .retry where failure.kind.consequences.tokenUse == .unanswered: self = .unanswered
         case .retry, .retryThenSuspend, .suspend, .refuseVariant, .endWithSource, .refuseSource:
             self = .untouched

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// What a ``FleetMember`` has under way.
-enum FleetStep: Equatable, Sendable {
+enum FleetMemberState: Equatable, Sendable {
     /// The process was stopped when it may have sent something: before anything else the session looks for the answer,
     /// which may lie here. Next: `recovering` with the session's wish to refresh; `keeping` with news.
     case interrupted
@@ -10,17 +10,17 @@ enum FleetStep: Equatable, Sendable {
     /// Nothing. Next: `looking` when the session, the watch or the clock asks for it; `keeping` with news.
     case idle
     /// etcd is being read. Next: any other, by what it shows.
-    case looking(knowing: FleetPlace?, since: Instant)
+    case looking(knowing: FleetRevision?, since: Instant)
     /// A lease for a lock is asked for. Next: `transacting`; `idle` without one.
-    case leasing(FleetLook, viewedSince: Instant, since: Instant)
+    case leasing(FleetDecision, viewedSince: Instant, since: Instant)
     /// A transaction is out. Next: `looking` after most; `exchanging` with a reservation; `keeping` with a record.
-    case transacting(FleetErrand)
+    case transacting(FleetWrite)
     /// The session has the right to send, and no answer has come. Next: `keeping` with tokens, `transacting`
     /// without.
     case exchanging
     /// Something is being made durable here. Next: `transacting` with an answer, else `looking`.
     /// `shown`: what the watch showed, if it was decided on that.
-    case keeping(FleetMemory, telling: [FleetAction], shown: FleetView?)
+    case keeping(FleetPersistentState, telling: [FleetAction], shown: FleetSnapshot?)
 
     /// It ends with an answer of etcd or of this host's disk, and no server is waited for.
     var isBrief: Bool {

@@ -3,7 +3,7 @@
 /// What the configuration leaves open about a login's server, and the login has found out.
 ///
 /// It is kept with the login: refreshes and the logout need the same, whatever anybody says later.
-package struct FoundServer: Hashable, Sendable {
+package struct DiscoveredServer: Hashable, Sendable {
     /// The issuer identifier, exactly as it was spelled where it was found.
     package var issuer: String
     /// What the protected resource calls itself; goes with every request for a token (RFC 8707).
@@ -21,12 +21,12 @@ package struct FoundServer: Hashable, Sendable {
     }
 
     /// The server alone, whoever we are there.
-    package var withoutClient: FoundServer {
-        FoundServer(issuer: issuer, resource: resource, isPublic: isPublic)
+    package var withoutClient: DiscoveredServer {
+        DiscoveredServer(issuer: issuer, resource: resource, isPublic: isPublic)
     }
 
     // As bytes: what Unicode calls equivalent is another name.
-    package static func == (left: FoundServer, right: FoundServer) -> Bool {
+    package static func == (left: DiscoveredServer, right: DiscoveredServer) -> Bool {
         left.isPublic == right.isPublic && left.texts.elementsEqual(right.texts, by: same)
     }
 
@@ -44,14 +44,14 @@ package struct FoundServer: Hashable, Sendable {
 }
 
 /// What a new login may want to know of the one that stands, or stood last.
-package struct PresentLogin: Equatable, Sendable {
+package struct CurrentLogin: Equatable, Sendable {
     /// The scopes that were granted.
     package var scope: [String]
     /// `sub` of its ID token.
     package var subject: String?
-    package var server: FoundServer?
+    package var server: DiscoveredServer?
 
-    package init(scope: [String], subject: String? = nil, server: FoundServer? = nil) {
+    package init(scope: [String], subject: String? = nil, server: DiscoveredServer? = nil) {
         self.scope = scope
         self.subject = subject
         self.server = server

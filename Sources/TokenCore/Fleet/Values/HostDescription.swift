@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A host of the fleet, as it tells the others about itself.
-package struct HostCard: Hashable, Sendable {
+package struct HostDescription: Hashable, Sendable {
     /// Its random number (``AttemptID/host``).
     package var id: UInt64
     package var role: FleetRole

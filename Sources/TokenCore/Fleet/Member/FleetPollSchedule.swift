@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 /// When a host looks at etcd although its session wants nothing.
-struct FleetLookout: Equatable, Sendable {
+struct FleetPollSchedule: Equatable, Sendable {
     /// Something has changed in etcd since the last look began.
     private(set) var isStale = false
     /// The latest place that the watch has shown since then, if it showed more than the last look.
-    private var heard: FleetPlace?
+    private var heard: FleetRevision?
     /// etcd may have something that this host has not seen, or has not finished.
     private(set) var isUnsettled = false
     /// Calls of etcd in a row that had no answer.
@@ -13,7 +13,7 @@ struct FleetLookout: Equatable, Sendable {
     /// Transactions in a row that etcd has not carried out, whether it could be read between them or not.
     private var refusedWrites = 0
     /// What etcd did not carry out since the host was last at rest, although a look had shown that it could.
-    private var declined: FleetErrand?
+    private var declined: FleetWrite?
     /// When it looks again although nothing says that anything has changed.
     private(set) var wakeTime: Instant?
 
@@ -30,7 +30,7 @@ struct FleetLookout: Equatable, Sendable {
     mutating func ask() { isStale = true }
 
     /// Something has changed, and any look that shows this place shows it too.
-    mutating func hear(upTo place: FleetPlace) {
+    mutating func hear(upTo place: FleetRevision) {
         heard = place
         isUnsettled = true
     }
@@ -48,7 +48,7 @@ struct FleetLookout: Equatable, Sendable {
     /// etcd did not carry `errand` out.
     ///
     /// - Returns: whether it did not before, and nothing has come in between.
-    mutating func decline(_ errand: FleetErrand) -> Bool {
+    mutating func decline(_ errand: FleetWrite) -> Bool {
         defer { declined = errand }
         return declined == errand
     }
@@ -60,7 +60,7 @@ struct FleetLookout: Equatable, Sendable {
     }
 
     /// A look has shown `place`.
-    mutating func see(_ place: FleetPlace) {
+    mutating func see(_ place: FleetRevision) {
         failures = 0
         guard let heard, !place.contradicts(heard) else { return }
         self.heard = nil
@@ -87,7 +87,7 @@ struct FleetLookout: Equatable, Sendable {
         guard isUnsettled || isOwing else { return }
         let delay = RetrySchedule.backoff(
             failures: max(failures, refusedWrites),
-            cap: FleetLookout.longestPause,
+            cap: FleetPollSchedule.longestPause,
             jitter: jitter
         )
         wakeTime = now + delay

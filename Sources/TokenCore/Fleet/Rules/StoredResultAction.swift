@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A refresh token that this host was about to send: it is durable before it is sent, and a start after a crash finds it.
-package struct FleetSending: Hashable, Sendable {
+package struct PendingSend: Hashable, Sendable {
     /// The record whose refresh token it is.
     package var parent: FleetHeader
     /// What was written to etcd before.
@@ -17,7 +17,7 @@ package struct FleetSending: Hashable, Sendable {
 }
 
 /// An answer of the token endpoint that is durable here and not yet settled in etcd.
-package struct FleetAnswerKept: Hashable, Sendable {
+package struct StoredRefreshResult: Hashable, Sendable {
     /// The record whose refresh token was sent.
     package var parent: FleetHeader
     /// What was written to etcd before it was sent.
@@ -61,7 +61,7 @@ package struct FleetAnswerKept: Hashable, Sendable {
 }
 
 /// What is to be done with an answer that lies durable at the host which asked for it.
-enum FleetSettlement: Equatable, Sendable {
+enum StoredResultAction: Equatable, Sendable {
     /// Nobody came between: it becomes the record.
     case commit
     /// It is the record, or its refresh token is: forget it.
@@ -75,24 +75,24 @@ enum FleetSettlement: Equatable, Sendable {
     /// It lies beside the record already.
     case wait
 
-    init(of answer: FleetAnswerKept, in memory: FleetMemory, _ view: FleetView) {
+    init(of answer: StoredRefreshResult, in memory: FleetPersistentState, _ view: FleetSnapshot) {
         if memory.isNews {
             // Until etcd has the login or logout, the others live on the old login.
             self = .afterWriting
         } else if let own = memory.record, own.supersedes(answer.lineage) {
             self = .revoke
         } else if let record = view.record, record.lineage.number >= answer.lineage.number {
-            self = FleetSettlement.settle(answer, record, view)
+            self = StoredResultAction.settle(answer, record, view)
         } else {
             self = .afterWriting
         }
     }
 
     private static func settle(
-        _ answer: FleetAnswerKept,
+        _ answer: StoredRefreshResult,
         _ record: FleetHeader,
-        _ view: FleetView
-    ) -> FleetSettlement {
+        _ view: FleetSnapshot
+    ) -> StoredResultAction {
         guard !record.supersedes(answer.lineage) else { return .revoke }
         if record == answer.parent, view.intent == answer.intent { return .commit }
         if record.isLive, record.attempt == answer.attempt { return .forget }

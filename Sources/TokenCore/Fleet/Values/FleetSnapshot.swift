@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// What one linearizable read of a session's keys shows.
-package struct FleetView: Equatable, Sendable {
+package struct FleetSnapshot: Equatable, Sendable {
     package var record: FleetHeader?
     package var intent: FleetIntent?
     /// Who holds the lock.
@@ -9,7 +9,7 @@ package struct FleetView: Equatable, Sendable {
     package var lates: [LateAnswer]
     /// The generation that a reader wants another token than.
     package var wanted: UInt64?
-    package var place: FleetPlace
+    package var place: FleetRevision
     /// The `Date` of the answer.
     package var time: FleetTime
 
@@ -19,7 +19,7 @@ package struct FleetView: Equatable, Sendable {
         lock: AttemptID?,
         lates: [LateAnswer],
         wanted: UInt64? = nil,
-        place: FleetPlace,
+        place: FleetRevision,
         time: FleetTime
     ) {
         self.record = record
@@ -43,7 +43,7 @@ package struct FleetView: Equatable, Sendable {
     /// Whether somebody has logged out of the login that `known` is the record of.
     package func isOver(_ known: FleetHeader?) -> Bool {
         guard let known, known.isLive, record?.status == .out else { return false }
-        return FleetStanding(of: record, to: known) == .newer
+        return RecordOrdering(of: record, to: known) == .newer
     }
 
     /// Why the host `host` may not send the present refresh token now, without a full stop.
@@ -70,7 +70,7 @@ package struct FleetView: Equatable, Sendable {
 }
 
 /// Where an answer of etcd stands in its history; every answer carries it.
-package struct FleetPlace: Hashable, Sendable {
+package struct FleetRevision: Hashable, Sendable {
     /// A restored snapshot is another cluster, if its members were given another token.
     package var cluster: UInt64
     /// Rises with every change, and falls only when a snapshot is restored.
@@ -82,7 +82,7 @@ package struct FleetPlace: Hashable, Sendable {
     }
 
     /// Only a restored snapshot explains `self` in an answer to a request that was sent when `known` was known.
-    func contradicts(_ known: FleetPlace) -> Bool {
+    func contradicts(_ known: FleetRevision) -> Bool {
         cluster != known.cluster || revision < known.revision
     }
 }

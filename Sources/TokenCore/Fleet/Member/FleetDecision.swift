@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 /// What a host does next, decided on one look at etcd: the first of the rules that applies.
-struct FleetLook: Equatable, Sendable {
+struct FleetDecision: Equatable, Sendable {
     enum Next: Equatable, Sendable {
-        case transact(FleetErrand)
+        case transact(FleetWrite)
         /// Make it durable, and then tell.
-        case keep(FleetMemory, telling: [FleetAction])
+        case keep(FleetPersistentState, telling: [FleetAction])
         /// The reservation stands, and its answer had been missing.
         case granted
         /// The right to send is over; it ends as its stage says.
-        case end(FleetHold.Stage)
+        case end(RefreshClaim.Stage)
         /// Ask for a lease, to reserve with.
         case reserve
         /// Tell the session to wait: a host is at it, or will be.
@@ -31,19 +31,19 @@ struct FleetLook: Equatable, Sendable {
         }
     }
 
-    let view: FleetView
-    let memory: FleetMemory
+    let view: FleetSnapshot
+    let memory: FleetPersistentState
     let timing: FleetTiming
     let role: FleetRole
-    let wish: FleetWish?
+    let wish: PendingRefresh?
     /// When the access token that the wish is to replace ends, in the view's time.
     private let expiry: FleetTime?
     /// The record that is to be sealed anew.
     let outsealed: FleetHeader?
     /// `nil` as soon as nothing of it is left in etcd.
-    private(set) var hold: FleetHold?
+    private(set) var hold: RefreshClaim?
 
-    init(at view: FleetView, of member: FleetMember, now: Instant) {
+    init(at view: FleetSnapshot, of member: FleetMember, now: Instant) {
         self.view = view
         memory = member.memory
         timing = member.timing
@@ -76,7 +76,7 @@ struct FleetLook: Equatable, Sendable {
     /// Settles an answer that is durable here.
     private func settle() -> Next? {
         guard let answer = memory.answer else { return nil }
-        switch FleetSettlement(of: answer, in: memory, view) {
+        switch StoredResultAction(of: answer, in: memory, view) {
         case .commit: return .transact(.commit(answer.header, answer))
         case .place:
             guard view.lates.contains(answer.late) else {
@@ -97,10 +97,10 @@ struct FleetLook: Equatable, Sendable {
         .keep(memory.placing(in: view.place.cluster), telling: memory.record.map { [.adopt($0)] } ?? [])
     }
 
-    private func drop(_ answer: FleetAnswerKept, telling: [FleetAction]) -> Next {
+    private func drop(_ answer: StoredRefreshResult, telling: [FleetAction]) -> Next {
         var next = memory
         next.answer = nil
-        if let record = view.record, FleetStanding(of: record, to: next.record) == .newer {
+        if let record = view.record, RecordOrdering(of: record, to: next.record) == .newer {
             let (adopting, result) = next.adopting(record)
             return .keep(adopting, telling: telling + [.adopt(record)] + result)
         }
@@ -113,7 +113,7 @@ struct FleetLook: Equatable, Sendable {
 
     /// Makes etcd's record and the host's own the same.
     private func converge() -> Next? {
-        switch FleetStanding(of: view.record, to: memory.record) {
+        switch RecordOrdering(of: view.record, to: memory.record) {
         case .same:
             guard memory.isNews, let record = view.record else { return nil }
             let (next, result) = memory.adopting(record)
@@ -127,7 +127,7 @@ struct FleetLook: Equatable, Sendable {
 
     /// What a reader does: it takes what is there, and leaves it to the keepers to put things right.
     private func follow() -> Next? {
-        switch FleetStanding(of: view.record, to: memory.record) {
+        switch RecordOrdering(of: view.record, to: memory.record) {
         case .newer, .beside: adopt()
         case .same, .older: nil
         }
@@ -217,7 +217,7 @@ struct FleetLook: Equatable, Sendable {
     }
 
     /// What a session hears that has to wait, and the keepers if a reader waits.
-    func told(to wish: FleetWish) -> [FleetAction] {
+    func told(to wish: PendingRefresh) -> [FleetAction] {
         (wish.isHeld ? [] : [.hold(wish.attempt)]) + asked
     }
 
@@ -229,7 +229,7 @@ struct FleetLook: Equatable, Sendable {
 
     /// When a host that waits looks again, in case the watch says nothing: as soon as the other's lease can be over.
     var nextLook: Duration {
-        guard role == .keeper else { return FleetLook.readersPause }
+        guard role == .keeper else { return FleetDecision.readersPause }
         let end = (view.presentIntent?.at ?? view.time) + (timing.lease + timing.margin)
         return max(end - view.time, timing.margin)
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /// What one look at a session's keys showed, with the exact bytes under each of them.
-package struct FleetSight: Equatable, Sendable {
+package struct FleetReadResult: Equatable, Sendable {
     package var session: SessionName
-    package var view: FleetView
+    package var view: FleetSnapshot
     /// Sealed values by the bytes of their keys.
     package var values: [[UInt8]: [UInt8]]
     /// The highest epoch of the fleet's keys that one of them is sealed under.
@@ -17,7 +17,7 @@ package struct FleetSight: Equatable, Sendable {
 
     package init(
         session: SessionName,
-        view: FleetView,
+        view: FleetSnapshot,
         values: [[UInt8]: [UInt8]] = [:],
         epoch: UInt32,
         unreadableLates: [String] = []
@@ -94,9 +94,9 @@ package struct SealedFleetTransaction: Equatable, Sendable {
 package struct FleetLease: Equatable, Sendable {
     package var id: Int64
     package var lifetime: Duration
-    package var place: FleetPlace
+    package var place: FleetRevision
 
-    package init(id: Int64, lifetime: Duration, place: FleetPlace) {
+    package init(id: Int64, lifetime: Duration, place: FleetRevision) {
         self.id = id
         self.lifetime = lifetime
         self.place = place
@@ -106,9 +106,9 @@ package struct FleetLease: Equatable, Sendable {
 /// What became of a transaction that was answered.
 package struct FleetOutcome: Equatable, Sendable {
     package var isDone: Bool
-    package var place: FleetPlace
+    package var place: FleetRevision
 
-    package init(isDone: Bool, place: FleetPlace) {
+    package init(isDone: Bool, place: FleetRevision) {
         self.isDone = isDone
         self.place = place
     }
