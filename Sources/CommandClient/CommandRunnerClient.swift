@@ -144,12 +144,12 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     package func examine(
         _ process: Int32,
         digesting digested: Set<String>
-    ) async throws(CommandFailure) -> PeerFacts {
+    ) async throws(CommandFailure) -> PeerIdentity {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         let query = ProcessQuery(number: number, process: process, digested: digested)
         let result = try await exchange(number, query.frame)
         guard let facts = ProcessFacts(encoded: result.standardOutput) else { throw .runnerEnded }
-        return PeerFacts(facts)
+        return PeerIdentity(facts)
     }
 
     private func exchange(_ number: UInt64, _ frame: [UInt8]) async throws(CommandFailure) -> CommandResult {
@@ -193,7 +193,7 @@ extension CommandReply {
     }
 }
 
-extension PeerFacts {
+extension PeerIdentity {
     fileprivate init(_ facts: ProcessFacts) {
         self.init(
             programs: facts.programs.map { Program(executable: $0.executable, digest: $0.digest) },

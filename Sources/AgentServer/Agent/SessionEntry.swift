@@ -48,7 +48,7 @@ final class SessionEntry {
     /// What requests for nothing but a token are answered with; `nil` if the session has to be asked each time.
     func standing(at now: Instant) -> CachedTokenResponse? {
         if let standing, standing.revision == session.revision, now < standing.until { return standing }
-        standing = session.standingToken(at: now).map { CachedTokenResponse($0, of: session) }
+        standing = session.cachedToken(at: now).map { CachedTokenResponse($0, of: session) }
         return standing
     }
 }
@@ -60,7 +60,7 @@ final class CachedTokenResponse {
     fileprivate let until: Instant
     fileprivate let revision: UInt64
 
-    fileprivate init(_ standing: StandingToken, of session: Session) {
+    fileprivate init(_ standing: CachedToken, of session: Session) {
         token = standing.token.secret
         layout = TokenResponseTemplate(standing.token, of: session.name)
         until = standing.until

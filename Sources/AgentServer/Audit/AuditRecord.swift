@@ -68,7 +68,7 @@ struct AuditRecord: Equatable, Sendable {
         ///   - listener: the `[[proxy]]` or `[[endpoint]]` it asked for.
         convenience init(
             _ peer: PeerCredentials,
-            _ facts: PeerFacts?,
+            _ facts: PeerIdentity?,
             claimedCaller: String? = nil,
             _ restriction: Restriction? = nil,
             listener: String? = nil
@@ -187,7 +187,7 @@ extension AuditRecord.Origin {
     }
 }
 
-extension PeerFacts {
+extension PeerIdentity {
     /// The path of the peer's own program; without knowledge of callers the first program is its own.
     fileprivate var shownExecutable: String? {
         executable ?? (callers.isEmpty ? programs.first?.executable : nil)

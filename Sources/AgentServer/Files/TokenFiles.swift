@@ -221,7 +221,7 @@ final class TokenFiles {
         at now: Instant,
         in agent: isolated SessionAgent
     ) -> AccessToken? {
-        let need = TokenNeed(
+        let need = TokenRequirements(
             variant: outlet.variant,
             wantsIDToken: outlet.wantsIDToken,
             deadline: now,
@@ -237,7 +237,7 @@ final class TokenFiles {
         in agent: isolated SessionAgent
     ) -> String? {
         guard outlet.wantsIDToken else { return nil }
-        let need = TokenNeed(variant: outlet.variant, deadline: now, wantsLiveLogin: true)
+        let need = TokenRequirements(variant: outlet.variant, deadline: now, wantsLiveLogin: true)
         guard let token = token(for: need, of: outlet.session, at: now, in: agent) else { return nil }
         guard token.idToken != nil else { return "the authorization server gave no ID token" }
         let session = agent.sessions[outlet.session]?.session
@@ -251,7 +251,7 @@ final class TokenFiles {
     }
 
     private func token(
-        for need: TokenNeed,
+        for need: TokenRequirements,
         of name: SessionName,
         at now: Instant,
         in agent: isolated SessionAgent
@@ -274,8 +274,8 @@ final class TokenFiles {
             session.isReady, session.canRefresh
         else { return nil }
         guard let token else { return (now, nil) }
-        let tokenLife = token.life(isID: outlet.wantsIDToken)
-        guard let end = tokenLife.expiresAt, let lifetime = tokenLife.lifetime,
+        let tokenValidity = token.life(isID: outlet.wantsIDToken)
+        guard let end = tokenValidity.expiresAt, let lifetime = tokenValidity.lifetime,
             lifetime >= RefreshSchedule.shortestAutomaticLifetime
         else { return nil }
         let lead = min(Self.longestLead, lifetime / 3) + min(Self.longestMargin, lifetime / 10)
@@ -288,7 +288,7 @@ final class TokenFiles {
         let waiter = WaiterID(rawValue: nextWaiter)
         nextWaiter += 1
         agent.apply(outlet.session) { session, moment in
-            let need = TokenNeed(
+            let need = TokenRequirements(
                 variant: outlet.variant,
                 // One more nanosecond than is left at the moment at which it is due.
                 minimumValidity: life.map { $0 + .nanoseconds(1) },

@@ -217,7 +217,7 @@ final class FleetCoordinator {
         var status = session.status
         if status.state == .loggedOut, let blank = blank(of: status.name) {
             (status.reason, status.message, status.remedy) = (nil, blank.sentence, blank.remedy)
-        } else if let remark = sessions[status.name].flatMap({ GrantRemark($0, in: status.state) }) {
+        } else if let remark = sessions[status.name].flatMap({ GrantWarning($0, in: status.state) }) {
             status.remarks.append(remark)
         }
         return status

@@ -38,7 +38,7 @@ struct PeerInspector: Sendable {
         }
     }
 
-    private func firstLook(at connection: Connection) -> Task<PeerFacts?, Never> {
+    private func firstLook(at connection: Connection) -> Task<PeerIdentity?, Never> {
         let process = connection.caller.peer.processID
         return Task { try? await processes?.examine(process, digesting: []) }
     }
@@ -49,7 +49,7 @@ struct PeerInspector: Sendable {
         let process = PeerProcess(of: connection)
         defer { process.close() }
         var digested: Set<String>
-        var found: PeerFacts?
+        var found: PeerIdentity?
         repeat {
             digested = agent.configuration.rules.digested
             found = try? await processes?.examine(connection.caller.peer.processID, digesting: digested)

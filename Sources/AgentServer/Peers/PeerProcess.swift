@@ -30,7 +30,7 @@ struct PeerProcess: Sendable {
     }
 
     /// Whether `facts`, found just now, are about the peer: it still runs, so nobody else had its number.
-    func isStill(_ facts: PeerFacts) -> Bool {
+    func isStill(_ facts: PeerIdentity) -> Bool {
         switch hold {
         case .descriptor(let descriptor):
             var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

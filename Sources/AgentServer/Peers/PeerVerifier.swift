@@ -15,15 +15,15 @@ final class PeerVerifier: @unchecked Sendable {
     // Unchecked: confined to the event loop of the connection.
     private let process: Int32
     /// Finds what the peer was when it connected.
-    private var firstLook: Task<PeerFacts?, Never>?
+    private var firstLook: Task<PeerIdentity?, Never>?
     private var hasStrangeSender = false
     /// Whether there was nothing to read at the last look, so that bytes read now have an unknown writer.
     private var expectsNothing = false
     private var isIdentified = false
     /// What is known of the peer for the request that is being answered.
-    private(set) var facts: PeerFacts? { didSet { writtenOrigin = nil } }
+    private(set) var facts: PeerIdentity? { didSet { writtenOrigin = nil } }
     /// What the audit log says of the peer where no rule asks for facts: found once, when it connected.
-    private(set) var seen: PeerFacts?
+    private(set) var seen: PeerIdentity?
     /// The program that started the peer, as the peer says itself.
     private(set) var claimedCaller: String?
     /// The listener for which the request is that is being answered, by a table that is in force.
@@ -38,7 +38,7 @@ final class PeerVerifier: @unchecked Sendable {
     /// Begins the first look, unless it has begun already.
     /// - Returns: what the peer was at the first look.
     @discardableResult
-    func begin(_ look: () -> Task<PeerFacts?, Never>) -> Task<PeerFacts?, Never> {
+    func begin(_ look: () -> Task<PeerIdentity?, Never>) -> Task<PeerIdentity?, Never> {
         if let firstLook { return firstLook }
         let begun = look()
         firstLook = begun
@@ -57,7 +57,7 @@ final class PeerVerifier: @unchecked Sendable {
     }
 
     /// Decides from the first look and the latest one what is known now.
-    func identify(_ first: PeerFacts?, _ latest: PeerFacts?) {
+    func identify(_ first: PeerIdentity?, _ latest: PeerIdentity?) {
         facts = nil
         guard !hasStrangeSender, let first, let latest else { return }
         facts = first.confirmed(by: latest)
@@ -71,7 +71,7 @@ final class PeerVerifier: @unchecked Sendable {
     }
 
     /// Notes what the peer was when it connected, for the audit log alone; `write` names it for lines not written yet.
-    func noteSeen(_ facts: PeerFacts, _ write: () -> AuditRecord.Origin) {
+    func noteSeen(_ facts: PeerIdentity, _ write: () -> AuditRecord.Origin) {
         seen = facts
         guard self.facts == nil, let writtenOrigin else { return }
         writtenOrigin.become(write())
@@ -85,7 +85,7 @@ final class PeerVerifier: @unchecked Sendable {
     }
 
     /// What rules look at: what is known of the peer, with the listener it asks for if it is the program that serves them.
-    var described: PeerFacts? {
+    var described: PeerIdentity? {
         guard var described = facts, described.isProxy, let listener else { return facts }
         described.listener = listener
         return described

@@ -161,7 +161,7 @@ package struct SessionSettings: Equatable, Sendable {
     var isOpen: Bool { rules.isEmpty && sources.rules.isEmpty }
 
     /// What its own rules and those of its sources say about a peer, the strictest of them.
-    func admission(of facts: PeerFacts?) -> PeerAdmission {
+    func admission(of facts: PeerIdentity?) -> PeerAdmission {
         var strictest = rules.admission(of: facts)
         for rules in sources.rules where strictest != .hidden {
             switch rules.admission(of: facts) {

@@ -53,8 +53,8 @@ extension SessionStatus {
     }
 
     /// What to know about the tokens; scopes that were asked for and not granted come first.
-    func notes(on settings: SessionSettings) -> [GrantRemark] {
-        let missing = GrantRemark.scopes(
+    func notes(on settings: SessionSettings) -> [GrantWarning] {
+        let missing = GrantWarning.scopes(
             asked: settings.scopes,
             granted: scope,
             hasIDToken: hasIDToken,
@@ -64,11 +64,11 @@ extension SessionStatus {
     }
 
     /// That nobody has verified whose login it is, where that was asked for.
-    private func unknownAccount(_ settings: SessionSettings) -> GrantRemark? {
+    private func unknownAccount(_ settings: SessionSettings) -> GrantWarning? {
         guard ["oidc", "oauth2"].contains(settings.kind), loggedInAt != nil, subject == nil,
             (settings.scopes + scope).contains(where: { $0.bytewise == "openid" })
         else { return nil }
-        return GrantRemark(
+        return GrantWarning(
             .accountUnknown,
             "the server sent no ID token with the login, so the account is unknown and nothing about it was verified"
         )
@@ -112,7 +112,7 @@ extension SessionStatus {
     }
 }
 
-extension [GrantRemark] {
+extension [GrantWarning] {
     /// `nil` if there is nothing to say.
     var wire: [NoteMessage]? {
         guard !isEmpty else { return nil }

@@ -39,7 +39,7 @@ final class SourceTokenRequests {
         in agent: isolated SessionAgent
     ) -> Bool {
         for source in sources {
-            let need = TokenNeed(of: source, deadline: agent.now)
+            let need = TokenRequirements(of: source, deadline: agent.now)
             let session = agent.sessions[source.session]?.session
             let spent = spentToken(of: source, in: agent)
             guard session?.meets(need, at: agent.now) != true || spent != nil else { continue }
@@ -55,7 +55,7 @@ final class SourceTokenRequests {
         in agent: isolated SessionAgent
     ) -> SecretID? {
         guard source.isShownOnce, let session = agent.sessions[source.session]?.session, session.canRefresh,
-            let token = session.token(for: TokenNeed(of: source, deadline: agent.now), at: agent.now),
+            let token = session.token(for: TokenRequirements(of: source, deadline: agent.now), at: agent.now),
             shown[source.session] == token.secret
         else { return nil }
         return token.secret
@@ -75,7 +75,7 @@ final class SourceTokenRequests {
             return agent.work.later { [self] in fail(waiter, .absent(source.session), in: agent) }
         }
         agent.apply(source.session) { session, moment in
-            let need = TokenNeed(of: source, deadline: moment.now + session.policy.getTimeout)
+            let need = TokenRequirements(of: source, deadline: moment.now + session.policy.getTimeout)
             guard let spent else { return session.tokenRequested(by: waiter, need, at: moment) }
             return session.refreshRequested(
                 by: waiter,
@@ -111,7 +111,7 @@ final class SourceTokenRequests {
     ) throws(RefreshFailure) -> SecretID? {
         guard let source else { return nil }
         guard let session = agent.sessions[source.session]?.session else { throw .absent(source.session) }
-        let token = session.token(for: TokenNeed(of: source, deadline: agent.now), at: agent.now)
+        let token = session.token(for: TokenRequirements(of: source, deadline: agent.now), at: agent.now)
         guard let secret = source.usesIDToken ? token?.idToken?.secret : token?.secret else {
             let message = "the session \(source.session) has no token at this moment"
             throw RefreshFailure(kind: .sourceUnavailable, message: message)
@@ -291,7 +291,7 @@ private enum SourceChange {
     }
 }
 
-extension TokenNeed {
+extension TokenRequirements {
     /// What a session that is made from `source` asks of it.
     fileprivate init(of source: SessionSources.Source, deadline: Instant) {
         self.init(wantsIDToken: source.usesIDToken, deadline: deadline, wantsLiveLogin: true)

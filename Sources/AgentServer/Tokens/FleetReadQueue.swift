@@ -53,7 +53,7 @@ final class FleetReadQueue {
         let name = call.session
         let moment = agent.moment
         let isLacking = agent.ask(name) { session, _ in
-            session.lacksAsReader(TokenNeed(query, call, policy: session.policy, at: moment), at: moment.now)
+            session.lacksAsReader(TokenRequirements(query, call, policy: session.policy, at: moment), at: moment.now)
         }
         guard isLacking == true else { return false }
         if let blank = agent.fleet.silence(on: name, in: agent) {

@@ -31,7 +31,7 @@ struct PendingTokenRequest {
     enum Consent: Equatable {
         case notAsked
         /// A person agreed to give it to the program with these facts.
-        case given(PeerFacts?)
+        case given(PeerIdentity?)
     }
 }
 

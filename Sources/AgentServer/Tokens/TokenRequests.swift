@@ -62,7 +62,7 @@ final class TokenRequests {
         if let failure = impatience(query, call, in: agent) { return answer(failure, to: call, in: agent) }
         let waiter = freshWaiter()
         let asked = agent.ask(name) { session, moment in
-            let need = TokenNeed(query, call, policy: session.policy, at: moment)
+            let need = TokenRequirements(query, call, policy: session.policy, at: moment)
             return (effects: session.tokenRequested(by: waiter, need, at: moment), moment: moment)
         }
         guard let (effects, moment) = asked else { return answer(.unknown(name), to: call, in: agent) }
@@ -81,7 +81,7 @@ final class TokenRequests {
     /// Whether a token of other scopes or another audience may be made now; if not, the request waits or fails.
     private func mayBegin(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
         let asked = agent.ask(call.session) { session, moment in
-            let need = TokenNeed(query, call, policy: session.policy, at: moment)
+            let need = TokenRequirements(query, call, policy: session.policy, at: moment)
             return (isMet: session.meets(need, at: moment.now), deadline: need.deadline)
         }
         guard let asked, !asked.isMet else { return true }
@@ -105,7 +105,7 @@ final class TokenRequests {
     ) -> RequestFailure? {
         guard call.connection.caller.isRestricted, let minimum = query.minimumValidity else { return nil }
         let good = agent.ask(call.session) { session, moment -> AccessToken? in
-            var need = TokenNeed(query, call, policy: session.policy, at: moment)
+            var need = TokenRequirements(query, call, policy: session.policy, at: moment)
             guard session.attemptInFlight == nil, !session.meets(need, at: moment.now) else { return nil }
             need.minimumValidity = nil
             return session.token(for: need, at: moment.now)
@@ -468,7 +468,7 @@ extension TokenQuery {
     }
 }
 
-extension TokenNeed {
+extension TokenRequirements {
     /// What `query` asks for on behalf of `call`.
     init(_ query: TokenQuery, _ call: PendingTokenRequest, policy: SessionPolicy, at moment: Moment) {
         self.init(

@@ -20,7 +20,7 @@ final class UnlockAttemptQueue: Sendable {
     }
 
     private struct State {
-        var pace = GuessPace()
+        var pace = UnlockThrottle()
         var waiting: [Guess] = []
         var isBusy = false
         var isClosed = false
@@ -99,7 +99,7 @@ final class UnlockAttemptQueue: Sendable {
         let refusal = state.withLock { state -> StoreRefusal? in
             guard !state.isClosed else { return .failed(Self.stopping) }
             guard state.waiting.count < Self.mostWaiting else {
-                return .busy(retryAfter: GuessPace.longestPause)
+                return .busy(retryAfter: UnlockThrottle.longestPause)
             }
             state.waiting.append(guess)
             return nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What is found of a process, as it travels to the agent; `PeerFacts` there says what it means.
+/// What is found of a process, as it travels to the agent; `PeerIdentity` there says what it means.
 ///
 /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), unit, image, `proxy` if it is the proxy, name,
 /// executable, the count of callers (1) and each of them, then path and digest of each program, every string after its

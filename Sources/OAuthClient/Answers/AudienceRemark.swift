@@ -13,7 +13,7 @@ extension ServerProfile {
     ///   - answer: its access token is looked at, unverified.
     ///   - asked: the audience asked for with this token; `nil`: what the configuration asks for.
     /// - Returns: the remark; `nil`: there is nothing to say.
-    func audienceRemark(on answer: TokenResponse, asked: String?) -> GrantRemark? {
+    func audienceRemark(on answer: TokenResponse, asked: String?) -> GrantWarning? {
         let wanted = asked.map { [$0] } ?? [audience].compactMap(\.self) + resources
         guard !wanted.isEmpty, let given = JWTParts(answer.accessToken)?.claims.audiences, !given.isEmpty
         else { return nil }
@@ -21,7 +21,7 @@ extension ServerProfile {
         guard !missing.isEmpty else { return nil }
         let asked = missing.joined(separator: " and ")
         let shown = given.prefix(3).map { ServerText.cleaned($0.text, limit: 100) }.joined(separator: " and ")
-        return GrantRemark(
+        return GrantWarning(
             .audienceIgnored,
             "the server ignored the audience \(asked): the token is for \(shown)"
         )

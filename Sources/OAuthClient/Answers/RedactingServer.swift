@@ -91,7 +91,7 @@ struct RedactingServer: AuthorizationServer {
         if !tokens.keptMembers.isEmpty {
             tokens.keptMembers = tokens.keptMembers.mapValues(secrets.redacted)
         }
-        tokens.remarks = tokens.remarks.map { GrantRemark($0.kind, secrets.redacted($0.message)) }
+        tokens.remarks = tokens.remarks.map { GrantWarning($0.kind, secrets.redacted($0.message)) }
         return tokens
     }
 }

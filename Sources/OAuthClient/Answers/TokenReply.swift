@@ -197,10 +197,10 @@ extension HTTPReply {
     }
 }
 
-extension GrantRemark {
+extension GrantWarning {
     /// The tokens of a response come from one that is not as it should be.
-    static func defect(_ defect: String, isSalvaged: Bool) -> GrantRemark {
-        GrantRemark(
+    static func defect(_ defect: String, isSalvaged: Bool) -> GrantWarning {
+        GrantWarning(
             isSalvaged ? .responseSalvaged : .responseDamaged,
             "the server's latest token response \(defect); its tokens are used anyway"
         )

@@ -24,7 +24,7 @@ struct TokenResponse: Equatable, Sendable {
     /// The `Date` of the answer, if the caller has set it.
     var serverTime: WallTime?
     /// What a person should know about the answer as such.
-    var remarks: [GrantRemark] = []
+    var remarks: [GrantWarning] = []
 
     /// Why a body is not a token answer; of the body it quotes at most the token type.
     struct Problem: Error, Equatable {
@@ -249,10 +249,10 @@ package enum LifetimeUnit: String, CaseIterable, Sendable {
     }
 }
 
-extension GrantRemark {
+extension GrantWarning {
     /// The end that a response names is not believed.
-    static func lifetimeIgnored(_ what: String) -> GrantRemark {
-        GrantRemark(.lifetimeIgnored, "the server's latest token response names \(what), which is ignored")
+    static func lifetimeIgnored(_ what: String) -> GrantWarning {
+        GrantWarning(.lifetimeIgnored, "the server's latest token response names \(what), which is ignored")
     }
 }
 

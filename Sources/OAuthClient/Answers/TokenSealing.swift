@@ -19,7 +19,7 @@ extension ServerTools {
         requestedAt: Instant,
         sent: SecretID? = nil,
         kept: [String: String] = [:],
-        remarks: [GrantRemark] = []
+        remarks: [GrantWarning] = []
     ) throws(RefreshFailure) -> GrantedTokens {
         let isUnchanged = try isSame(answer.refreshToken, as: sent)
         var granted = GrantedTokens(
@@ -41,7 +41,7 @@ extension ServerTools {
             let lifetime = TokenLifetime.ofIDToken(idToken, in: answer, at: timekeeper.wallTime)
             granted.idToken = IDToken(
                 secret: try memory.sealing(idToken, as: .idToken),
-                life: TokenLife(obtainedAt: requestedAt, expiresAt: lifetime.map { requestedAt + $0 })
+                life: TokenValidity(obtainedAt: requestedAt, expiresAt: lifetime.map { requestedAt + $0 })
             )
         }
         if let refreshToken = answer.refreshToken, !isUnchanged {

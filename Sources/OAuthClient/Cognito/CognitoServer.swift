@@ -130,7 +130,7 @@ struct CognitoServer: AuthorizationServer {
             throw error.failure(of: "Cognito")
         }
         let identity = CognitoIdentity(accessToken: answer.accessToken, idToken: answer.idToken)
-        var remarks: [GrantRemark] = []
+        var remarks: [GrantWarning] = []
         do throws(RefreshFailure) {
             if let problem = answer.idTokenProblem {
                 throw RefreshFailure(kind: .misbehaved, message: problem)

@@ -40,7 +40,7 @@ struct LoginAnswerJudge {
     /// `answer`, with its ID token only if that is believed, and the subject that the ID token names.
     private func judged(
         _ answer: TokenResponse
-    ) async throws(RefreshFailure) -> (TokenResponse, subject: String?, [GrantRemark]) {
+    ) async throws(RefreshFailure) -> (TokenResponse, subject: String?, [GrantWarning]) {
         var answer = answer
         guard let idToken = answer.idToken else {
             // There are servers that grant openid and send none: whose login it is stays unknown, and is said.

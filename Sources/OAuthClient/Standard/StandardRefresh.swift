@@ -261,7 +261,7 @@ struct StandardRefresh {
     /// - Throws: `identityChanged` if the ID token is somebody else's; nothing else about it ends a session.
     private func validated(
         _ answer: TokenResponse
-    ) async throws(RefreshFailure) -> (TokenResponse, [GrantRemark]) {
+    ) async throws(RefreshFailure) -> (TokenResponse, [GrantWarning]) {
         var answer = answer
         guard refreshToken != nil, let idToken = answer.idToken else {
             answer.idToken = nil
@@ -308,10 +308,10 @@ struct StandardRefresh {
     }
 }
 
-extension GrantRemark {
+extension GrantWarning {
     /// The ID token of an answer is left out.
-    static func idTokenDropped(_ why: String) -> GrantRemark {
-        GrantRemark(.idTokenDropped, "the ID token of the latest answer was left out: \(why)")
+    static func idTokenDropped(_ why: String) -> GrantWarning {
+        GrantWarning(.idTokenDropped, "the ID token of the latest answer was left out: \(why)")
     }
 }
 

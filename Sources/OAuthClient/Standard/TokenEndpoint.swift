@@ -197,9 +197,9 @@ struct TokenEndpoint: Sendable {
     }
 }
 
-extension GrantRemark {
+extension GrantWarning {
     /// Where the client secret goes was found out.
-    static let clientSecretInBody = GrantRemark(
+    static let clientSecretInBody = GrantWarning(
         .clientSecretInBody,
         "the server takes the client secret in the body of requests, not by Basic: set client_authentication = \"post\""
     )

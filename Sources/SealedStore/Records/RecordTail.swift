@@ -191,7 +191,7 @@ struct RecordTail {
     var noticedEnd: Instant?
     var tokenMarks: [TokenMark] = []
     /// One for each access token; `nil` where nothing is known of its ID token, or the clocks contradict each other.
-    private var idTokenLives: [TokenLife?] = []
+    private var idTokenLives: [TokenValidity?] = []
     private var serverTokenTypes: [String?] = []
     /// The number of a secret.
     var formerRefreshToken: UInt16?
@@ -290,8 +290,8 @@ struct RecordTail {
     private static func idTokenLives(
         _ reader: inout ByteReader,
         _ translate: (Instant) -> Instant?
-    ) throws(FormatFault) -> [TokenLife?] {
-        var lives: [TokenLife?] = []
+    ) throws(FormatFault) -> [TokenValidity?] {
+        var lives: [TokenValidity?] = []
         while reader.remaining > 0 {
             let obtainedAt = Instant(nanoseconds: try reader.integer())
             let expiresAt = Instant(nanoseconds: try reader.integer())
@@ -303,7 +303,7 @@ struct RecordTail {
                 lives.append(nil)
                 continue
             }
-            lives.append(TokenLife(obtainedAt: obtained, expiresAt: end))
+            lives.append(TokenValidity(obtainedAt: obtained, expiresAt: end))
         }
         return lives
     }

@@ -203,7 +203,7 @@ extension SnapshotDecoder {
         return AccessToken(
             secret: secret,
             idToken: idToken.map {
-                IDToken(secret: $0, life: TokenLife(obtainedAt: times.obtainedAt, expiresAt: nil))
+                IDToken(secret: $0, life: TokenValidity(obtainedAt: times.obtainedAt, expiresAt: nil))
             },
             tokenType: type,
             scope: scope,

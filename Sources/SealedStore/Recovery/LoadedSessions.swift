@@ -14,7 +14,7 @@ package struct LoadedSessions: Sendable {
 package struct LoadedSession: Sendable {
     private let content: OpenedRecord.Content
     /// A refresh was under way when the agent stopped; `nil`: none was.
-    package let interruption: Interruption?
+    package let interruption: InterruptedRefresh?
 
     package var name: SessionName { content.session }
     package var snapshot: SessionSnapshot { content.snapshot }
@@ -26,7 +26,7 @@ package struct LoadedSession: Sendable {
     init(_ content: OpenedRecord.Content, interrupted: Bool, readings: Int? = nil) {
         self.content = content
         let starts = content.snapshot.interruptions + 1
-        interruption = interrupted ? Interruption(starts: starts, readings: readings) : nil
+        interruption = interrupted ? InterruptedRefresh(starts: starts, readings: readings) : nil
     }
 
     package init(name: SessionName, snapshot: SessionSnapshot, interrupted: Bool) {

@@ -69,7 +69,7 @@ package struct FailureConsequences: Equatable, Sendable {
         /// ``suspend``.
         case refuseVariant
         /// The login is over; what is kept of it is up to the session, unless said here.
-        case end(EndReason, keeping: Remains?)
+        case end(EndReason, keeping: RetainedSecrets?)
         /// The login is over; a refresh token sent for the first time is tried once more, because one lagging
         /// replica must not end a session.
         case endUnlessConfirmed(EndReason)

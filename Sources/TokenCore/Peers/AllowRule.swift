@@ -29,7 +29,7 @@ package struct AllowRule: Equatable, Sendable {
 
     /// Whether the rule describes a peer; without `facts` nothing is known about it, and only a rule that
     /// asks for nothing describes it.
-    package func allows(_ facts: PeerFacts?) -> Bool {
+    package func allows(_ facts: PeerIdentity?) -> Bool {
         if let unit, facts?.unit != unit { return false }
         if let listener, facts?.listener != listener { return false }
         guard let executable else { return true }
@@ -52,7 +52,7 @@ extension [AllowRule] {
     /// What these rules say about a peer: one of them must describe it; without rules every peer is allowed.
     ///
     /// A rule without confirmation wins over one with it.
-    package func admission(of facts: PeerFacts?) -> PeerAdmission {
+    package func admission(of facts: PeerIdentity?) -> PeerAdmission {
         guard !isEmpty else { return .allowed }
         let holding = filter { $0.allows(facts) }
         guard !holding.isEmpty else { return .hidden }

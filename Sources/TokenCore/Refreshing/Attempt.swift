@@ -23,7 +23,7 @@ struct Attempt: Equatable, Sendable {
     /// Why it is made; a retry is made for the reason of the first.
     var reason: RefreshReason
     /// The failures that came before, if this is a retry.
-    var setback: Setback?
+    var setback: RetryState?
     /// Whether it sends the refresh token, so that the login depends on the answer.
     var usesRefreshToken: Bool
     /// Whether the refresh token had an answer missing when this attempt began.
@@ -55,9 +55,9 @@ struct Attempt: Equatable, Sendable {
 }
 
 /// A login that is over.
-struct Ended: Equatable, Sendable {
+struct EndedLogin: Equatable, Sendable {
     /// What may still be done with it.
-    enum Afterlife: Equatable, Sendable {
+    enum Disposition: Equatable, Sendable {
         /// Nothing is left.
         case none
         /// The refresh token is kept, sealed and unused, until `erasedAt`; `probeAt`: tried once more then.
@@ -97,7 +97,7 @@ struct Ended: Equatable, Sendable {
     var datedAt: Instant?
     /// The next login without a person, after one that failed for a while.
     var silentRetry: SilentRetry?
-    var afterlife: Afterlife
+    var afterlife: Disposition
 
     /// What its record keeps of the end.
     var details: EndDetails? { at.map { EndDetails(message: message, at: $0) } }
@@ -117,7 +117,7 @@ struct Ended: Equatable, Sendable {
     }
 
     /// Drops what is of no use any more.
-    mutating func reduce(to remains: Remains) {
+    mutating func reduce(to remains: RetainedSecrets) {
         afterlife.changeLogin { login in
             switch remains {
             case .everything: break
@@ -142,7 +142,7 @@ struct SilentRetry: Equatable, Sendable {
 }
 
 /// What is kept of a login that is over.
-enum Remains: Sendable {
+enum RetainedSecrets: Sendable {
     /// Its tokens too: they are served to their end, or a last try needs them.
     case everything
     /// The refresh token alone, unused.

@@ -60,7 +60,7 @@ package enum RefreshSchedule {
     /// An explicit minimum counts as it is; the policy's default is capped at half of the lifetime, so that
     /// short tokens work at all.
     package static func requiredValidity(
-        of life: TokenLife,
+        of life: TokenValidity,
         minimum: Duration?,
         policy: SessionPolicy
     ) -> Duration {

@@ -3,7 +3,7 @@
 /// The requests that wait for a refresh, in the order they came.
 struct Waiters: Equatable, Sendable {
     struct Waiter: Equatable, Sendable {
-        var need: TokenNeed
+        var need: TokenRequirements
         /// Only a token obtained after this moment will do: a refresh was asked for by name.
         var newerThan: Instant?
         /// Why a refresh for this request is made.

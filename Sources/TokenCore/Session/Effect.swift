@@ -114,7 +114,7 @@ package struct SessionEvent: Equatable, Sendable {
     /// Which token was refreshed.
     package var variant = TokenVariant.primary
     /// What a person should know about the tokens that came.
-    package var notes: [GrantRemark.Kind] = []
+    package var notes: [GrantWarning.Kind] = []
 
     /// The login is of other settings than those that are in force now.
     package static let settingsChanged = SessionEvent(

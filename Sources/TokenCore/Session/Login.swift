@@ -52,7 +52,7 @@ struct Login: Equatable, Sendable {
     /// Whether its record is from before a reboot, so that the wall clock alone says how old it is.
     var isDatedByWallClock = false
     /// What a person should know about the latest answer for each of its tokens; no entry where there is nothing.
-    var remarks: [TokenVariant: [GrantRemark]] = [:]
+    var remarks: [TokenVariant: [GrantWarning]] = [:]
 
     var primary: AccessToken? { tokens[.primary] }
 
@@ -258,7 +258,7 @@ struct Login: Equatable, Sendable {
     }
 
     /// The remarks on all of its tokens, those on the login's own first.
-    var allRemarks: [GrantRemark] {
+    var allRemarks: [GrantWarning] {
         let others = remarks.filter { $0.key != .primary }.values.flatMap(\.self)
         return (remarks[.primary] ?? [])
             + others.sorted { $0.message.utf8.lexicographicallyPrecedes($1.message.utf8) }
@@ -306,7 +306,7 @@ extension Login {
         }
     }
 
-    /// Notes the stated end of each token (``TokenLife/statedEnd``).
+    /// Notes the stated end of each token (``TokenValidity/statedEnd``).
     mutating func setStatedEnds(_ ends: [SecretID: WallTime], at moment: Moment) {
         for (variant, token) in tokens {
             tokens[variant]?.statedEnd = ends[token.secret].map(moment.instant(at:))

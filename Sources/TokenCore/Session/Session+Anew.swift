@@ -150,7 +150,7 @@ extension Session {
 
     /// Leaves the session without login and tokens; those who wait go on waiting.
     private mutating func rest(_ reason: EndReason, _ message: String, remedy: String? = nil) {
-        state = .loggedOut(Ended(reason: reason, message: message, remedy: remedy, afterlife: .none))
+        state = .loggedOut(EndedLogin(reason: reason, message: message, remedy: remedy, afterlife: .none))
         storage = StorageHealth()
     }
 

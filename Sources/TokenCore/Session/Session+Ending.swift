@@ -17,11 +17,11 @@ extension Session {
         _ message: String,
         _ login: Login,
         probeAt: Instant?,
-        keeping remains: Remains? = nil,
+        keeping remains: RetainedSecrets? = nil,
         remedy: String? = nil,
         at moment: Moment
     ) -> [Effect] {
-        var ended = Ended(
+        var ended = EndedLogin(
             reason: reason,
             message: message,
             remedy: remedy,
@@ -40,14 +40,14 @@ extension Session {
     }
 
     /// Begins a login without a person.
-    private mutating func logInSilently(_ ended: Ended, account: String?) -> [Effect] {
+    private mutating func logInSilently(_ ended: EndedLogin, account: String?) -> [Effect] {
         let number = nextSilentLogin()
         state = .reauthenticating(ended, number)
         return [.reauthenticate(number, policy.silentLogins, account: account)]
     }
 
     /// Logs in without a person once more, unless a person is at it.
-    mutating func retrySilentLogin(_ ended: Ended) -> [Effect] {
+    mutating func retrySilentLogin(_ ended: EndedLogin) -> [Effect] {
         guard case .quarantined(let login, _, _) = ended.afterlife, !policy.silentLogins.isEmpty,
             progress == nil
         else {
@@ -60,12 +60,12 @@ extension Session {
     }
 
     /// Where tokens end with the login, they are kept only for a last try, which may need them.
-    func remains(probeAt: Instant?) -> Remains {
+    func remains(probeAt: Instant?) -> RetainedSecrets {
         policy.tokensOutliveLogin || probeAt != nil ? .everything : .refreshToken
     }
 
     /// Tells everyone that only a person can help now.
-    private mutating func announce(_ ended: Ended, at moment: Moment) -> [Effect] {
+    private mutating func announce(_ ended: EndedLogin, at moment: Moment) -> [Effect] {
         let event = SessionEvent(.loginRequired, reason: ended.reason.rawValue, message: ended.message)
         return settleAll(loginRequired, at: moment.now) + [.notify(event)]
     }
@@ -125,7 +125,7 @@ extension Session {
         return []
     }
 
-    private mutating func recordEnd(_ ended: Ended, at moment: Moment) -> [Effect] {
+    private mutating func recordEnd(_ ended: EndedLogin, at moment: Moment) -> [Effect] {
         guard case .quarantined = ended.afterlife, let snapshot = ended.snapshot(at: moment) else {
             return []
         }
@@ -133,7 +133,7 @@ extension Session {
     }
 
     /// Sends the quarantined refresh token once more, in the background.
-    mutating func probe(_ ended: Ended, _ login: Login, at moment: Moment) -> [Effect] {
+    mutating func probe(_ ended: EndedLogin, _ login: Login, at moment: Moment) -> [Effect] {
         let attempt = makeAttempt(.primary, login, setback: nil, reason: .due, at: moment.now)
         state = .probing(ended, login, attempt)
         return begin(attempt, login, at: moment)
@@ -142,7 +142,7 @@ extension Session {
     /// The server meant it, or could not be asked: stay logged out, and ask again only where that can help.
     mutating func probeFailed(
         _ failure: RefreshFailure,
-        _ ended: Ended,
+        _ ended: EndedLogin,
         _ login: Login,
         jitter: Double,
         at moment: Moment

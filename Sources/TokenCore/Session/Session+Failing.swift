@@ -54,7 +54,7 @@ extension Session {
                 message: "the authorization server asked to be left alone for a while",
                 retryAfter: nextTry - moment.now
             )
-        var setback = attempt.setback ?? Setback(reason: attempt.reason, latest: latest, nextTry: nextTry)
+        var setback = attempt.setback ?? RetryState(reason: attempt.reason, latest: latest, nextTry: nextTry)
         setback.reason = attempt.reason
         setback.latest = latest
         setback.nextTry = nextTry
@@ -165,11 +165,11 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         let own = login.primary
-        let setback = Setback.following(
+        let setback = RetryState.following(
             attempt.setback,
             failure,
             of: attempt.reason,
-            Setback.Circumstances(
+            RetryState.Circumstances(
                 tokenExpiresAt: login.tokenExpiresAt,
                 servedUntil: own?.isRefused == true
                     ? nil : [own?.expiresAt, own?.statedEnd].compactMap(\.self).min(),
@@ -212,7 +212,7 @@ extension Session {
 
     /// Answers the requests for which waiting makes no sense: a token is left to serve, or the next try is
     /// too late.
-    mutating func settleAfterSetback(_ setback: Setback, at now: Instant) -> [Effect] {
+    mutating func settleAfterSetback(_ setback: RetryState, at now: Instant) -> [Effect] {
         let session = self
         let failure =
             setback.consequences.isMistake

@@ -126,7 +126,7 @@ extension Attempt {
     }
 }
 
-extension Ended.Afterlife {
+extension EndedLogin.Disposition {
     fileprivate var secrets: Set<SecretID> {
         switch self {
         case .none: []

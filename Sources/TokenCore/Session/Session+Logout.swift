@@ -9,7 +9,7 @@ extension Session {
         let held = heldSecrets
         let leaving = revocable
         let message = "logged out by request"
-        var ended = Ended(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
+        var ended = EndedLogin(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
         ended.isHereAlone = local && policy.isShared
         state = .loggedOut(ended)
         storage = StorageHealth()
@@ -37,7 +37,7 @@ extension Session {
     private mutating func beginRevoking(_ login: Login, _ message: String, at moment: Moment) -> [Effect] {
         let request = Session.revocationRequest(for: login)
         let givenUpAt = moment.now + RetrySchedule.revocationPersistence
-        let ended = Ended(
+        let ended = EndedLogin(
             reason: .loggedOut,
             message: message,
             at: moment.wallTime,
@@ -148,7 +148,7 @@ extension Session {
     }
 }
 
-extension Ended.Afterlife {
+extension EndedLogin.Disposition {
     fileprivate var revocable: Login? {
         switch self {
         case .none: nil

@@ -217,7 +217,7 @@ extension Session {
 
     /// Whether the login's own token is good.
     func hasGoodOwnToken(at now: Instant) -> Bool {
-        adequateToken(for: TokenNeed(deadline: now, wantsLiveLogin: true), at: now) != nil
+        adequateToken(for: TokenRequirements(deadline: now, wantsLiveLogin: true), at: now) != nil
     }
 
     /// Starts a refresh of a token that is good but due, so that a variant in use stays fresh.
@@ -235,7 +235,7 @@ extension Session {
     mutating func start(
         _ wanted: TokenVariant,
         _ login: Login,
-        setback: Setback?,
+        setback: RetryState?,
         reason: RefreshReason,
         at moment: Moment
     ) -> [Effect] {
@@ -260,7 +260,7 @@ extension Session {
     mutating func makeAttempt(
         _ variant: TokenVariant,
         _ login: Login,
-        setback: Setback?,
+        setback: RetryState?,
         reason: RefreshReason,
         at now: Instant
     ) -> Attempt {

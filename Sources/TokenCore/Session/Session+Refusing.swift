@@ -45,7 +45,7 @@ extension Session {
 
     /// Ends the trials of tokens in doubt that have lasted long enough, and begins one if the requester
     /// reports refusals.
-    mutating func weighDoubts(_ need: TokenNeed, at now: Instant) {
+    mutating func weighDoubts(_ need: TokenRequirements, at now: Instant) {
         guard let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) else { return }
         changeLogins { login in
             login.concludeTrials(at: now)

@@ -14,7 +14,7 @@ extension Session {
         restoring snapshot: SessionSnapshot,
         name: SessionName,
         policy: SessionPolicy,
-        interruption: Interruption?,
+        interruption: InterruptedRefresh?,
         at moment: Moment
     ) {
         self.init(name: name, policy: policy)
@@ -35,14 +35,14 @@ extension Session {
     /// A session whose record could not be used.
     package init(lost reason: EndReason, message: String, name: SessionName, policy: SessionPolicy) {
         self.init(name: name, policy: policy)
-        state = .loggedOut(Ended(reason: reason, message: message, afterlife: .none))
+        state = .loggedOut(EndedLogin(reason: reason, message: message, afterlife: .none))
     }
 
     private static func restoredState(
         _ snapshot: SessionSnapshot,
         _ login: Login,
         _ policy: SessionPolicy,
-        _ interruption: Interruption?,
+        _ interruption: InterruptedRefresh?,
         at moment: Moment
     ) -> State {
         switch snapshot.standing {
@@ -52,7 +52,7 @@ extension Session {
             let message = "the agent stopped in the middle of a refresh\(times)"
             return .retrying(
                 login,
-                Setback(
+                RetryState(
                     reason: .start,
                     latest: RefreshFailure(kind: .ambiguous, message: message),
                     nextTry: moment.now + interruption.wait,
@@ -80,13 +80,13 @@ extension Session {
         _ policy: SessionPolicy,
         until: Instant,
         at now: Instant
-    ) -> Ended {
+    ) -> EndedLogin {
         // Older records have the reason alone.
         let message = details?.message ?? "the session ended before the agent was started or unlocked"
         guard reason == .loggedOut else {
             let isAskedAgain = reason.consequences.isAskedAgain && !policy.isShared
             let probeAt = isAskedAgain ? now + RetrySchedule.unexplainedRetry : nil
-            return Ended(
+            return EndedLogin(
                 reason: reason,
                 message: message,
                 at: details?.at,
@@ -96,10 +96,10 @@ extension Session {
         }
         // The server was told, and the fleet's place alone is kept.
         guard !login.secrets.isEmpty else {
-            return Ended(reason: reason, message: message, at: details?.at, afterlife: .none)
+            return EndedLogin(reason: reason, message: message, at: details?.at, afterlife: .none)
         }
         let request = Session.revocationRequest(for: login)
-        return Ended(
+        return EndedLogin(
             reason: reason,
             message: message,
             at: details?.at,
@@ -130,7 +130,7 @@ extension Session {
     }
 }
 
-extension Ended {
+extension EndedLogin {
     /// What its record holds; `nil`: it has none.
     func snapshot(at moment: Moment) -> SessionSnapshot? {
         switch afterlife {

@@ -7,7 +7,7 @@ extension Session {
     /// the one refresh of its variant.
     package mutating func tokenRequested(
         by waiter: WaiterID,
-        _ need: TokenNeed,
+        _ need: TokenRequirements,
         at moment: Moment
     ) -> [Effect] {
         weighDoubts(need, at: moment.now)
@@ -28,27 +28,27 @@ extension Session {
     /// The answer to every request that asks for nothing but a token, as long as the ``revision`` stays the same.
     ///
     /// - Returns: `nil` if each request has to be decided, because it may change something.
-    package func standingToken(at now: Instant) -> StandingToken? {
+    package func cachedToken(at now: Instant) -> CachedToken? {
         if let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) { return nil }
-        guard let token = adequateToken(for: TokenNeed(deadline: now), at: now) else { return nil }
+        guard let token = adequateToken(for: TokenRequirements(deadline: now), at: now) else { return nil }
         var ends: [Instant] = []
         if let expiresAt = token.expiresAt {
             ends.append(
-                expiresAt - leastLife(of: token.life, for: TokenNeed(deadline: now)) + .nanoseconds(1)
+                expiresAt - leastLife(of: token.life, for: TokenRequirements(deadline: now)) + .nanoseconds(1)
             )
         }
         if case .ready(let login) = state, let due = dueTime(of: login) { ends.append(due) }
         let until = ends.min() ?? Instant(nanoseconds: .max)
-        return until > now ? StandingToken(token: token, until: until) : nil
+        return until > now ? CachedToken(token: token, until: until) : nil
     }
 
     /// Whether `need` can be met at once; asking changes nothing.
-    package func meets(_ need: TokenNeed, at now: Instant) -> Bool {
+    package func meets(_ need: TokenRequirements, at now: Instant) -> Bool {
         adequateToken(for: need, at: now) != nil
     }
 
     /// The token that `need` can be met with without waiting, if only for its last seconds; asking changes nothing.
-    package func token(for need: TokenNeed, at now: Instant) -> AccessToken? {
+    package func token(for need: TokenRequirements, at now: Instant) -> AccessToken? {
         adequateToken(for: need, at: now) ?? lastResort(for: need, at: now)
     }
 
@@ -113,7 +113,7 @@ extension Session {
             guard mayStart(byPerson: rejected == nil, at: moment.now) else {
                 return [.reply(waiter, .failure(loginRequired))]
             }
-            let need = TokenNeed(variant: variant, deadline: deadline)
+            let need = TokenRequirements(variant: variant, deadline: deadline)
             waiters.add(waiter, Waiters.Waiter(need: need, reason: .person))
             return startAnew(wanting: variant, reason: .person, at: moment)
         }
@@ -131,7 +131,7 @@ extension Session {
         if let refusal = login.refusals[variant], refusal.until > moment.now {
             return [.reply(waiter, .failure(misconfigured(by: refusal)))]
         }
-        let need = TokenNeed(variant: variant, deadline: deadline)
+        let need = TokenRequirements(variant: variant, deadline: deadline)
         let newerThan = currentAttempt?.startedAt ?? moment.now
         let reason = reason ?? (rejected == nil ? .person : .refusedToken)
         waiters.add(waiter, Waiters.Waiter(need: need, newerThan: newerThan, reason: reason))
@@ -169,7 +169,7 @@ extension Session {
     }
 
     /// Why `need` cannot be met now or by waiting; `nil`: it waits.
-    private func immediateFailure(for need: TokenNeed, at now: Instant) -> ServingFailure? {
+    private func immediateFailure(for need: TokenRequirements, at now: Instant) -> ServingFailure? {
         guard let login else { return isReauthenticating || mayStart(at: now) ? nil : loginRequired }
         if let refusal = login.refusals[need.variant], refusal.until > now {
             return misconfigured(by: refusal)
@@ -193,7 +193,7 @@ extension Session {
     ///
     /// For an ID token that none has come after, or that had ended when it came, that is so until the access token beside
     /// it is due.
-    private func ungiven(_ need: TokenNeed, _ login: Login, at now: Instant) -> ServingFailure? {
+    private func ungiven(_ need: TokenRequirements, _ login: Login, at now: Instant) -> ServingFailure? {
         guard let token = usableToken(need.variant) else { return nil }
         let isNew = now - token.obtainedAt < .seconds(10)
         let life = token.life(isID: need.wantsIDToken)
@@ -203,7 +203,7 @@ extension Session {
             }
             if token.lacksNewIDToken {
                 let wasEnough = life.lasts(leastLife(of: life, for: need), from: token.obtainedAt)
-                let isGood = meets(TokenNeed(variant: need.variant, deadline: now), at: now)
+                let isGood = meets(TokenRequirements(variant: need.variant, deadline: now), at: now)
                 return wasEnough || !isGood ? nil : notRenewed(life, for: need)
             }
         }
@@ -213,7 +213,7 @@ extension Session {
     }
 
     /// Why `token`, which has just come, is not given to whom it is not enough; `nil`: it is given all the same.
-    private func shortfall(of token: AccessToken, for need: TokenNeed, at now: Instant) -> ServingFailure? {
+    private func shortfall(of token: AccessToken, for need: TokenRequirements, at now: Instant) -> ServingFailure? {
         let life = token.life(isID: need.wantsIDToken)
         if need.wantsIDToken {
             guard token.idToken != nil else { return .noIDToken }
@@ -228,7 +228,7 @@ extension Session {
     }
 
     /// What those are told whom an ID token with this life is not enough, where the refresh has brought no better one.
-    private func notRenewed(_ life: TokenLife, for need: TokenNeed) -> ServingFailure {
+    private func notRenewed(_ life: TokenValidity, for need: TokenRequirements) -> ServingFailure {
         // One that had ended when it came says nothing of how long others live.
         if let minimum = need.minimumValidity, let lifetime = life.lifetime, lifetime > .zero,
             minimum > lifetime
@@ -240,14 +240,14 @@ extension Session {
 
     /// Whether the ID token of `variant` has ended, and the server brought no better one when it was asked.
     package func hasOutlivedIDToken(of variant: TokenVariant, at now: Instant) -> Bool {
-        let need = TokenNeed(variant: variant, wantsIDToken: true, deadline: now)
+        let need = TokenRequirements(variant: variant, wantsIDToken: true, deadline: now)
         guard let login, token(for: need, at: now) == nil else { return false }
         if case .idTokenNotRenewed = ungiven(need, login, at: now) { return true }
         return false
     }
 
     /// Why a login that cannot be refreshed does not meet `need`.
-    private func lacking(_ need: TokenNeed, _ login: Login) -> ServingFailure {
+    private func lacking(_ need: TokenRequirements, _ login: Login) -> ServingFailure {
         let isMissed = need.wantsIDToken && usableToken(need.variant).map { $0.idToken == nil } ?? false
         return isMissed ? .noIDToken : loginRequired
     }
@@ -262,7 +262,7 @@ extension Session {
     }
 
     /// A token that meets `need`.
-    func adequateToken(for need: TokenNeed, at now: Instant) -> AccessToken? {
+    func adequateToken(for need: TokenRequirements, at now: Instant) -> AccessToken? {
         guard !need.wantsLiveLogin || login != nil, let token = usableToken(need.variant),
             !need.wantsIDToken || token.idToken != nil, isServed(token, to: need)
         else { return nil }
@@ -271,7 +271,7 @@ extension Session {
     }
 
     /// How much must be left of `life` to meet `need`; something, even if nobody asks for any.
-    private func leastLife(of life: TokenLife, for need: TokenNeed) -> Duration {
+    private func leastLife(of life: TokenValidity, for need: TokenRequirements) -> Duration {
         let least = RefreshSchedule.requiredValidity(
             of: life,
             minimum: need.minimumValidity,
@@ -281,12 +281,12 @@ extension Session {
     }
 
     /// Whether `token` may be served: one in doubt is renewed instead, if a live login can do that.
-    private func isServed(_ token: AccessToken, to need: TokenNeed) -> Bool {
+    private func isServed(_ token: AccessToken, to need: TokenRequirements) -> Bool {
         switch token.standing {
         case .good: true
         case .doubtful: login == nil
         case .onTrial: login == nil || need.reportsRefusals
-        // A token that this host cannot refresh is served while its own claims allow it (``TokenLife/statedEnd``).
+        // A token that this host cannot refresh is served while its own claims allow it (``TokenValidity/statedEnd``).
         case .possiblyExpired:
             login.map { $0.renewal == .byKeepers || !isRenewed(need.variant, $0) } ?? true
         case .refused: false
@@ -296,7 +296,7 @@ extension Session {
     /// A token with at least a second left, for a requester that named no minimum.
     ///
     /// Credentials of a role are never handed out like that: an SDK uses them until they end.
-    func lastResort(for need: TokenNeed, at now: Instant) -> AccessToken? {
+    func lastResort(for need: TokenRequirements, at now: Instant) -> AccessToken? {
         guard need.minimumValidity == nil, !policy.roles.include(need.variant),
             !need.wantsLiveLogin || login != nil,
             let token = usableToken(need.variant), !need.wantsIDToken || token.idToken != nil
@@ -373,7 +373,7 @@ extension Session {
     }
 
     /// What brings back a login that is over, where that is not a login to this session at this host.
-    func substitute(for ended: Ended) -> String? {
+    func substitute(for ended: EndedLogin) -> String? {
         if policy.isShared, ended.isHereAlone { return SessionPolicy.rejoining(name) }
         return ended.remedy ?? loginElsewhere
     }

@@ -77,8 +77,8 @@ extension Session {
         let held = heldSecrets.union(adopted.secrets)
         // A person may still log out, here and everywhere.
         let erasedAt = moment.now + RetrySchedule.quarantine
-        let afterlife = Ended.Afterlife.quarantined(adopted, erasedAt: erasedAt, probeAt: nil)
-        var ended = Ended(
+        let afterlife = EndedLogin.Disposition.quarantined(adopted, erasedAt: erasedAt, probeAt: nil)
+        var ended = EndedLogin(
             reason: ending.reason,
             message: ending.message,
             at: moment.wallTime,
@@ -95,7 +95,7 @@ extension Session {
         let held = heldSecrets
         let message = "logged out on another host"
         state = .loggedOut(
-            Ended(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
+            EndedLogin(reason: .loggedOut, message: message, at: moment.wallTime, afterlife: .none)
         )
         storage = StorageHealth()
         return settleAll(loginRequired, at: moment.now) + erase(held.subtracting(heldSecrets))
@@ -197,7 +197,7 @@ extension Session {
     }
 
     /// Whether this host is a reader that has to refuse `need`, as far as it knows.
-    package func lacksAsReader(_ need: TokenNeed, at now: Instant) -> Bool {
+    package func lacksAsReader(_ need: TokenRequirements, at now: Instant) -> Bool {
         guard let login, !meets(need, at: now) else { return false }
         return lackingAtReader(step(toward: need.variant, at: now), login) != nil
     }

@@ -57,7 +57,7 @@ extension Session {
     }
 
     /// Makes the try that was planned after `setback`.
-    private mutating func retry(_ login: Login, _ setback: Setback, at moment: Moment) -> [Effect] {
+    private mutating func retry(_ login: Login, _ setback: RetryState, at moment: Moment) -> [Effect] {
         let wanted = nextWanted(at: moment.now)
         // Where only a role could not be had, and nobody wants it any more, nothing has to be renewed.
         if wanted == nil, policy.roles == .variants, hasGoodOwnToken(at: moment.now),
@@ -204,7 +204,7 @@ extension Session {
         return [.commit(nextCommit(), snapshot)]
     }
 
-    private mutating func afterlife(of ended: Ended, at moment: Moment) -> [Effect] {
+    private mutating func afterlife(of ended: EndedLogin, at moment: Moment) -> [Effect] {
         if let retry = ended.silentRetry, retry.at <= moment.now { return retrySilentLogin(ended) }
         switch ended.afterlife {
         case .none: return []
@@ -330,7 +330,7 @@ extension Login {
     }
 }
 
-extension Ended.Afterlife {
+extension EndedLogin.Disposition {
     /// When the server is asked once more.
     fileprivate var nextTry: Instant? {
         switch self {

@@ -16,20 +16,20 @@ package struct Session: Sendable {
         /// No login, or one that is over; callers are told to log in unless an access token outlived it.
         /// Next: `probing` when a refusal is to be checked, `ready` when a login is committed; `refreshing` for a
         /// session that starts by itself.
-        case loggedOut(Ended)
+        case loggedOut(EndedLogin)
         /// Logged out for callers, while one request checks whether the server meant it.
         /// Next: `ready` if it works, else `loggedOut`.
-        case probing(Ended, Login, Attempt)
+        case probing(EndedLogin, Login, Attempt)
         /// Over; a login without a person is being tried, and callers wait for it.
         /// Next: `ready` when it worked, else `loggedOut`.
-        case reauthenticating(Ended, LoginNumber)
+        case reauthenticating(EndedLogin, LoginNumber)
         /// Serving, next refresh planned. Next: `refreshing` when due or asked for, `loggedOut` at the end.
         case ready(Login)
         /// One request in flight; the present token is served while it is good.
         /// Next: `ready`, `retrying`, `suspended` or `loggedOut`, by its outcome.
         case refreshing(Login, Attempt)
         /// The last attempt failed temporarily, the next is planned. Next: `refreshing`, `loggedOut`.
-        case retrying(Login, Setback)
+        case retrying(Login, RetryState)
         /// Something has to be fixed by hand; the refresh token is kept.
         /// Next: `refreshing` when asked for, after a reload, or every six hours.
         case suspended(Login, Suspension)
@@ -52,7 +52,7 @@ package struct Session: Sendable {
     package let name: SessionName
     package internal(set) var policy: SessionPolicy { didSet { revision &+= 1 } }
     var state: State { didSet { revision &+= 1 } }
-    /// Changes with everything that a ``StandingToken`` depends on.
+    /// Changes with everything that a ``CachedToken`` depends on.
     package private(set) var revision: UInt64 = 0
     var progress: LoginProgress?
     var waiters = Waiters()
@@ -71,7 +71,7 @@ package struct Session: Sendable {
         self.name = name
         self.policy = policy
         state = .loggedOut(
-            Ended(reason: .neverLoggedIn, message: "nobody has logged in yet", afterlife: .none)
+            EndedLogin(reason: .neverLoggedIn, message: "nobody has logged in yet", afterlife: .none)
         )
     }
 

@@ -49,7 +49,7 @@ package struct SessionStatus: Equatable, Sendable {
     /// The server's own word for the type of the login's own token, where it is another.
     package var serverTokenType: String?
     /// What to know about the tokens that are served.
-    package var remarks: [GrantRemark]
+    package var remarks: [GrantWarning]
 }
 
 extension Session {
@@ -96,7 +96,7 @@ extension Session {
         return why.map { "\(nothing): \($0)" } ?? nothing
     }
 
-    private var ended: Ended? {
+    private var ended: EndedLogin? {
         switch state {
         case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _): ended
         case .ready, .refreshing, .retrying, .suspended: nil

@@ -74,15 +74,15 @@ package struct AccessToken: Equatable, Sendable {
         self.refusedBefore = refusedBefore
     }
 
-    package var life: TokenLife {
-        TokenLife(obtainedAt: obtainedAt, expiresAt: expiresAt, statedEnd: statedEnd)
+    package var life: TokenValidity {
+        TokenValidity(obtainedAt: obtainedAt, expiresAt: expiresAt, statedEnd: statedEnd)
     }
 
     /// `nil`: without end, as far as known.
     package var lifetime: Duration? { life.lifetime }
 
     /// The life of what is handed out: of the ID token where that is wanted, unless it names no end.
-    package func life(isID: Bool) -> TokenLife {
+    package func life(isID: Bool) -> TokenValidity {
         guard isID, let idToken, idToken.life.expiresAt != nil else { return life }
         return idToken.life
     }

@@ -27,7 +27,7 @@ package struct GrantedTokens: Equatable, Sendable {
     /// Recognizes the access token if the server gives it out again after a refusal.
     package var fingerprint: TokenFingerprint?
     /// What the person should know about the answer.
-    package var remarks: [GrantRemark]
+    package var remarks: [GrantWarning]
     /// Where the tokens are from, if no login said so (``Renewal/anew``).
     package var origin: TokenOrigin?
 
@@ -47,7 +47,7 @@ package struct GrantedTokens: Equatable, Sendable {
         serverClockAhead: Duration? = nil,
         keptMembers: [String: String] = [:],
         fingerprint: TokenFingerprint? = nil,
-        remarks: [GrantRemark] = [],
+        remarks: [GrantWarning] = [],
         origin: TokenOrigin? = nil
     ) {
         self.accessToken = accessToken

@@ -4,16 +4,16 @@
 package struct IDToken: Equatable, Sendable {
     package var secret: SecretID
     /// Its own, which is not that of the access token beside it.
-    package var life: TokenLife
+    package var life: TokenValidity
 
-    package init(secret: SecretID, life: TokenLife) {
+    package init(secret: SecretID, life: TokenValidity) {
         self.secret = secret
         self.life = life
     }
 }
 
 /// From when on a token is there, and when it ends.
-package struct TokenLife: Equatable, Sendable {
+package struct TokenValidity: Equatable, Sendable {
     /// Taken before the request was sent, so that the token never looks younger than it is.
     package var obtainedAt: Instant
     /// `nil`: without end, as far as known.

@@ -26,7 +26,7 @@ struct AuditProgramTests {
 
     @Test func `a line names the program and unit of the peer`() async throws {
         let processes = ScriptedProcesses()
-        let facts = PeerFacts(
+        let facts = PeerIdentity(
             programs: [.init(executable: "/usr/bin/curl")],
             unit: "app.service",
             startedAt: Instant(nanoseconds: 1),
@@ -46,7 +46,7 @@ struct AuditProgramTests {
 
     @Test func `tokenctl, which cannot be looked at, is named with those that started it`() async throws {
         let processes = ScriptedProcesses()
-        let facts = PeerFacts(
+        let facts = PeerIdentity(
             programs: [.init(executable: "/usr/bin/git")],
             unit: nil,
             startedAt: Instant(nanoseconds: 1),
@@ -76,7 +76,7 @@ struct AuditProgramTests {
     @Test func `a later process of the same number is not taken for the peer`() async throws {
         let processes = ScriptedProcesses()
         processes.next(
-            PeerFacts(
+            PeerIdentity(
                 programs: [.init(executable: "/usr/bin/other")],
                 unit: nil,
                 startedAt: Instant(nanoseconds: .max),
@@ -124,7 +124,7 @@ private final class SlowProcesses: ProcessExamining {
     func examine(
         _ process: Int32,
         digesting digested: Set<String>
-    ) async throws(CommandFailure) -> PeerFacts {
+    ) async throws(CommandFailure) -> PeerIdentity {
         await withCheckedContinuation { look in
             let isOpen = gate.withLock { gate in
                 if !gate.isOpen { gate.waiting.append(look) }
@@ -132,7 +132,7 @@ private final class SlowProcesses: ProcessExamining {
             }
             if isOpen { look.resume() }
         }
-        return PeerFacts(
+        return PeerIdentity(
             programs: [],
             unit: nil,
             startedAt: Instant(nanoseconds: 1),

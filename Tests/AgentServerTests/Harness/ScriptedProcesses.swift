@@ -5,16 +5,16 @@ import TokenCore
 
 /// Peers that are whatever the test says: all of them are the test's own process in truth.
 final class ScriptedProcesses: ProcessExamining {
-    private let answers = Mutex<(next: PeerFacts?, count: Int)>((nil, 0))
+    private let answers = Mutex<(next: PeerIdentity?, count: Int)>((nil, 0))
 
     /// What the next peers that are examined are; `nil`: nothing can be found out.
-    func next(_ facts: PeerFacts?) {
+    func next(_ facts: PeerIdentity?) {
         answers.withLock { $0.next = facts }
     }
 
     func next(program: String, digest: String? = nil, unit: String? = nil, image: String? = nil) {
-        let program = PeerFacts.Program(executable: program, digest: digest)
-        next(PeerFacts(programs: [program], unit: unit, startedAt: .seconds(1), image: image))
+        let program = PeerIdentity.Program(executable: program, digest: digest)
+        next(PeerIdentity(programs: [program], unit: unit, startedAt: .seconds(1), image: image))
     }
 
     /// How many peers were examined.
@@ -23,7 +23,7 @@ final class ScriptedProcesses: ProcessExamining {
     func examine(
         _ process: Int32,
         digesting digested: Set<String>
-    ) async throws(CommandFailure) -> PeerFacts {
+    ) async throws(CommandFailure) -> PeerIdentity {
         let facts = answers.withLock { answers in
             answers.count += 1
             return answers.next

@@ -21,15 +21,15 @@ struct PeerRulesTests {
     ]
 
     /// Kinds of peers, each with the sessions it sees, in the order of ``names``.
-    static let kinds: [(facts: PeerFacts?, sees: [Bool])] = [
+    static let kinds: [(facts: PeerIdentity?, sees: [Bool])] = [
         (facts(git, nil), [true, true, false, true, false]),
         (facts("/usr/bin/curl", "backup.service"), [true, false, true, true, false]),
         (facts(git, "backup.service"), [true, true, true, true, true]),
         (nil, [true, false, false, true, false]),
     ]
 
-    private static func facts(_ program: String, _ unit: String?) -> PeerFacts {
-        PeerFacts(programs: [.init(executable: program)], unit: unit, startedAt: .seconds(1))
+    private static func facts(_ program: String, _ unit: String?) -> PeerIdentity {
+        PeerIdentity(programs: [.init(executable: program)], unit: unit, startedAt: .seconds(1))
     }
 
     static func agent(_ processes: ScriptedProcesses) async throws -> AgentHarness {

@@ -53,7 +53,7 @@ struct StatusTests {
         try peer.send(SocketPeer.request("POST", "/v1/sessions/work/refresh"))
         var tokens = try agent.granted("token-2", lifetime: nil)
         tokens.serverTokenType = "bot"
-        tokens.remarks = [GrantRemark(.lifetimeIgnored, "a lifetime of 0 s")]
+        tokens.remarks = [GrantWarning(.lifetimeIgnored, "a lifetime of 0 s")]
         await agent.serving.nextRefresh().answer(.granted(tokens))
         _ = try await peer.answer()
         let status = try json(await agent.peer().exchange("GET", "/v1/sessions/work"))

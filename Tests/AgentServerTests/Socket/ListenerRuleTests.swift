@@ -12,7 +12,7 @@ struct ListenerRuleTests {
     private static func agent(isProxy: Bool) async throws -> AgentHarness {
         let processes = ScriptedProcesses()
         processes.next(
-            PeerFacts(programs: [], unit: nil, startedAt: .seconds(1), image: "?", isProxy: isProxy)
+            PeerIdentity(programs: [], unit: nil, startedAt: .seconds(1), image: "?", isProxy: isProxy)
         )
         return try await AgentHarness.configured(processes: processes) { configuration, _ in
             configuration.sessions[AgentHarness.work]?.rules = [AllowRule(listener: "api")]

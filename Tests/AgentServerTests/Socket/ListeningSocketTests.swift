@@ -162,7 +162,7 @@ struct ListeningSocketTests {
         let senders = SenderVerifier(descriptor: accepted, witness: witness)
         senders.look()
         senders.noteRead()
-        let facts = PeerFacts(programs: [], unit: nil, startedAt: Instant(nanoseconds: 1))
+        let facts = PeerIdentity(programs: [], unit: nil, startedAt: Instant(nanoseconds: 1))
         witness.identify(facts, facts)
         #expect(witness.facts != nil)
     }

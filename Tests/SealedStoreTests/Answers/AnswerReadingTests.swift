@@ -50,12 +50,12 @@ struct AnswerReadingTests {
     @Test func `an answer that was never asked for is none, and one that may still come is`() throws {
         var file: AnswerFile? = try left()
         let (second, held) = try fixture.unlocked()
-        #expect(held.sessions.map(\.interruption) == [Interruption(starts: 1, readings: 0)])
+        #expect(held.sessions.map(\.interruption) == [InterruptedRefresh(starts: 1, readings: 0)])
         second.store.directory.close()
         withExtendedLifetime(file) {}
         file = nil
         let (third, loaded) = try fixture.unlocked()
-        #expect(loaded.sessions.map(\.interruption) == [Interruption(starts: 1)])
+        #expect(loaded.sessions.map(\.interruption) == [InterruptedRefresh(starts: 1)])
         third.store.close()
     }
 }

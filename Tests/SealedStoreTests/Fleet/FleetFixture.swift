@@ -60,7 +60,7 @@ struct FleetHost {
             secret: try secret(accessToken, .accessToken),
             idToken: IDToken(
                 secret: try secret("ID-1", .idToken),
-                life: TokenLife(obtainedAt: clock.now - .seconds(900), expiresAt: clock.now + .seconds(60))
+                life: TokenValidity(obtainedAt: clock.now - .seconds(900), expiresAt: clock.now + .seconds(60))
             ),
             tokenType: "Bearer",
             scope: ["openid", "offline_access"],

@@ -91,7 +91,7 @@ struct OpenStore {
             idToken: try idToken.map { text in
                 IDToken(
                     secret: try secret(text, .idToken),
-                    life: TokenLife(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
+                    life: TokenValidity(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
                 )
             },
             tokenType: "Bearer",

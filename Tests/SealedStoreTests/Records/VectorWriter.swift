@@ -251,7 +251,7 @@ private struct OpenVault {
             secret: try secret(accessToken, .accessToken),
             idToken: IDToken(
                 secret: try secret(idToken, .idToken),
-                life: TokenLife(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
+                life: TokenValidity(obtainedAt: .seconds(9_000), expiresAt: .seconds(9_600))
             ),
             tokenType: "Bearer",
             scope: ["openid"],

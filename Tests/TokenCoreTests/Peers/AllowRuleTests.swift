@@ -6,14 +6,14 @@ import Testing
 
 struct AllowRuleTests {
     private static let digest = String(repeating: "ab", count: 32)
-    private static let git = PeerFacts.Program(executable: "/usr/bin/git", digest: digest)
-    private static let shell = PeerFacts.Program(executable: "/usr/bin/dash")
+    private static let git = PeerIdentity.Program(executable: "/usr/bin/git", digest: digest)
+    private static let shell = PeerIdentity.Program(executable: "/usr/bin/dash")
 
-    private static func facts(_ programs: [PeerFacts.Program], unit: String? = nil) -> PeerFacts {
-        PeerFacts(programs: programs, unit: unit, startedAt: .seconds(1))
+    private static func facts(_ programs: [PeerIdentity.Program], unit: String? = nil) -> PeerIdentity {
+        PeerIdentity(programs: programs, unit: unit, startedAt: .seconds(1))
     }
 
-    static let table: [(rule: AllowRule, facts: PeerFacts?, isAllowed: Bool)] = [
+    static let table: [(rule: AllowRule, facts: PeerIdentity?, isAllowed: Bool)] = [
         (AllowRule(executable: "/usr/bin/git"), facts([git]), true),
         (AllowRule(executable: "/usr/bin/git"), facts([shell]), false),
         // tokenctl, asked by a shell that git started.

@@ -67,7 +67,7 @@ import Testing
             restoring: snapshot,
             name: .named("work"),
             policy: SessionPolicy(),
-            interruption: interrupted ? Interruption(starts: 1) : nil,
+            interruption: interrupted ? InterruptedRefresh(starts: 1) : nil,
             at: script.moment
         )
         let effects = script.tick()

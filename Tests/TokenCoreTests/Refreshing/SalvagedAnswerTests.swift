@@ -19,7 +19,7 @@ struct SalvagedAnswerTests {
         guard case .granted(var tokens) = script.granted(refreshToken: refreshToken, secret: secret) else {
             return script.granted()
         }
-        if isSalvaged { tokens.remarks = [GrantRemark(.responseSalvaged, "the response is a form")] }
+        if isSalvaged { tokens.remarks = [GrantWarning(.responseSalvaged, "the response is a form")] }
         return .granted(tokens)
     }
 

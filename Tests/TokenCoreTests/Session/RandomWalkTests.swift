@@ -140,14 +140,14 @@ private struct World {
 
     /// Until it ends, a standing token is what the session answers, and asking changes nothing.
     mutating func checkStanding() {
-        guard let standing = session.standingToken(at: moment.now) else { return }
+        guard let standing = session.cachedToken(at: moment.now) else { return }
         stood += 1
         let (first, waiter) = (moment.now.nanoseconds, WaiterID(rawValue: .max))
         let last = min(standing.until.nanoseconds, first + 10_000_000_000_000) - 1
         for time in [first, Int64.random(in: first...last, using: &generator), last] {
             let then = Moment(now: Instant(nanoseconds: time), wallTime: moment.wallTime)
             var asked = session
-            let effects = asked.tokenRequested(by: waiter, TokenNeed(deadline: then.now), at: then)
+            let effects = asked.tokenRequested(by: waiter, TokenRequirements(deadline: then.now), at: then)
             #expect(effects == [.reply(waiter, .token(standing.token))])
             #expect(asked.revision == session.revision)
         }
@@ -159,7 +159,7 @@ private struct World {
         let variant =
             [TokenVariant.primary, .primary, TokenVariant(scopes: ["a"], audience: nil)]
             .randomElement(using: &generator) ?? .primary
-        let need = TokenNeed(
+        let need = TokenRequirements(
             variant: variant,
             minimumValidity: [nil, nil, .seconds(30), .seconds(600)].randomElement(using: &generator) ?? nil,
             deadline: moment.now + .seconds(Int64.random(in: 0...40, using: &generator))

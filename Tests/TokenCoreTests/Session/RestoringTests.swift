@@ -13,7 +13,7 @@ import Testing
     ) throws -> SessionScript {
         var copy = script
         let snapshot = try #require(script.session.snapshot(at: script.moment))
-        let found = Interruption(starts: snapshot.interruptions + 1, readings: readings)
+        let found = InterruptedRefresh(starts: snapshot.interruptions + 1, readings: readings)
         copy.session = Session(
             restoring: snapshot,
             name: script.session.name,

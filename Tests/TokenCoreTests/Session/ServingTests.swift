@@ -24,31 +24,31 @@ import Testing
     @Test func `a standing token ends when its refresh is due, and with every change of the session`() throws
     {
         var script = SessionScript.ready()
-        let standing = try #require(script.session.standingToken(at: script.moment.now))
+        let standing = try #require(script.session.cachedToken(at: script.moment.now))
         #expect(standing.token.secret == SessionScript.accessToken)
         #expect(standing.until == script.session.wakeTime)
         let revision = script.session.revision
         let refresh = script.sleepUntilWake()
         #expect(script.session.revision != revision)
         // While the refresh is under way, the token stands until it is too old to be handed out.
-        let late = try #require(script.session.standingToken(at: script.moment.now))
+        let late = try #require(script.session.cachedToken(at: script.moment.now))
         #expect(late.token == standing.token && late.until > standing.until)
         _ = script.answer(refresh, script.granted())
-        let fresh = try #require(script.session.standingToken(at: script.moment.now))
+        let fresh = try #require(script.session.cachedToken(at: script.moment.now))
         #expect(fresh.token.secret == SecretID(rawValue: 500))
         _ = script.refuse(SecretID(rawValue: 500))
-        #expect(script.session.standingToken(at: script.moment.now) == nil)
+        #expect(script.session.cachedToken(at: script.moment.now) == nil)
     }
 
     @Test func `a standing token follows the policy`() throws {
         var script = SessionScript.ready()
         _ = script.sleepUntilWake()
         let (standing, revision) = (
-            script.session.standingToken(at: script.moment.now), script.session.revision
+            script.session.cachedToken(at: script.moment.now), script.session.revision
         )
         script.session.policyChanged(SessionPolicy(minimumValidity: .seconds(1)))
         #expect(script.session.revision != revision)
-        let longer = try #require(script.session.standingToken(at: script.moment.now))
+        let longer = try #require(script.session.cachedToken(at: script.moment.now))
         #expect(longer.until > standing?.until ?? longer.until)
     }
 

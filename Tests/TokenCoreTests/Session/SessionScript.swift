@@ -66,7 +66,7 @@ struct SessionScript {
     ) -> (WaiterID, [Effect]) {
         nextWaiter += 1
         let waiter = WaiterID(rawValue: nextWaiter)
-        let need = TokenNeed(
+        let need = TokenRequirements(
             variant: variant,
             minimumValidity: minimum,
             wantsIDToken: idToken,
@@ -121,7 +121,7 @@ struct SessionScript {
 
     private func idToken(_ secret: SecretID, lifetime: Duration?) -> IDToken {
         let end = lifetime.map { moment.now + $0 }
-        return IDToken(secret: secret, life: TokenLife(obtainedAt: moment.now, expiresAt: end))
+        return IDToken(secret: secret, life: TokenValidity(obtainedAt: moment.now, expiresAt: end))
     }
 
     func granted(

@@ -22,7 +22,7 @@ import Testing
         #expect(served.reply(to: program)?.secret == SessionScript.accessToken)
         let (exchange, refused) = script.get(wantsLiveLogin: true)
         #expect(refused.reply(to: exchange)?.isLoginRequired == true)
-        let need = TokenNeed(deadline: script.moment.now, wantsLiveLogin: true)
+        let need = TokenRequirements(deadline: script.moment.now, wantsLiveLogin: true)
         #expect(script.session.token(for: need, at: script.moment.now) == nil)
         #expect(script.session.loginBegan == nil)
     }
@@ -31,7 +31,7 @@ import Testing
         var script = SessionScript.ready(lifetime: .seconds(600))
         let began = script.session.loginBegan
         script.advance(by: .seconds(598))
-        let need = TokenNeed(deadline: script.moment.now, wantsLiveLogin: true)
+        let need = TokenRequirements(deadline: script.moment.now, wantsLiveLogin: true)
         #expect(!script.session.meets(need, at: script.moment.now))
         #expect(script.session.token(for: need, at: script.moment.now)?.secret == SessionScript.accessToken)
         script.advance(by: .seconds(2))

@@ -34,7 +34,7 @@ struct ClockStepTests {
         var script = SessionScript.ready(lifetime: .seconds(3600))
         script.advance(by: .seconds(36))
         script.stepWallClock(by: Self.pause)
-        #expect(script.session.standingToken(at: script.moment.now) == nil)
+        #expect(script.session.cachedToken(at: script.moment.now) == nil)
         let (waiter, effects) = script.get()
         #expect(effects.reply(to: waiter) == nil)
         #expect(effects.sendsRequest)

@@ -31,7 +31,7 @@ struct ServerTextTests {
     }
 }
 
-struct GrantRemarkTests {
+struct GrantWarningTests {
     /// Scopes asked for and granted, and the ones named as missing.
     @Test(
         arguments: [
@@ -45,7 +45,7 @@ struct GrantRemarkTests {
         granted: [String],
         missing: String?
     ) {
-        let remark = GrantRemark.scopes(
+        let remark = GrantWarning.scopes(
             asked: asked,
             granted: granted,
             hasIDToken: true,
@@ -58,7 +58,7 @@ struct GrantRemarkTests {
     }
 
     @Test func `openid and offline_access count by what they bring`() {
-        let remark = GrantRemark.scopes(
+        let remark = GrantWarning.scopes(
             asked: ["openid", "offline_access", "api"],
             granted: ["api"],
             hasIDToken: false,

@@ -100,7 +100,7 @@ extension UnpublishedChange {
     }
 }
 
-extension GrantRemark {
+extension GrantWarning {
     /// What the status of `session` says of a debt; `nil`: nothing, there is none or it is about to be paid.
     init?(_ session: SharedSession, in state: SessionStatus.State) {
         if session.hasNews, let trouble = session.trouble {

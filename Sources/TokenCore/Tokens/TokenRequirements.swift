@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// What one request for a token asks for.
-package struct TokenNeed: Equatable, Sendable {
+package struct TokenRequirements: Equatable, Sendable {
     package var variant: TokenVariant
     /// The least remaining lifetime the requester accepts; `nil`: the session's policy decides.
     package var minimumValidity: Duration?

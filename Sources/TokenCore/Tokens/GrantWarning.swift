@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// What a person should know about an answer whose tokens are served all the same.
-package struct GrantRemark: Equatable, Sendable {
+package struct GrantWarning: Equatable, Sendable {
     /// A stable word for programs.
     package enum Kind: String, CaseIterable, Sendable {
         /// Scopes were asked for that the token does not have (RFC 6749 §3.3).
@@ -49,7 +49,7 @@ package struct GrantRemark: Equatable, Sendable {
         granted: [String],
         hasIDToken: Bool,
         hasRefreshToken: Bool
-    ) -> GrantRemark? {
+    ) -> GrantWarning? {
         guard !granted.isEmpty else { return nil }
         let known = Set(granted.map { Array($0.utf8) })
         let missing = asked.filter { scope in
@@ -59,7 +59,7 @@ package struct GrantRemark: Equatable, Sendable {
             }
         }
         guard !missing.isEmpty else { return nil }
-        return GrantRemark(
+        return GrantWarning(
             .scopeNotGranted,
             "the server did not grant \(missing.joined(separator: ", ")), which the configuration asks for"
         )

@@ -3,9 +3,9 @@
 import Testing
 import TokenCore
 
-struct GuessPaceTests {
-    private func pace(after wrong: Int, at now: Instant = .seconds(100)) -> GuessPace {
-        var pace = GuessPace()
+struct UnlockThrottleTests {
+    private func pace(after wrong: Int, at now: Instant = .seconds(100)) -> UnlockThrottle {
+        var pace = UnlockThrottle()
         for _ in 0..<wrong { pace.guessed(isRight: false, at: now) }
         return pace
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// What is known about the process at the other end of a connection.
-package struct PeerFacts: Equatable, Sendable {
+package struct PeerIdentity: Equatable, Sendable {
     /// A program the peer stands for.
     package struct Program: Equatable, Sendable {
         /// Absolute path, without symbolic links.
@@ -56,14 +56,14 @@ package struct PeerFacts: Equatable, Sendable {
     }
 
     /// Whether this is the same process, running the same program in the same unit, as `other`.
-    package func isSameProgram(as other: PeerFacts) -> Bool {
+    package func isSameProgram(as other: PeerIdentity) -> Bool {
         startedAt == other.startedAt && image == other.image && unit == other.unit
     }
 
     /// The facts that a later look confirms; `nil`: it is another program by now.
     ///
     /// Of the programs, only those found both times stay.
-    package func confirmed(by later: PeerFacts) -> PeerFacts? {
+    package func confirmed(by later: PeerIdentity) -> PeerIdentity? {
         guard isSameProgram(as: later) else { return nil }
         var facts = later
         facts.isProxy = isProxy && later.isProxy
@@ -84,5 +84,5 @@ package protocol ProcessExamining: Sendable {
     ///   - digested: paths of executables whose digests are wanted; no others are read.
     /// - Returns: what there is to know.
     /// - Throws: ``CommandFailure`` when there is no such process, or nothing that could look at it.
-    func examine(_ process: Int32, digesting digested: Set<String>) async throws(CommandFailure) -> PeerFacts
+    func examine(_ process: Int32, digesting digested: Set<String>) async throws(CommandFailure) -> PeerIdentity
 }

@@ -5,7 +5,7 @@
 /// A person who mistypes notices nothing; a program that tries a list of words gets slower and slower. This
 /// limits only guesses that the agent answers: a thief with a copy of the store guesses as fast as the key
 /// derivation allows.
-package struct GuessPace: Equatable, Sendable {
+package struct UnlockThrottle: Equatable, Sendable {
     /// What each wrong guess adds to the pause before the next.
     package static let step = Duration.milliseconds(100)
     package static let longestPause = Duration.seconds(10)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Failed attempts in a row, and when the next one is planned.
-struct Setback: Equatable, Sendable {
+struct RetryState: Equatable, Sendable {
     var failures = 0
     /// Why the row began, or was continued before its time.
     var reason: RefreshReason
@@ -37,13 +37,13 @@ struct Setback: Equatable, Sendable {
     /// The next try comes before the refresh token dies, unless the server asked for a longer wait. An attempt before
     /// its planned time, which somebody forced, does not put the next one off.
     static func following(
-        _ previous: Setback?,
+        _ previous: RetryState?,
         _ failure: RefreshFailure,
         of reason: RefreshReason,
         _ circumstances: Circumstances
-    ) -> Setback {
+    ) -> RetryState {
         let now = circumstances.now
-        var setback = previous ?? Setback(reason: reason, latest: failure, nextTry: now)
+        var setback = previous ?? RetryState(reason: reason, latest: failure, nextTry: now)
         let planned = previous.flatMap { $0.nextTry > circumstances.startedAt ? $0.nextTry : nil }
         if planned == nil || setback.failures == 0 { setback.failures += 1 }
         if let previous {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A refresh without its end, as a start of the agent finds it.
-package struct Interruption: Equatable, Sendable {
+package struct InterruptedRefresh: Equatable, Sendable {
     /// Starts in a row that have found one, this one included.
     package var starts: Int
     /// How many processes have begun to read the answer that lies here, or may still come, without an end; `nil`: none
@@ -23,7 +23,7 @@ package struct Interruption: Equatable, Sendable {
     /// other sessions. Where the answer lies here, who has begun to read it counts: a kill while it was on its way says
     /// nothing about it, unless there were more of them than anybody makes.
     package var wait: Duration {
-        let suspicions = readings.map { max($0 + 1, starts - Interruption.patience) } ?? starts
+        let suspicions = readings.map { max($0 + 1, starts - InterruptedRefresh.patience) } ?? starts
         guard suspicions > 2 else { return .zero }
         return min(.seconds(3600), .seconds(30) * (1 << min(suspicions - 3, 7)))
     }
