@@ -51,13 +51,13 @@ package final class StoreLockFile {
     }
 
     /// The note of the agent that holds the lock or held it last, or `nil` if others could have written it.
-    package var note: LockNote? {
+    package var note: LockFileContents? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             status.st_uid == geteuid(), status.st_mode & 0o077 == 0
         else { return nil }
-        var bytes = [UInt8](repeating: 0, count: LockNote.largestCount + 1)
+        var bytes = [UInt8](repeating: 0, count: LockFileContents.largestCount + 1)
         let count = unsafe pread(descriptor, &bytes, bytes.count, 0)
-        return LockNote(Array(bytes.prefix(max(0, count))))
+        return LockFileContents(Array(bytes.prefix(max(0, count))))
     }
 }

@@ -12,16 +12,16 @@ final class GuardedAttempt: Sendable {
 
     let session: SessionName
     /// Where the answer is recorded; `nil`: nowhere.
-    let place: AnswerPlace?
+    let place: ResponseRecording?
     /// Moments that the request must not be later than; `nil`: the transport's own limits.
     let fence: ExchangeDeadlines?
-    private let keeper: (any AnswerKeeping)?
+    private let keeper: (any ResponseRecordingProviding)?
 
-    init(session: SessionName, fence: ExchangeDeadlines?, keeper: (any AnswerKeeping)?) {
+    init(session: SessionName, fence: ExchangeDeadlines?, keeper: (any ResponseRecordingProviding)?) {
         self.session = session
         self.fence = fence
         self.keeper = keeper
-        place = keeper?.answerPlace(of: session)
+        place = keeper?.responseRecording(of: session)
     }
 
     /// The attempt that needs a guard for `request`.
@@ -69,7 +69,7 @@ final class GuardedAttempt: Sendable {
         return nil
     }
 
-    private func refuse(_ place: AnswerPlace, _ reason: String, isDamage: Bool = true) -> HTTPReply? {
+    private func refuse(_ place: ResponseRecording, _ reason: String, isDamage: Bool = true) -> HTTPReply? {
         place.dropLeft(damaged: isDamage)
         keeper?.answerWasRefused(of: session, reason)
         return nil
@@ -80,7 +80,7 @@ extension RecordedAnswer {
     /// The answer as the network would have brought it; `nil`: it is not complete.
     fileprivate func reply(
         to request: OutgoingRequest,
-        in place: AnswerPlace,
+        in place: ResponseRecording,
         on eventLoop: any EventLoop
     ) async throws(RecordingFault) -> HTTPReply? {
         guard let note = RecordingNote(note), let secret = TLSSecret(line: note.key) else {

@@ -25,7 +25,7 @@ final class GuardedConnection {
         /// `nil` if the connection leads to the server itself.
         var tunnel: ProxyTunnel?
         /// Where the answer is kept; `nil`: nowhere.
-        var file: AnswerFile?
+        var file: ResponseRecordingFile?
         var limits: GuardedExchangeLimits
         var connectLimit: Duration
         var gate: ConnectionGate

@@ -25,7 +25,7 @@ package final class AuthorizationServers: AuthorizationServing {
 
     private let tools: ServerTools
     private let transport: HTTPTransport?
-    private let answers: (any AnswerKeeping)?
+    private let answers: (any ResponseRecordingProviding)?
     private let proxies: ProxyRoutes
     private let configured = Mutex(Configured())
 
@@ -50,7 +50,7 @@ package final class AuthorizationServers: AuthorizationServing {
         timekeeper: any Timekeeper,
         commands: any CommandRunning,
         registrations: any RegistrationStoring = TransientRegistrations(),
-        answers: (any AnswerKeeping)? = nil,
+        answers: (any ResponseRecordingProviding)? = nil,
         door: GuardDoor? = nil,
         variables: ProxyVariables = .none,
         eventLoopGroup: any EventLoopGroup,
@@ -85,7 +85,7 @@ package final class AuthorizationServers: AuthorizationServing {
         profiles: [SessionName: ServerProfile],
         tools: ServerTools,
         transport: HTTPTransport? = nil,
-        answers: (any AnswerKeeping)? = nil,
+        answers: (any ResponseRecordingProviding)? = nil,
         proxies: ProxyRoutes = ProxyRoutes()
     ) {
         self.proxies = proxies

@@ -30,11 +30,11 @@ package enum FleetKeyFile {
         let keepers = try FleetKeyText.text(of: keys, for: .keeper)
         let readers = try FleetKeyText.text(of: keys, for: .reader)
         try changing { () throws(FileFault) in
-            try OutsideFile.create(path, keepers, files: files)
+            try ExternalKeyFile.create(path, keepers, files: files)
             do throws(FileFault) {
-                try OutsideFile.create(path + readersSuffix, readers, files: files)
+                try ExternalKeyFile.create(path + readersSuffix, readers, files: files)
             } catch {
-                OutsideFile.remove(path, files: files)
+                ExternalKeyFile.remove(path, files: files)
                 throw error
             }
         }
@@ -70,7 +70,7 @@ package enum FleetKeyFile {
         files: any FileOperations = SystemFileOperations()
     ) throws(FleetKeyFault) -> FleetKeys {
         // Of those who renew one file at once, the second renews what the first has made: else two keys have one number.
-        let turn = try changing { () throws(FileFault) in try OutsideFile.lockParent(of: path, files: files) }
+        let turn = try changing { () throws(FileFault) in try ExternalKeyFile.lockParent(of: path, files: files) }
         defer { withExtendedLifetime(turn) {} }
         let former = try read(path, as: .keeper, files: files)
         try checkReadersFile(of: former, at: path + readersSuffix, files)
@@ -83,7 +83,7 @@ package enum FleetKeyFile {
         let keepers = try FleetKeyText.text(of: keys, for: .keeper)
         let readers = try FleetKeyText.text(of: keys, for: .reader)
         try changing { () throws(FileFault) in
-            try OutsideFile.replace([(path, keepers), (path + readersSuffix, readers)], files: files)
+            try ExternalKeyFile.replace([(path, keepers), (path + readersSuffix, readers)], files: files)
         }
         return keys
     }
@@ -116,8 +116,8 @@ package enum FleetKeyFile {
     ) throws(FleetKeyFault) -> FleetKeys {
         let text: GuardedBytes
         do throws(FileFault) {
-            text = try OutsideFile.advising("restart it", path) { () throws(FileFault) in
-                try OutsideFile.read(path, sizes: 1...FleetKeyText.maximumCount, files: files)
+            text = try ExternalKeyFile.advising("restart it", path) { () throws(FileFault) in
+                try ExternalKeyFile.read(path, sizes: 1...FleetKeyText.maximumCount, files: files)
             }
         } catch {
             throw .file(error)

@@ -16,10 +16,10 @@ enum KeyFile {
         do throws(FileFault) {
             let sizes = minimumCount...maximumCount
             guard let path else {
-                return try OutsideFile.contents(of: try directory.open(defaultName), sizes: sizes)
+                return try ExternalKeyFile.contents(of: try directory.open(defaultName), sizes: sizes)
             }
-            return try OutsideFile.advising(advice, path) { () throws(FileFault) in
-                try OutsideFile.read(path, sizes: sizes, files: directory.files)
+            return try ExternalKeyFile.advising(advice, path) { () throws(FileFault) in
+                try ExternalKeyFile.read(path, sizes: sizes, files: directory.files)
             }
         } catch {
             if error == .missing { throw .keyFileMissing(path: shown) }
@@ -55,7 +55,7 @@ enum KeyFile {
         guard let path else {
             let file = try directory.create(defaultName)
             do throws(FileFault) {
-                try OutsideFile.write(secret, to: file)
+                try ExternalKeyFile.write(secret, to: file)
             } catch {
                 // The next start would find half a key, which opens nothing and is not made again.
                 try? directory.unlink(defaultName)
@@ -63,8 +63,8 @@ enum KeyFile {
             }
             return try directory.synchronize()
         }
-        try OutsideFile.advising(advice, path, creating: true) { () throws(FileFault) in
-            try OutsideFile.create(path, secret, files: directory.files)
+        try ExternalKeyFile.advising(advice, path, creating: true) { () throws(FileFault) in
+            try ExternalKeyFile.create(path, secret, files: directory.files)
         }
     }
 

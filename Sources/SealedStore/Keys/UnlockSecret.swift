@@ -12,7 +12,7 @@ package enum UnlockSecret: Sendable {
 }
 
 /// The secret of any of the vault's slots, given to be allowed to change how the vault opens.
-package enum ShownSecret: Sendable {
+package enum UnlockProof: Sendable {
     case passphrase(GuardedBytes)
     /// The content of a key file, or what a command or a credential delivers.
     case key(GuardedBytes)

@@ -10,7 +10,7 @@ struct VaultChange: Sendable {
 }
 
 /// Changing the ways a vault opens.
-extension VaultKeeper {
+extension VaultFileStore {
     /// The slots people know of; wrapped older keys are not among them.
     var descriptions: [SlotDescription] {
         userSlots.enumerated().map { slot in
@@ -113,7 +113,7 @@ extension VaultKeeper {
     /// - Throws: ``StoreError/slotSecretNeeded(_:)`` naming the slot whose secret is missing or wrong.
     func rekeying(with secrets: [UnlockSecret], ring: KeyRing) throws(StoreError) -> VaultChange {
         guard file.slots.count < VaultFile.maximumSlots else { throw .tooManySlots }
-        let next = try VaultKeeper.newMasterKey(epoch: ring.current.epoch + 1)
+        let next = try VaultFileStore.newMasterKey(epoch: ring.current.epoch + 1)
         var slots: [KeySlot] = []
         for (index, slot) in userSlots.enumerated() {
             guard let secret = try secret(opening: slot, at: index, among: secrets) else {

@@ -36,7 +36,7 @@ struct RecordEntry {
         /// The attempt that the fleet knows of; `nil`: the session is this host's alone, or it was left by an earlier process.
         var attempt: AttemptID?
         /// Where the answer is recorded meanwhile.
-        var answer: AnswerPlace?
+        var answer: ResponseRecording?
     }
 
     struct PendingCommit {

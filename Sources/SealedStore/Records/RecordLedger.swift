@@ -66,9 +66,9 @@ struct RecordLedger {
         // What this process has been told already would only be told again.
         let hasLeft = fresh == nil && entry.mayHaveAnswer && reservation.answer?.wasAnswered != true
         entry.mayHaveAnswer = true
-        entry.reservation?.answer = AnswerPlace(
+        entry.reservation?.answer = ResponseRecording(
             files: files,
-            head: AnswerHead(
+            head: ResponseRecordingHeader(
                 vault: ring.vault,
                 record: entry.id,
                 epoch: ring.current.epoch,
@@ -78,12 +78,12 @@ struct RecordLedger {
             committed: entry.committed,
             clock: clock,
             fresh: fresh,
-            left: hasLeft ? files.leftAnswer(of: entry.id) : nil
+            left: hasLeft ? files.recoveredResponse(of: entry.id) : nil
         )
     }
 
     /// The place for the answer to the attempt of `session` that is reserved.
-    func answerPlace(of session: SessionName) -> AnswerPlace? {
+    func responseRecording(of session: SessionName) -> ResponseRecording? {
         entries[session]?.reservation?.answer
     }
 

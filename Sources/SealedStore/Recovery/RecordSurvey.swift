@@ -43,7 +43,7 @@ struct RecordSurvey {
 
     /// As in ``Interruption/readings``.
     var readings: Int? {
-        hasAnswer && isInterrupted ? (try? files.leftAnswer(of: record).get())?.readings : nil
+        hasAnswer && isInterrupted ? (try? files.recoveredResponse(of: record).get())?.readings : nil
     }
 
     mutating func examine(

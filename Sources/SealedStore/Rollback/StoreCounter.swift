@@ -19,7 +19,7 @@ extension SessionStore {
             case .notConfigured: break
             case .unusable(let reason): return .counterUnusable(reason: reason)
             case .value(let counter):
-                work.counter = CounterStanding(counter: counter, stored: nil)
+                work.counter = CounterState(counter: counter, stored: nil)
                 noteGenerations(&work, announcing: true)
                 publish(work)
             }

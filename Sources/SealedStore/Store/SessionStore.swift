@@ -10,7 +10,7 @@ import TokenCore
 package final class SessionStore: SessionStoring {
     /// What changes with every call; its lock is held while the disk works.
     struct Work {
-        var keeper: VaultKeeper?
+        var keeper: VaultFileStore?
         var ledger: RecordLedger?
         /// The registered clients; `nil`: not read since the store was unlocked.
         var registrations: [ClientRegistration]?
@@ -20,7 +20,7 @@ package final class SessionStore: SessionStoring {
         var failedRounds = 0
         /// How the manifest fits the counter that reveals an old copy of the store; `nil`: there is no
         /// counter.
-        var counter: CounterStanding?
+        var counter: CounterState?
         var isClosed = false
     }
 
@@ -42,7 +42,7 @@ package final class SessionStore: SessionStoring {
     private let boot: RandomID
     private let summary = Mutex(Summary())
     /// Of the attempts that are reserved; asked for without waiting for the disk.
-    private let answers = Mutex<[SessionName: AnswerPlace]>([:])
+    private let answers = Mutex<[SessionName: ResponseRecording]>([:])
     /// Commits after which the manifest is written without waiting for ``maintain()``.
     private static let unnotedLimit = 256
 
@@ -72,7 +72,7 @@ package final class SessionStore: SessionStoring {
             directory: directory.sessions,
             lifeboats: try SessionStore.lifeboats(runtimeDirectory, directory)
         )
-        work = Mutex(Work(keeper: try VaultKeeper.read(directory.root)))
+        work = Mutex(Work(keeper: try VaultFileStore.read(directory.root)))
         work.withLock { publish($0) }
     }
 
@@ -111,16 +111,16 @@ package final class SessionStore: SessionStoring {
             try work.ledger?.reserve(session, snapshot) {
                 ClockReading(boot: boot, now: timekeeper.now, wallTime: timekeeper.wallTime)
             }
-            note(work.ledger?.answerPlace(of: session), for: session)
+            note(work.ledger?.responseRecording(of: session), for: session)
         }
     }
 
     /// Where the answer to the reserved attempt of `session` is recorded; `nil`: none is reserved.
-    package func answerPlace(of session: SessionName) -> AnswerPlace? {
+    package func responseRecording(of session: SessionName) -> ResponseRecording? {
         answers.withLock { $0[session] }
     }
 
-    private func note(_ place: AnswerPlace?, for session: SessionName) {
+    private func note(_ place: ResponseRecording?, for session: SessionName) {
         answers.withLock { $0[session] = place }
     }
 

@@ -31,7 +31,7 @@ final class StoreLock: Sendable {
 
     /// Notes in the file of `directory` that this process holds the lock and answers at `socket`.
     func note(socket: String?, in directory: OpenDirectory) {
-        StoreLock.write(LockNote(pid: getpid(), socket: socket), in: directory)
+        StoreLock.write(LockFileContents(pid: getpid(), socket: socket), in: directory)
     }
 
     /// Notes who holds the lock, for clients and agents with another environment; a full disk costs only these.
@@ -40,7 +40,7 @@ final class StoreLock: Sendable {
     ///
     /// The file never becomes empty: a disk that is told of freed blocks (the mount option `discard`) would take
     /// milliseconds for it, in every start.
-    private static func write(_ note: LockNote, in directory: OpenDirectory) {
+    private static func write(_ note: LockFileContents, in directory: OpenDirectory) {
         guard let file = try? directory.open(fileName, writing: true) else { return }
         let bytes = note.bytes
         try? file.resize(to: bytes.count)
@@ -73,7 +73,7 @@ final class StoreLock: Sendable {
 
     private static func holder(_ file: OpenFile) -> Int32? {
         do throws(SystemCallError) {
-            return LockNote(try file.read(count: LockNote.largestCount + 1, at: 0))?.pid
+            return LockFileContents(try file.read(count: LockFileContents.largestCount + 1, at: 0))?.pid
         } catch {
             return nil
         }

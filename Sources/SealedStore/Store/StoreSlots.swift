@@ -9,7 +9,7 @@ import TokenCore
 extension SessionStore {
     /// Whether `secret` opens one of the slots.
     /// - Throws: ``StoreError/wrongSecret`` when it opens none, ``StoreError/notInitialized``.
-    package func check(_ secret: ShownSecret) throws(StoreError) {
+    package func check(_ secret: UnlockProof) throws(StoreError) {
         guard let keeper = work.withLock({ $0.keeper }) else { throw .notInitialized }
         guard try keeper.isOpened(by: secret) else { throw .wrongSecret }
     }
@@ -53,7 +53,7 @@ extension SessionStore {
     /// Makes a change to the vault as it is now and puts it in force; begins again if the vault has changed
     /// by then.
     private func changeVault(
-        _ make: (VaultKeeper, KeyRing) throws(StoreError) -> VaultChange
+        _ make: (VaultFileStore, KeyRing) throws(StoreError) -> VaultChange
     ) throws(StoreError) {
         while true {
             let (keeper, ring) = try work.withLock { work throws(StoreError) in
@@ -64,7 +64,7 @@ extension SessionStore {
         }
     }
 
-    private func apply(_ change: VaultChange, madeOf old: VaultKeeper) throws(StoreError) -> Bool {
+    private func apply(_ change: VaultChange, madeOf old: VaultFileStore) throws(StoreError) -> Bool {
         try work.withLock { work throws(StoreError) in
             var (keeper, _) = try SessionStore.unlocked(work)
             guard keeper.file == old.file else { return false }
@@ -79,7 +79,7 @@ extension SessionStore {
         }
     }
 
-    private static func unlocked(_ work: Work) throws(StoreError) -> (VaultKeeper, KeyRing) {
+    private static func unlocked(_ work: Work) throws(StoreError) -> (VaultFileStore, KeyRing) {
         guard let keeper = work.keeper, let ring = work.ledger?.ring else {
             throw work.keeper == nil ? .notInitialized : .locked
         }

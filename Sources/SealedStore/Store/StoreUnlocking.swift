@@ -10,7 +10,7 @@ extension SessionStore {
     /// - Throws: ``StoreError/alreadyInitialized`` when locked, ``StoreError/sessionsStored``.
     package func initialize(with slot: NewSlot) throws(StoreError) {
         try work.withLock { work throws(StoreError) in try SessionStore.checkMayBegin(work) }
-        let (fresh, change) = try VaultKeeper.create(in: directory.root, slot, at: clock.wallTime)
+        let (fresh, change) = try VaultFileStore.create(in: directory.root, slot, at: clock.wallTime)
         try work.withLock { work throws(StoreError) in
             // A session may have come while the passphrase was made into a key.
             try SessionStore.checkMayBegin(work)
@@ -85,7 +85,7 @@ extension SessionStore {
     /// changed by then.
     private func opening(
         _ counter: CounterEvidence,
-        _ find: (VaultKeeper) throws(StoreError) -> KeyRing
+        _ find: (VaultFileStore) throws(StoreError) -> KeyRing
     ) throws(StoreError) -> LoadedSessions {
         while true {
             let locked = try work.withLock { work throws(StoreError) in try SessionStore.lockedKeeper(work) }
@@ -108,13 +108,13 @@ extension SessionStore {
     }
 
     /// The vault to unlock, or `nil` when it is unlocked already.
-    private static func lockedKeeper(_ work: Work) throws(StoreError) -> VaultKeeper? {
+    private static func lockedKeeper(_ work: Work) throws(StoreError) -> VaultFileStore? {
         guard !work.isClosed else { throw .locked }
         guard let keeper = work.keeper else { throw .notInitialized }
         return work.ledger == nil ? keeper : nil
     }
 
-    private static func refusal(of secret: UnlockSecret, by keeper: VaultKeeper) -> StoreError {
+    private static func refusal(of secret: UnlockSecret, by keeper: VaultFileStore) -> StoreError {
         switch secret {
         case .passphrase: return .wrongPassphrase
         case .keyFile(let path):
@@ -154,7 +154,7 @@ extension SessionStore {
 
     private func load(
         _ work: inout Work,
-        _ keeper: VaultKeeper,
+        _ keeper: VaultFileStore,
         _ ring: KeyRing,
         _ evidence: CounterEvidence
     ) throws(StoreError) -> LoadedSessions {
@@ -183,7 +183,7 @@ extension SessionStore {
         if manifest.counter != nil, verdict.counter == nil { ledger.unnoted += 1 }
         work.parked = [:]
         work.ledger = ledger
-        work.counter = CounterStanding(verdict, stored: manifest.counter)
+        work.counter = CounterState(verdict, stored: manifest.counter)
         noteGenerations(&work)
         publish(work)
         return LoadedSessions(sessions: recovery.loaded.sessions, problems: problems, counter: verdict)
@@ -192,7 +192,7 @@ extension SessionStore {
     /// The manifest, or an empty one and a problem when it cannot be used.
     private func readManifest(
         _ ring: KeyRing,
-        _ keeper: VaultKeeper,
+        _ keeper: VaultFileStore,
         _ problems: inout [StoreProblem]
     ) -> Manifest {
         let path = directory.root.path(of: Manifest.fileName)

@@ -5,12 +5,12 @@ import SealedStore
 import TokenCore
 
 /// Tells where answers are recorded, and the log of those that are not used.
-struct AnswerControl: AnswerKeeping {
+struct AnswerControl: ResponseRecordingProviding {
     let store: SessionStore
     let logger: Logger
 
-    func answerPlace(of session: SessionName) -> AnswerPlace? {
-        store.answerPlace(of: session)
+    func responseRecording(of session: SessionName) -> ResponseRecording? {
+        store.responseRecording(of: session)
     }
 
     func answerWasRefused(of session: SessionName, _ reason: String) {

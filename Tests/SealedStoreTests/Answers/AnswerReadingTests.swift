@@ -13,11 +13,11 @@ struct AnswerReadingTests {
     /// A store in which an attempt was reserved, as an agent leaves it that is killed.
     ///
     /// - Returns: the file that the recording process still holds.
-    private func left() throws -> AnswerFile {
+    private func left() throws -> ResponseRecordingFile {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
         try open.store.reserve(.work, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
-        let file = try #require(open.store.answerPlace(of: .work)?.begin())
+        let file = try #require(open.store.responseRecording(of: .work)?.begin())
         open.store.directory.close()
         return file
     }
@@ -31,10 +31,10 @@ struct AnswerReadingTests {
             #expect(loaded.sessions.map(\.interruption?.readings) == [readings])
             let snapshot = try open.snapshot(refreshToken: "RT-1")
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
-            let place = try #require(open.store.answerPlace(of: .work))
+            let place = try #require(open.store.responseRecording(of: .work))
             // Not all of it was there the first times.
             for count in 1...4 {
-                #expect(pwrite(file.descriptor, [1], 1, AnswerFile.headRoom + 10 * readings + count) == 1)
+                #expect(pwrite(file.descriptor, [1], 1, ResponseRecordingFile.headRoom + 10 * readings + count) == 1)
                 let part = try #require(place.look().recorded)
                 #expect(part.isNews)
                 place.beginReading(of: part)
@@ -48,7 +48,7 @@ struct AnswerReadingTests {
     }
 
     @Test func `an answer that was never asked for is none, and one that may still come is`() throws {
-        var file: AnswerFile? = try left()
+        var file: ResponseRecordingFile? = try left()
         let (second, held) = try fixture.unlocked()
         #expect(held.sessions.map(\.interruption) == [InterruptedRefresh(starts: 1, readings: 0)])
         second.store.directory.close()

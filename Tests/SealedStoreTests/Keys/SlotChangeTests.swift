@@ -36,7 +36,7 @@ struct SlotChangeTests {
     @Test func `what opens no slot shows nothing`() throws {
         let open = try store()
         let wrong = try [
-            ShownSecret.passphrase(.text("correct horse\n")), .passphrase(.text(Self.printed)),
+            UnlockProof.passphrase(.text("correct horse\n")), .passphrase(.text(Self.printed)),
             .key(.text("correct horse")), .key(.text("\n")), .key(.text(Self.printed + "\n\n")),
             .passphrase(.text("x")), .key(GuardedBytes(count: 32)),
         ]

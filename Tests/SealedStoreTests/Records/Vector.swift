@@ -82,7 +82,7 @@ struct Vector {
         Disk.write(bytes, to: "\(state.path)/vault")
         Disk.write(Vector.bytes(Array((fields["secret"] ?? "").utf8)), to: "\(state.path)/keyfile")
         do throws(StoreError) {
-            guard let keeper = try VaultKeeper.read(state.root) else { return "missing" }
+            guard let keeper = try VaultFileStore.read(state.root) else { return "missing" }
             guard let ring = try keeper.open(with: .keyFile(path: nil)) else { return "wrong-secret" }
             return ring.older.isEmpty ? "ok" : "ok-with-older-keys"
         } catch {

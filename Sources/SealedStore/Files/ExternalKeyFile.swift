@@ -5,7 +5,7 @@ import Glibc
 /// Files outside the store that hold a key, named by an absolute path.
 ///
 /// Root's are accepted beside our own, as service managers hand them out. No link is followed.
-enum OutsideFile {
+enum ExternalKeyFile {
     /// Reads all of a file whose size is in `sizes` into guarded memory.
     static func read(
         _ path: String,

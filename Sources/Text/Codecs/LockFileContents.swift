@@ -4,7 +4,7 @@
 ///
 /// The process number and the path of the socket, each followed by a line break: if the last one is missing,
 /// the note was not written to its end. It may be used for nothing but asking that agent.
-package struct LockNote: Equatable, Sendable {
+package struct LockFileContents: Equatable, Sendable {
     /// Anything longer is not a note: the path of a socket has at most 107 bytes.
     package static let largestCount = 127
 
@@ -19,7 +19,7 @@ package struct LockNote: Equatable, Sendable {
     /// Reads a note; `nil` when `bytes` is not one.
     package init?(_ bytes: [UInt8]) {
         let lineBreak = UInt8(ascii: "\n")
-        guard bytes.count <= LockNote.largestCount, let end = bytes.firstIndex(of: lineBreak),
+        guard bytes.count <= LockFileContents.largestCount, let end = bytes.firstIndex(of: lineBreak),
             let pid = Int32(String(decoding: bytes[..<end], as: UTF8.self)), pid > 0
         else { return nil }
         self.init(pid: pid, socket: nil)

@@ -6,7 +6,7 @@ import TokenCore
 ///
 /// A change writes a new file and keeps the old one as `vault.prev` until the new one has been read back, so that
 /// at every moment one of them opens.
-struct VaultKeeper {
+struct VaultFileStore {
     static let fileName = "vault"
     static let previousName = "vault.prev"
 
@@ -21,13 +21,13 @@ struct VaultKeeper {
     }
 
     /// Reads the vault of `directory`, or its predecessor when it is damaged or gone; `nil` when there is neither.
-    static func read(_ directory: OpenDirectory) throws(StoreError) -> VaultKeeper? {
+    static func read(_ directory: OpenDirectory) throws(StoreError) -> VaultFileStore? {
         var damage: StoreError?
         for name in [fileName, previousName] {
             do throws(StoreError) {
                 guard let bytes = try contents(of: name, in: directory) else { continue }
                 let (file, seal) = try VaultFile.parse(bytes, path: directory.path(of: name))
-                return VaultKeeper(directory, file, seal)
+                return VaultFileStore(directory, file, seal)
             } catch {
                 guard case .damagedVault = error else { throw error }
                 damage = damage ?? error
@@ -42,10 +42,10 @@ struct VaultKeeper {
         in directory: OpenDirectory,
         _ slot: NewSlot,
         at time: WallTime
-    ) throws(StoreError) -> (VaultKeeper, VaultChange) {
+    ) throws(StoreError) -> (VaultFileStore, VaultChange) {
         let masterKey = try newMasterKey(epoch: 1)
         let file = VaultFile(id: .random(), epoch: 1, generation: 0, slots: [])
-        let keeper = VaultKeeper(directory, file, nil)
+        let keeper = VaultFileStore(directory, file, nil)
         let ring = KeyRing(vault: file.id, current: masterKey)
         let added = try keeper.makeSlot(slot, under: masterKey, at: time)
         return (keeper, VaultChange(slots: [added], ring: ring))
@@ -91,7 +91,7 @@ struct VaultKeeper {
 
     /// Checks the whole file under its key and unwraps the older keys.
     private func ring(under masterKey: MasterKey) throws(StoreError) -> KeyRing {
-        let path = directory.path(of: VaultKeeper.fileName)
+        let path = directory.path(of: VaultFileStore.fileName)
         guard let seal, seal.isValid(under: masterKey, vault: file.id) else {
             throw .damagedVault(path: path, reason: "its authentication code is wrong")
         }
@@ -112,7 +112,7 @@ struct VaultKeeper {
     }
 
     /// Whether one of the slots opens with `secret`, which a person or a program has shown.
-    func isOpened(by secret: ShownSecret) throws(StoreError) -> Bool {
+    func isOpened(by secret: UnlockProof) throws(StoreError) -> Bool {
         for slot in file.slots {
             for candidate in try secret.candidates(for: slot) where try unwrap(slot, with: candidate) != nil {
                 return true
@@ -123,12 +123,12 @@ struct VaultKeeper {
 
     /// Makes sure that the file on disk is the one read, and removes its predecessor.
     func finishReplacement() throws(StoreError) {
-        guard directory.contains(VaultKeeper.previousName) else { return }
+        guard directory.contains(VaultFileStore.previousName) else { return }
         guard let seal else { return }
         let bytes = seal.authenticated + seal.mac
-        if try VaultKeeper.contents(of: VaultKeeper.fileName, in: directory) != bytes {
-            try VaultKeeper.storing(directory) { () throws(FileFault) in
-                try directory.replace(VaultKeeper.fileName, with: bytes)
+        if try VaultFileStore.contents(of: VaultFileStore.fileName, in: directory) != bytes {
+            try VaultFileStore.storing(directory) { () throws(FileFault) in
+                try directory.replace(VaultFileStore.fileName, with: bytes)
             }
         }
         try removePrevious()
@@ -142,13 +142,13 @@ struct VaultKeeper {
         next.epoch = masterKey.epoch
         next.generation += 1
         let bytes = try next.serialized(under: masterKey)
-        let old = try VaultKeeper.contents(of: VaultKeeper.fileName, in: directory)
-        try VaultKeeper.storing(directory) { () throws(FileFault) in
-            if let old { try directory.replace(VaultKeeper.previousName, with: old) }
-            try directory.replace(VaultKeeper.fileName, with: bytes)
+        let old = try VaultFileStore.contents(of: VaultFileStore.fileName, in: directory)
+        try VaultFileStore.storing(directory) { () throws(FileFault) in
+            if let old { try directory.replace(VaultFileStore.previousName, with: old) }
+            try directory.replace(VaultFileStore.fileName, with: bytes)
         }
-        let path = directory.path(of: VaultKeeper.fileName)
-        guard try VaultKeeper.contents(of: VaultKeeper.fileName, in: directory) == bytes else {
+        let path = directory.path(of: VaultFileStore.fileName)
+        guard try VaultFileStore.contents(of: VaultFileStore.fileName, in: directory) == bytes else {
             throw .unavailable(path: path, reason: "it does not read back as written")
         }
         (file, seal) = try VaultFile.parse(bytes, path: path)
@@ -156,9 +156,9 @@ struct VaultKeeper {
     }
 
     private func removePrevious() throws(StoreError) {
-        try VaultKeeper.storing(directory) { () throws(FileFault) in
-            guard directory.contains(VaultKeeper.previousName) else { return }
-            try directory.unlink(VaultKeeper.previousName)
+        try VaultFileStore.storing(directory) { () throws(FileFault) in
+            guard directory.contains(VaultFileStore.previousName) else { return }
+            try directory.unlink(VaultFileStore.previousName)
             try directory.synchronize()
         }
     }

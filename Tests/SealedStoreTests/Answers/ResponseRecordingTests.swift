@@ -8,7 +8,7 @@ import TokenCore
 @testable import SealedStore
 
 /// What is recorded for an attempt is found by whoever takes it up again, and by nobody else.
-struct AnswerPlaceTests {
+struct ResponseRecordingTests {
     let fixture = StoreFixture()
     private static let note = Array("https://id.example.com/token\nSECRET".utf8)
     private static let stream = Array("what the server said".utf8)
@@ -16,28 +16,28 @@ struct AnswerPlaceTests {
     /// A store in which an attempt was reserved and its answer recorded, as a killed agent leaves it.
     ///
     /// - Returns: the file that the recording process still holds.
-    private func recorded(_ session: SessionName = .work) throws -> AnswerFile {
+    private func recorded(_ session: SessionName = .work) throws -> ResponseRecordingFile {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
         try open.store.reserve(session, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
-        let file = try #require(open.store.answerPlace(of: session)?.begin())
+        let file = try #require(open.store.responseRecording(of: session)?.begin())
         record(Self.stream, in: file)
         // Without a word, as kill -9 does it.
         open.store.directory.close()
         return file
     }
 
-    private func record(_ stream: [UInt8], in file: AnswerFile) {
+    private func record(_ stream: [UInt8], in file: ResponseRecordingFile) {
         let head = file.head(note: Self.note) ?? []
         #expect(pwrite(file.descriptor, head, head.count, 0) == head.count)
-        #expect(pwrite(file.descriptor, stream, stream.count, AnswerFile.headRoom) == stream.count)
+        #expect(pwrite(file.descriptor, stream, stream.count, ResponseRecordingFile.headRoom) == stream.count)
     }
 
     /// Opens the store anew and takes the attempt up again.
-    private func resumed(_ session: SessionName = .work) throws -> (OpenStore, LoadedSessions, AnswerPlace) {
+    private func resumed(_ session: SessionName = .work) throws -> (OpenStore, LoadedSessions, ResponseRecording) {
         let (open, loaded) = try fixture.unlocked()
         try open.store.reserve(session, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
-        return (open, loaded, try #require(open.store.answerPlace(of: session)))
+        return (open, loaded, try #require(open.store.responseRecording(of: session)))
     }
 
     private var answers: [String] { fixture.records("ans") }
@@ -57,7 +57,7 @@ struct AnswerPlaceTests {
     }
 
     @Test func `as long as somebody records, the recording is not final`() throws {
-        var file: AnswerFile? = try recorded()
+        var file: ResponseRecordingFile? = try recorded()
         let (open, _, place) = try resumed()
         #expect(try #require(place.look().recorded).isFinal == false)
         withExtendedLifetime(file) {}
@@ -70,7 +70,7 @@ struct AnswerPlaceTests {
         let (first, _) = try fixture.unlocked()
         try first.commitDurably("RT-1")
         try first.store.reserve(.work, AttemptNumber(rawValue: 1), try first.snapshot(refreshToken: "RT-1"))
-        var file = first.store.answerPlace(of: .work)?.begin()
+        var file = first.store.responseRecording(of: .work)?.begin()
         first.store.directory.close()
         let (open, _, place) = try resumed()
         #expect(place.look().isPending)
@@ -99,7 +99,7 @@ struct AnswerPlaceTests {
         #expect(answers.count == 1)
         try open.commitDurably("RT-2")
         #expect(answers.isEmpty)
-        #expect(open.store.answerPlace(of: .work) == nil)
+        #expect(open.store.responseRecording(of: .work) == nil)
         open.store.close()
     }
 
@@ -141,7 +141,7 @@ struct AnswerPlaceTests {
         let (again, loaded) = try fixture.unlocked()
         #expect(loaded.sessions.map(\.isInterrupted) == [true])
         try again.store.reserve(.work, AttemptNumber(rawValue: 1), try again.snapshot(refreshToken: "RT-2"))
-        let place = try #require(again.store.answerPlace(of: .work))
+        let place = try #require(again.store.responseRecording(of: .work))
         #expect(try #require(place.look().refusal).hasPrefix("is an old copy"))
         withExtendedLifetime(file) {}
         again.store.close()
@@ -153,7 +153,7 @@ struct AnswerPlaceTests {
             try first.commitDurably("RT-1", to: session)
             let snapshot = try first.snapshot(refreshToken: "RT-1")
             try first.store.reserve(session, AttemptNumber(rawValue: 1), snapshot)
-            record(Self.stream, in: try #require(first.store.answerPlace(of: session)?.begin()))
+            record(Self.stream, in: try #require(first.store.responseRecording(of: session)?.begin()))
         }
         first.store.directory.close()
         let paths = answers
@@ -183,7 +183,7 @@ struct AnswerPlaceTests {
 
     @Test func `a file that is too long is refused`() throws {
         let file = try recorded()
-        #expect(ftruncate(file.descriptor, AnswerFile.longest + 1) == 0)
+        #expect(ftruncate(file.descriptor, ResponseRecordingFile.longest + 1) == 0)
         let (open, _, place) = try resumed()
         #expect(try #require(place.look().refusal).contains("too long"))
         open.store.close()
@@ -227,16 +227,16 @@ struct AnswerPlaceTests {
         try open.commitDurably("RT-1")
         let snapshot = try open.snapshot(refreshToken: "RT-1")
         try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
-        let place = try #require(open.store.answerPlace(of: .work))
+        let place = try #require(open.store.responseRecording(of: .work))
         record(Self.stream, in: try #require(place.begin()))
         open.store.release(.work, answered: false)
         try open.store.reserve(.work, AttemptNumber(rawValue: 2), snapshot)
-        let second = try #require(open.store.answerPlace(of: .work))
+        let second = try #require(open.store.responseRecording(of: .work))
         #expect(second.look().recorded != nil)
         second.answered()
         open.store.release(.work, answered: false)
         try open.store.reserve(.work, AttemptNumber(rawValue: 3), snapshot)
-        #expect(try #require(open.store.answerPlace(of: .work)).look().isNone)
+        #expect(try #require(open.store.responseRecording(of: .work)).look().isNone)
         open.store.close()
     }
 
@@ -245,9 +245,9 @@ struct AnswerPlaceTests {
         try open.commitDurably("RT-1")
         let snapshot = try open.snapshot(refreshToken: "RT-1")
         try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
-        #expect(open.store.answerPlace(of: .work) != nil)
+        #expect(open.store.responseRecording(of: .work) != nil)
         open.store.lock()
-        #expect(open.store.answerPlace(of: .work) == nil)
+        #expect(open.store.responseRecording(of: .work) == nil)
         open.store.close()
     }
 
@@ -261,7 +261,7 @@ struct AnswerPlaceTests {
     }
 }
 
-extension LeftAnswer {
+extension RecoveredResponse {
     var recorded: RecordedAnswer? {
         if case .recorded(let answer) = self { answer } else { nil }
     }

@@ -14,7 +14,7 @@ import TokenCore
 ///
 /// Integers are little endian; everything before the sealed part is associated data. At the end of the room for a head is
 /// a ``ReadingNote``.
-struct AnswerHead: Equatable {
+struct ResponseRecordingHeader: Equatable {
     private static let magic = Array("TKAANS\0".utf8)
     private static let version: UInt8 = 1
     /// Bytes before the sealed part.
@@ -52,15 +52,15 @@ struct AnswerHead: Equatable {
     ///
     /// - Throws: ``RecordFault``: `empty` if none was written yet.
     init(_ bytes: [UInt8]) throws(RecordFault) {
-        guard bytes.count >= AnswerHead.clearCount else {
+        guard bytes.count >= ResponseRecordingHeader.clearCount else {
             throw bytes.allSatisfy { $0 == 0 } ? .empty : .truncated
         }
-        guard bytes.prefix(AnswerHead.clearCount).contains(where: { $0 != 0 }) else { throw .empty }
-        guard bytes.starts(with: AnswerHead.magic) else { throw .notARecord }
+        guard bytes.prefix(ResponseRecordingHeader.clearCount).contains(where: { $0 != 0 }) else { throw .empty }
+        guard bytes.starts(with: ResponseRecordingHeader.magic) else { throw .notARecord }
         do {
             self = try unsafe bytes.withUnsafeBytes { bytes in
                 var reader = unsafe ByteReader(bytes)
-                return try AnswerHead(after: &reader)
+                return try ResponseRecordingHeader(after: &reader)
             }
         } catch let fault as RecordFault {
             throw fault
@@ -70,10 +70,10 @@ struct AnswerHead: Equatable {
     }
 
     private init(after reader: inout ByteReader) throws {
-        _ = try reader.bytes(AnswerHead.magic.count)
+        _ = try reader.bytes(ResponseRecordingHeader.magic.count)
         let version = try reader.integer(UInt8.self)
-        guard version <= AnswerHead.version else { throw RecordFault.futureVersion(Int(version)) }
-        guard version == AnswerHead.version, try reader.integer(UInt16.self) == VaultFile.suite else {
+        guard version <= ResponseRecordingHeader.version else { throw RecordFault.futureVersion(Int(version)) }
+        guard version == ResponseRecordingHeader.version, try reader.integer(UInt16.self) == VaultFile.suite else {
             throw RecordFault.notARecord
         }
         vault = try reader.id()
@@ -87,13 +87,13 @@ struct AnswerHead: Equatable {
         do {
             return try unsafe bytes.withUnsafeBytes { bytes in
                 var reader = unsafe ByteReader(bytes)
-                let clear = try reader.bytes(AnswerHead.clearCount)
+                let clear = try reader.bytes(ResponseRecordingHeader.clearCount)
                 // The room for a head is far below 64 KiB.
-                let count = Int(clear[AnswerHead.clearCount - 4]) | Int(clear[AnswerHead.clearCount - 3]) << 8
+                let count = Int(clear[ResponseRecordingHeader.clearCount - 4]) | Int(clear[ResponseRecordingHeader.clearCount - 3]) << 8
                 guard clear == self.clear(sealedCount: count), count >= AEAD.overhead else {
                     throw RecordFault.forged
                 }
-                return try unsafe AnswerHead.content(of: reader.take(count), clear, key)
+                return try unsafe ResponseRecordingHeader.content(of: reader.take(count), clear, key)
             }
         } catch let fault as RecordFault {
             throw fault
@@ -125,8 +125,8 @@ struct AnswerHead: Equatable {
     }
 
     private func clear(sealedCount: Int) -> [UInt8] {
-        var bytes = AnswerHead.magic
-        bytes.append(AnswerHead.version)
+        var bytes = ResponseRecordingHeader.magic
+        bytes.append(ResponseRecordingHeader.version)
         bytes.append(integer: VaultFile.suite)
         bytes.append(vault)
         bytes.append(record)

@@ -7,7 +7,7 @@ import TokenCore
 /// Where the answer to a session's reserved attempt is recorded, and where that of an earlier attempt may lie.
 ///
 /// Safe to use from any thread. The file lies beside the reservation and goes with it.
-package final class AnswerPlace: Sendable {
+package final class ResponseRecording: Sendable {
     private struct State {
         /// Made with the reservation, for the first request of the attempt.
         var fresh: OpenFile?
@@ -17,7 +17,7 @@ package final class AnswerPlace: Sendable {
     }
 
     private let files: RecordFiles
-    private let head: AnswerHead
+    private let head: ResponseRecordingHeader
     /// Opens nothing but heads of this record's answers.
     private let keys: [UInt32: Key]
     /// The generation of the latest commit: an answer that is not younger has been used or given up.
@@ -27,7 +27,7 @@ package final class AnswerPlace: Sendable {
 
     init(
         files: RecordFiles,
-        head: AnswerHead,
+        head: ResponseRecordingHeader,
         ring: KeyRing,
         committed: UInt64,
         clock: @escaping @Sendable () -> ClockReading,
@@ -59,7 +59,7 @@ package final class AnswerPlace: Sendable {
     }
 
     /// The file for the next answer; `nil`: the disk grants none, and the answer is not kept.
-    package func begin() -> AnswerFile? {
+    package func begin() -> ResponseRecordingFile? {
         let file = state.withLock { state in
             defer { state.fresh = nil }
             return state.fresh
@@ -67,7 +67,7 @@ package final class AnswerPlace: Sendable {
         guard let file = file ?? (try? files.makeAnswer(of: head.record)), let key = keys[head.epoch] else {
             return nil
         }
-        return AnswerFile(file: file, head: head, key: key, clock: clock)
+        return ResponseRecordingFile(file: file, head: head, key: key, clock: clock)
     }
 
     /// Notes that this process has the answer: it need not be looked for.
@@ -78,7 +78,7 @@ package final class AnswerPlace: Sendable {
     var wasAnswered: Bool { state.withLock(\.wasAnswered) }
 
     /// Looks for the answer to an earlier attempt.
-    package func look() -> LeftAnswer {
+    package func look() -> RecoveredResponse {
         guard let left = state.withLock(\.left) else { return .none }
         let file: OpenFile
         switch left {
@@ -90,7 +90,7 @@ package final class AnswerPlace: Sendable {
         let isFinal = file.isUnlocked
         do throws(RecordFault) {
             let bytes = try contents(of: file)
-            let head = try AnswerHead(Array(bytes.prefix(AnswerFile.headRoom)))
+            let head = try ResponseRecordingHeader(Array(bytes.prefix(ResponseRecordingFile.headRoom)))
             guard head.vault == self.head.vault else { throw .otherVault }
             guard head.record == self.head.record else { throw .misplaced }
             guard head.generation > committed else {
@@ -106,8 +106,8 @@ package final class AnswerPlace: Sendable {
                     note: content.note,
                     // Where the clocks contradict each other what it brings counts as old.
                     sentAt: now.translate(content.clock.now, from: content.clock) ?? now.now
-                        - AnswerPlace.longAgo,
-                    stream: Array(bytes.dropFirst(AnswerFile.headRoom)),
+                        - ResponseRecording.longAgo,
+                    stream: Array(bytes.dropFirst(ResponseRecordingFile.headRoom)),
                     readingNote: ReadingNote(in: bytes),
                     isFinal: isFinal
                 )
@@ -147,11 +147,11 @@ package final class AnswerPlace: Sendable {
     private func contents(of file: OpenFile) throws(RecordFault) -> [UInt8] {
         let bytes: [UInt8]
         do throws(SystemCallError) {
-            bytes = try file.read(count: min(try file.status().size, AnswerFile.longest + 1), at: 0)
+            bytes = try file.read(count: min(try file.status().size, ResponseRecordingFile.longest + 1), at: 0)
         } catch {
             throw .file(.system(error))
         }
-        guard bytes.count <= AnswerFile.longest else { throw .malformed("it is too long") }
+        guard bytes.count <= ResponseRecordingFile.longest else { throw .malformed("it is too long") }
         return bytes
     }
 
@@ -171,7 +171,7 @@ package final class AnswerPlace: Sendable {
 }
 
 /// What there is of an answer to an earlier attempt.
-package enum LeftAnswer: Sendable {
+package enum RecoveredResponse: Sendable {
     /// Nothing, and nothing will come.
     case none
     /// A process is about to ask the server.
@@ -184,7 +184,7 @@ package enum LeftAnswer: Sendable {
 
 /// The bytes that came from a server, and how to read them.
 package struct RecordedAnswer: Sendable {
-    /// What ``AnswerFile/head(note:)`` was given.
+    /// What ``ResponseRecordingFile/head(note:)`` was given.
     package var note: [UInt8]
     /// When the request was about to be sent, on the clock of this boot.
     package var sentAt: Instant
@@ -210,11 +210,11 @@ struct ReadingNote {
 
     /// `u8 readings | u32 harmless`, little endian.
     private static let count = 5
-    static let place = AnswerFile.headRoom - count
+    static let place = ResponseRecordingFile.headRoom - count
 
     /// The note in the bytes of a file; zeros where it is too short to have one.
     init(in file: [UInt8]) {
-        let bytes = file.count < AnswerFile.headRoom ? [] : file[ReadingNote.place..<AnswerFile.headRoom]
+        let bytes = file.count < ResponseRecordingFile.headRoom ? [] : file[ReadingNote.place..<ResponseRecordingFile.headRoom]
         readings = Int(bytes.first ?? 0)
         harmless = bytes.dropFirst().reversed().reduce(0) { $0 << 8 | Int($1) }
     }
@@ -227,7 +227,7 @@ struct ReadingNote {
 }
 
 /// The file of one answer, for the process that records it.
-package final class AnswerFile: Sendable {
+package final class ResponseRecordingFile: Sendable {
     /// Bytes at the beginning that the head has for itself.
     package static let headRoom = 4096
     /// Bytes that are allocated, so that a disk that has become full keeps no answer of usual size from its place.
@@ -236,14 +236,14 @@ package final class AnswerFile: Sendable {
     static let longest = headRoom + 2 << 20
 
     private let file: OpenFile
-    private let head: AnswerHead
-    private let key: AnswerPlace.Key
+    private let head: ResponseRecordingHeader
+    private let key: ResponseRecording.Key
     private let clock: @Sendable () -> ClockReading
 
     init(
         file: OpenFile,
-        head: AnswerHead,
-        key: AnswerPlace.Key,
+        head: ResponseRecordingHeader,
+        key: ResponseRecording.Key,
         clock: @escaping @Sendable () -> ClockReading
     ) {
         self.file = file
@@ -257,16 +257,16 @@ package final class AnswerFile: Sendable {
 
     /// What has to stand at the beginning of the file, with `note` sealed in it; `nil` if the note is too long.
     package func head(note: [UInt8]) -> [UInt8]? {
-        guard note.count <= AnswerHead.longestNote else { return nil }
-        let content = AnswerHead.Content(clock: clock(), note: note)
+        guard note.count <= ResponseRecordingHeader.longestNote else { return nil }
+        let content = ResponseRecordingHeader.Content(clock: clock(), note: note)
         return try? unsafe key.read { key throws(RecordFault) in unsafe head.sealed(content, under: key) }
     }
 }
 
 extension KeyRing {
-    fileprivate func answerKeys(of record: RandomID) -> [UInt32: AnswerPlace.Key] {
-        var keys = older.mapValues { AnswerPlace.Key($0, of: record) }
-        keys[current.epoch] = AnswerPlace.Key(current, of: record)
+    fileprivate func answerKeys(of record: RandomID) -> [UInt32: ResponseRecording.Key] {
+        var keys = older.mapValues { ResponseRecording.Key($0, of: record) }
+        keys[current.epoch] = ResponseRecording.Key(current, of: record)
         return keys
     }
 }
@@ -274,7 +274,7 @@ extension KeyRing {
 extension OpenFile {
     /// How many processes have begun to read the answer in it without an end; `nil`: none was recorded.
     var readings: Int? {
-        guard let head = try? read(count: AnswerFile.headRoom, at: 0),
+        guard let head = try? read(count: ResponseRecordingFile.headRoom, at: 0),
             head.contains(where: { $0 != 0 }) || !isUnlocked
         else { return nil }
         return ReadingNote(in: head).readings
@@ -298,7 +298,7 @@ extension RecordFiles {
     func makeAnswer(of record: RandomID) throws(FileFault) -> OpenFile {
         let file = try directory.create(Role.answer.name(of: record))
         do throws(SystemCallError) {
-            try file.allocate(AnswerFile.room)
+            try file.allocate(ResponseRecordingFile.room)
         } catch {
             try? directory.unlink(Role.answer.name(of: record))
             throw .system(error)
@@ -308,7 +308,7 @@ extension RecordFiles {
     }
 
     /// The file of an earlier answer.
-    func leftAnswer(of record: RandomID) -> Result<OpenFile, FileFault> {
+    func recoveredResponse(of record: RandomID) -> Result<OpenFile, FileFault> {
         Result { () throws(FileFault) in try directory.open(Role.answer.name(of: record), writing: true) }
     }
 
@@ -318,9 +318,9 @@ extension RecordFiles {
 }
 
 /// Knows where the answers of sessions are recorded; what carries out requests asks it.
-package protocol AnswerKeeping: Sendable {
+package protocol ResponseRecordingProviding: Sendable {
     /// The place of the attempt that is reserved now; `nil`: none is.
-    func answerPlace(of session: SessionName) -> AnswerPlace?
+    func responseRecording(of session: SessionName) -> ResponseRecording?
 
     /// An answer that was found is not used, for the reason given.
     func answerWasRefused(of session: SessionName, _ reason: String)

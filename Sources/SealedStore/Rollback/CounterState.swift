@@ -8,7 +8,7 @@ import TokenCore
 /// *announced*), then the counter moves there. Steps are not taken with every write: each runs a program, and the
 /// memory of a TPM wears out. Logouts and changes of the vault ask for one at once, refreshes for one within
 /// ``interval``.
-struct CounterStanding: Equatable {
+struct CounterState: Equatable {
     /// The longest time without a step while there are only refreshes.
     ///
     /// Ten minutes are at most 52,560 steps a year.
@@ -101,7 +101,7 @@ struct CounterStanding: Equatable {
         if isAnnounced || isOpen && needsManifest || isOpen && isChanged && isUrgent {
             due = .zero
         } else if isOpen, isChanged {
-            due = CounterStanding.interval - (now - triedAt)
+            due = CounterState.interval - (now - triedAt)
         } else {
             return nil
         }
@@ -111,7 +111,7 @@ struct CounterStanding: Equatable {
     }
 }
 
-extension CounterStanding {
+extension CounterState {
     /// The standing of a store that was opened with this verdict; `nil` without a counter.
     init?(_ verdict: CounterVerdict, stored: UInt64?) {
         guard let counter = verdict.counter else { return nil }
