@@ -51,18 +51,18 @@ struct ClientProofTests {
                 "client_secret_sealed = true\nclient_authentication = \"client_secret_jwt\"",
                 .secretAssertion(given, .endpoint)
             ),
-            (#"client_assertion = "github-actions""#, .readyAssertion(.gitHubActions, .endpoint)),
+            (#"client_assertion = "github-actions""#, .externalAssertion(.gitHubActions, .endpoint)),
             (
                 "client_assertion = \"github-actions\"\nclient_assertion_audience = \"api://tokens\"",
-                .readyAssertion(.gitHubActions, .other("api://tokens"))
+                .externalAssertion(.gitHubActions, .other("api://tokens"))
             ),
             (
                 "client_assertion_file = \"/run/token\"\nclient_authentication = \"private_key_jwt\"",
-                .readyAssertion(.file("/run/token"), .endpoint)
+                .externalAssertion(.file("/run/token"), .endpoint)
             ),
             (
                 #"client_assertion_command = ["pass", "x"]"#,
-                .readyAssertion(.command(["pass", "x"]), .endpoint)
+                .externalAssertion(.command(["pass", "x"]), .endpoint)
             ),
             (
                 "client_certificate_file = \"/c.pem\"\nclient_key_command = [\"pass\", \"x\"]",

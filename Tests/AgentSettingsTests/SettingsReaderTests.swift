@@ -134,7 +134,7 @@ struct SettingsReaderTests {
             jwks_uri = "https://keys.example/jwks"
             """
         let read = try #require(try read(session(keys)).sessions.first)
-        let written = WrittenEndpoints(
+        let written = ConfiguredEndpoints(
             deviceAuthorization: "https://id.example/device",
             keySet: "https://keys.example/jwks"
         )

@@ -28,7 +28,7 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
         precondition(answer.refreshToken?.utf8.allSatisfy { (0x20...0x7E).contains($0) } != false)
     }
     for status in [200, 400, 401, 403, 500] {
-        let refused = RefusedAnswer(status: status, error: OAuthError(object))
+        let refused = TokenErrorResponse(status: status, error: OAuthError(object))
         let failure = ProcessorTime.limited("a refusal") {
             FailureClassification.classify(refused, from: "id.example.com")
         }
@@ -120,7 +120,7 @@ func fuzzIDToken(_ bytes: [UInt8]) {
 
 /// Every beginning of a request must be waited for or refused as the whole is.
 func fuzzCallback(_ bytes: [UInt8]) {
-    var place = LoopbackPlace.standard(port: 49_152)
+    var place = LoopbackRedirect.standard(port: 49_152)
     place.takesForms = true
     let whole = ProcessorTime.limited("a redirect") { CallbackRequest(bytes, to: place) }
     guard case .callback(let query) = whole else { return }

@@ -79,7 +79,7 @@ private func fuzzIssuer(_ object: JSONObject) {
         guard let metadata = try? ServerMetadata(object, issuer: "https://id.example.com", isInternal: false)
         else { return }
         precondition(metadata.issuer == "https://id.example.com", "another issuer is believed")
-        _ = IssuerOffer(metadata)
+        _ = IssuerCapabilities(metadata)
     }
 }
 

@@ -79,7 +79,7 @@ private func fuzzOutput(_ output: [UInt8]) {
 
 /// How long the library takes over an odd number is not measured: the key is the person's own.
 private func fuzzKey(_ bytes: [UInt8]) {
-    let text = String(decoding: bytes.prefix(RenewedFile.limit), as: UTF8.self)
+    let text = String(decoding: bytes.prefix(ReloadableFile.limit), as: UTF8.self)
     ProcessorTime.limited("the blocks of a key") { _ = PEMBlock.all(in: text) }
     do throws(SigningKey.Problem) {
         let algorithm = try SigningKey(text).algorithm(among: nil)

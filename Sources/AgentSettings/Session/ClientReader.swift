@@ -90,7 +90,7 @@ struct ClientReader: SessionPartReading {
         client.key = clientKey()
         client.keyID = table.string("client_key_id")
         client.certificateFile = table.path("client_certificate_file", home: home)
-        client.assertion = readyAssertion()
+        client.assertion = externalAssertion()
         client.assertionAudience = assertionAudience()
         client.authentication = word == .automatic ? decided : word
         return checkProof(client.authentication)
@@ -108,7 +108,7 @@ struct ClientReader: SessionPartReading {
         return command.map { .command($0) } ?? file.map { .file($0) }
     }
 
-    private mutating func readyAssertion() -> AssertionSource? {
+    private mutating func externalAssertion() -> AssertionSource? {
         let word = table.string("client_assertion")
         let file = table.path("client_assertion_file", home: home)
         let command = table.command("client_assertion_command")

@@ -67,7 +67,7 @@ extension SessionReader {
 
     private mutating func fixedEndpoints() -> FixedEndpoints? {
         let issuer = table.url("issuer")
-        var written = writtenEndpoints()
+        var written = configuredEndpoints()
         if !table.has("token_endpoint") {
             if table.has("service_account_file") {
                 written.token = AssertionGrant.serviceAccountEndpoint
@@ -92,8 +92,8 @@ extension SessionReader {
     }
 
     /// Endpoints written by hand: all there are, or those that replace the issuer's metadata.
-    mutating func writtenEndpoints() -> WrittenEndpoints {
-        WrittenEndpoints(
+    mutating func configuredEndpoints() -> ConfiguredEndpoints {
+        ConfiguredEndpoints(
             token: table.url("token_endpoint")?.description,
             authorization: table.url("authorization_endpoint")?.description,
             deviceAuthorization: table.url("device_authorization_endpoint")?.description,

@@ -38,7 +38,7 @@ struct SessionReader {
         guard let kind = table.has("kind") ? written : usualKind else { return nil }
         let isStandard = kind.isStandard
         let server = server(kind)
-        let endpoints = kind == .oidc ? writtenEndpoints() : WrittenEndpoints()
+        let endpoints = kind == .oidc ? configuredEndpoints() : ConfiguredEndpoints()
         let issuer = isStandard ? table.string("issuer") : nil
         let flow = flow(kind)
         let client = client(kind, flow)

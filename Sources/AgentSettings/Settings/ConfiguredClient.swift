@@ -40,7 +40,7 @@ package struct ConfiguredClient: Equatable, Sendable {
             id,
             proof: proof(try sealedSecret(of: session, seal)),
             introduction: isUnregistered
-                ? ClientIntroduction(document: metadataURL, method: secretMethod) : nil
+                ? ClientRegistrationOptions(document: metadataURL, method: secretMethod) : nil
         )
     }
 
@@ -71,7 +71,7 @@ package struct ConfiguredClient: Equatable, Sendable {
         case .clientSecretJWT: secret.map { .secretAssertion($0, assertionAudience) } ?? .none
         case .privateKeyJWT:
             key.map { .keyAssertion(AssertionKey($0, identifier: keyID), assertionAudience) }
-                ?? assertion.map { .readyAssertion($0, assertionAudience) } ?? .none
+                ?? assertion.map { .externalAssertion($0, assertionAudience) } ?? .none
         case .tls:
             certificateFile.flatMap { file in key.map { .certificate(file, key: $0) } } ?? .none
         }
@@ -95,7 +95,7 @@ package struct ConfiguredClient: Equatable, Sendable {
         if case .command(let command) = secret { commands.append(command) }
         if case .command(let command) = key { commands.append(command) }
         if case .command(let command) = assertion { commands.append(command) }
-        commands += files.filter { $0.key != "client_secret_file" }.map { RenewedFile.command(for: $0.path) }
+        commands += files.filter { $0.key != "client_secret_file" }.map { ReloadableFile.command(for: $0.path) }
         return commands
     }
 

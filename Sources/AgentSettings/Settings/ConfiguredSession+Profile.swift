@@ -140,6 +140,6 @@ extension ServerProfile.Kind {
     fileprivate var sourceCommands: [[String]] {
         if case .command(let source) = self { return [source.command] }
         if case .gitHubApp(let app) = self, case .command(let command) = app.key { return [command] }
-        return appKeyFile.map { [RenewedFile.command(for: $0.path)] } ?? []
+        return appKeyFile.map { [ReloadableFile.command(for: $0.path)] } ?? []
     }
 }

@@ -8,7 +8,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var name: SessionName
     package var server: ServerProfile.Kind
     /// The endpoints that replace those of the metadata, for kind `oidc`.
-    package var endpoints: WrittenEndpoints
+    package var endpoints: ConfiguredEndpoints
     /// As written; for `oauth2` it is only shown.
     package var issuer: String?
     package var client: ConfiguredClient

@@ -31,7 +31,7 @@ package struct ConfiguredSources: Equatable, Sendable {
 
     /// The commands that are run for its requests.
     var commands: [[String]] {
-        (grant?.command).map { [$0] } ?? file.map { [RenewedFile.command(for: $0.path)] } ?? []
+        (grant?.command).map { [$0] } ?? file.map { [ReloadableFile.command(for: $0.path)] } ?? []
     }
 
     /// What they are, in words that keep their places: when one changes, so do the tokens made from them.

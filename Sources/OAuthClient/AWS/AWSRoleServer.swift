@@ -9,7 +9,7 @@ import TokenCore
 struct AWSRoleServer: RoleServer {
     let profile: ServerProfile
     let role: AWSRole
-    let tools: ServerTools
+    let tools: ServerDependencies
 
     func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
         guard let subject = request.sources.subject else { throw .noTokenForRole }

@@ -11,7 +11,7 @@ struct AccessPortal: Sendable {
     /// Without a slash at the end.
     var address: String
     var trust: ServerTrust
-    var tools: ServerTools
+    var tools: ServerDependencies
 
     /// The credentials of `role`, without their fingerprint.
     ///

@@ -9,7 +9,7 @@ import TokenCore
 struct IdentityCenterServer: AuthorizationServer {
     let profile: ServerProfile
     let center: IdentityCenter
-    let tools: ServerTools
+    let tools: ServerDependencies
 
     var service: TokenService {
         TokenService(address: center.tokenService, trust: profile.trust, tools: tools)

@@ -19,7 +19,7 @@ package struct PortalRole: Equatable, Sendable {
 struct PortalRoleServer: RoleServer {
     let profile: ServerProfile
     let role: PortalRole
-    let tools: ServerTools
+    let tools: ServerDependencies
 
     func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
         let portal = AccessPortal(address: role.portal ?? "", trust: profile.trust, tools: tools)

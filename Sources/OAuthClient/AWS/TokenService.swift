@@ -10,7 +10,7 @@ struct TokenService: Sendable {
     /// Without a slash at the end.
     var address: String
     var trust: ServerTrust
-    var tools: ServerTools
+    var tools: ServerDependencies
 
     /// Posts the object that `members` writes; `isRefresh`: to refresh tokens.
     ///

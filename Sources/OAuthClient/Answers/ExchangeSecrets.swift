@@ -7,7 +7,7 @@ import TokenCore
 
 /// The secrets sent to and by a server in one refresh, login or revocation.
 ///
-/// ``ServerTools`` notes those of requests and answers, for every kind of server; the bytes live as long as
+/// ``ServerDependencies`` notes those of requests and answers, for every kind of server; the bytes live as long as
 /// the exchange and are wiped at its end.
 final class ExchangeSecrets: Sendable {
     /// The secrets of the exchange that the current task belongs to.

@@ -14,7 +14,7 @@ struct FailedRenewal: Error {
 /// What is left of a successful answer whose access token cannot be used: the server may have spent the old refresh
 /// token for it.
 ///
-/// The refresh token is sealed only by ``ServerTools/outcome(of:renewing:)``: callers without a session to
+/// The refresh token is sealed only by ``ServerDependencies/outcome(of:renewing:)``: callers without a session to
 /// renew have nothing to erase.
 struct Leftover: Equatable, Sendable {
     var refreshToken: String
@@ -59,7 +59,7 @@ struct RenewalMembers: Equatable, Sendable {
     }
 }
 
-extension ServerTools {
+extension ServerDependencies {
     /// What `failed` means for the session that was to be renewed by `renewal`.
     ///
     /// The refresh token of an answer that cannot be used is kept if it differs from the one sent. A refusal,

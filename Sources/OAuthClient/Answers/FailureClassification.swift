@@ -3,7 +3,7 @@
 import TokenCore
 
 /// An answer of the token endpoint that brought no token, reduced to what decides its meaning.
-struct RefusedAnswer: Equatable, Sendable {
+struct TokenErrorResponse: Equatable, Sendable {
     var status: Int
     var error: OAuthError?
     /// What the body says of its reason in another form than OAuth's.
@@ -24,7 +24,7 @@ struct RefusedAnswer: Equatable, Sendable {
     var isRefresh = false
 }
 
-extension RefusedAnswer {
+extension TokenErrorResponse {
     /// Whether a refusal without a reason blames the password: the token endpoint itself has answered.
     fileprivate var blamesPassword: Bool { hadPassword && !isHTML && !wantsBasic }
 }
@@ -44,7 +44,7 @@ enum FailureClassification {
     ///   - answer: of any status; a 2xx without `error` means that no token could be read from it.
     ///   - server: host and port, for the message.
     /// - Returns: the failure as the session sees it.
-    static func classify(_ answer: RefusedAnswer, from server: String) -> RefreshFailure {
+    static func classify(_ answer: TokenErrorResponse, from server: String) -> RefreshFailure {
         guard let error = answer.error, let kind = meaning(of: error, in: answer) else {
             return classifyStatus(answer, from: server)
         }
@@ -71,7 +71,7 @@ enum FailureClassification {
     }
 
     /// What `error` means; `nil`: the status decides, whatever the JSON says.
-    private static func meaning(of error: OAuthError, in answer: RefusedAnswer) -> FailureClass? {
+    private static func meaning(of error: OAuthError, in answer: TokenErrorResponse) -> FailureClass? {
         let status = answer.status
         // RFC 6749 §4.1.2.1 and RFC 8628 §3.5 codes that ask for patience hold at any status.
         if ["temporarily_unavailable", "slow_down"].contains(error.code) { return .busy }
@@ -122,7 +122,7 @@ enum FailureClassification {
         return error.detail.map { detail in hints.contains { detail.contains($0) } } ?? false
     }
 
-    private static func classifyStatus(_ answer: RefusedAnswer, from server: String) -> RefreshFailure {
+    private static func classifyStatus(_ answer: TokenErrorResponse, from server: String) -> RefreshFailure {
         let (kind, words, pause) = reading(of: answer)
         let reason = answer.error?.text ?? answer.said
         let said = reason.map { " \(quoted($0, at: answer.status))" } ?? ""
@@ -137,7 +137,7 @@ enum FailureClassification {
     }
 
     /// Class, explanation, and the least pause for a status without usable OAuth JSON.
-    private static func reading(of answer: RefusedAnswer) -> (FailureClass, String, Duration?) {
+    private static func reading(of answer: TokenErrorResponse) -> (FailureClass, String, Duration?) {
         switch answer.status {
         case 400 where answer.blamesPassword, 401 where answer.blamesPassword,
             403 where answer.blamesPassword:

@@ -3,7 +3,7 @@
 import SealedStore
 import TokenCore
 
-extension ServerTools {
+extension ServerDependencies {
     /// Seals the tokens of a believed answer.
     ///
     /// - Parameters:

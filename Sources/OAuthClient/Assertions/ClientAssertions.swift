@@ -8,13 +8,13 @@ import TokenCore
 /// What a client shows in place of a secret (RFC 7523 §2.2), made anew for every request.
 struct ClientAssertions: Sendable {
     /// What vouches for the client.
-    enum Voucher: Sendable {
+    enum AssertionSigner: Sendable {
         /// A private key, sealed as it was read, which signs as `identifier` (`private_key_jwt`).
         case key(SecretID, identifier: String?)
         /// The client secret (`client_secret_jwt`).
         case sharedSecret(SecretID)
         /// Somebody else, who has signed.
-        case ready(ReadyAssertion)
+        case ready(ExternalAssertion)
     }
 
     /// `client_assertion_type` (RFC 7523 §2.2).
@@ -25,7 +25,7 @@ struct ClientAssertions: Sendable {
     private static let symmetric: [SignatureAlgorithm] = [.hs256, .hs384, .hs512]
 
     let clientID: String
-    let voucher: Voucher
+    let voucher: AssertionSigner
     var audience: AssertionAudience
     /// The server's name, for servers that want it as audience.
     let issuer: String?
@@ -61,7 +61,7 @@ struct ClientAssertions: Sendable {
     func make(
         for url: EndpointURL,
         at time: WallTime,
-        _ tools: ServerTools
+        _ tools: ServerDependencies
     ) async throws(RefreshFailure) -> String {
         let audience = try audience(at: url)
         let now = time.secondsSince1970

@@ -18,7 +18,7 @@ struct ClientCertificate: Sendable {
     /// - Returns: certificate and key, which belong together and are valid now.
     /// - Throws: `helper_failed` if the files or the program do not work now, `misconfigured` with what to fix, `busy` while
     ///   sealed memory is locked.
-    func identity(_ tools: ServerTools) async throws(RefreshFailure) -> HandshakeIdentity {
+    func identity(_ tools: ServerDependencies) async throws(RefreshFailure) -> HandshakeIdentity {
         let chain = try await chain(tools)
         guard let secret = try await key.read() else { throw failure("has no key", .misconfigured) }
         let text = try tools.memory.text(of: secret)
@@ -52,8 +52,8 @@ struct ClientCertificate: Sendable {
         return identity
     }
 
-    private func chain(_ tools: ServerTools) async throws(RefreshFailure) -> [NIOSSLCertificate] {
-        let file = RenewedFile(key: "client_certificate_file", path: path, access: .readers)
+    private func chain(_ tools: ServerDependencies) async throws(RefreshFailure) -> [NIOSSLCertificate] {
+        let file = ReloadableFile(key: "client_certificate_file", path: path, access: .readers)
         let bytes = try await file.read(tools.commands)
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(bytes), let own = chain.first else {
             throw failure("holds no PEM certificate")

@@ -25,7 +25,7 @@ struct GrantAssertions: Sendable {
     private static let serviceAccountLifetime: Int64 = 300
 
     /// `nil`: sessions of `profile` show none, or that of another session.
-    init?(_ profile: ServerProfile, _ tools: ServerTools) {
+    init?(_ profile: ServerProfile, _ tools: ServerDependencies) {
         guard case .assertion(let grant)? = profile.grant, let supply = grant.source.supply else {
             return nil
         }
@@ -79,7 +79,7 @@ struct GrantAssertions: Sendable {
     func add(
         to request: inout OutgoingRequest,
         at time: WallTime,
-        _ tools: ServerTools
+        _ tools: ServerDependencies
     ) async throws(RefreshFailure) {
         let form = request.form.map { FormBody(copying: $0) } ?? FormBody()
         form.add("assertion", try await make(for: request.url, at: time, tools))
@@ -89,11 +89,11 @@ struct GrantAssertions: Sendable {
     private func make(
         for url: EndpointURL,
         at time: WallTime,
-        _ tools: ServerTools
+        _ tools: ServerDependencies
     ) async throws(RefreshFailure) -> String {
         switch origin {
         case .file(let path):
-            let ready = ReadyAssertion(source: .file(path), name: "assertion", workflow: nil)
+            let ready = ExternalAssertion(source: .file(path), name: "assertion", workflow: nil)
             return try await ready.fetch(audience: url.description, tools)
         case .command(let words):
             let command = TokenCommand(words, key: "assertion_command")
@@ -123,7 +123,7 @@ struct GrantAssertions: Sendable {
         }
     }
 
-    private func text(of reader: SecretReader, _ tools: ServerTools) async throws(RefreshFailure) -> String {
+    private func text(of reader: SecretReader, _ tools: ServerDependencies) async throws(RefreshFailure) -> String {
         guard let secret = try await reader.read() else {
             throw RefreshFailure(kind: .misconfigured, message: "\(reader.origin) is missing")
         }

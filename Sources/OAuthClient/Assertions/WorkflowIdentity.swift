@@ -28,7 +28,7 @@ package struct WorkflowIdentity: Sendable {
     ///   - tools: send the request.
     /// - Returns: a JWT.
     /// - Throws: why there is none; the authorization server has seen nothing.
-    func token(for audience: String, _ tools: ServerTools) async throws(RefreshFailure) -> String {
+    func token(for audience: String, _ tools: ServerDependencies) async throws(RefreshFailure) -> String {
         let mark = address.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         let url = try EndpointURL(
             "\(address)\(mark)audience=\(PercentCoding.encoded(audience))",
@@ -65,7 +65,7 @@ package struct WorkflowIdentity: Sendable {
             )
         }
         guard let token = reply.jsonObject?["value"]?.string, token.utf8.isVisibleWord,
-            token.utf8.count <= RenewedFile.limit
+            token.utf8.count <= ReloadableFile.limit
         else { throw RefreshFailure(kind: .busy, message: "\(url.hostAndPort): not a token answer") }
         return token
     }

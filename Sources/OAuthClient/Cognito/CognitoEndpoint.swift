@@ -16,7 +16,7 @@ enum CognitoAction: String, Sendable {
 struct CognitoEndpoint: Sendable {
     var url: EndpointURL
     var trust: ServerTrust
-    var tools: ServerTools
+    var tools: ServerDependencies
 
     /// Calls `action` with the object that `members` writes.
     ///

@@ -10,7 +10,7 @@ struct CognitoRefresh {
     var clientID: String
     var clientSecret: SecretID?
     var endpoint: CognitoEndpoint
-    var habits: CognitoServer.Habits
+    var habits: CognitoServer.PoolCapabilities
     var token: SecretID
     var identity: CognitoIdentity
 

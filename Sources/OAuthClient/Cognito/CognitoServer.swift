@@ -9,17 +9,17 @@ import TokenCore
 struct CognitoServer: AuthorizationServer {
     let profile: ServerProfile
     let pool: CognitoPool
-    let tools: ServerTools
+    let tools: ServerDependencies
     let secrets: SecretReader
-    let habits = Habits()
+    let habits = PoolCapabilities()
 
     /// What the pool has shown of its settings.
-    final class Habits: Sendable {
+    final class PoolCapabilities: Sendable {
         /// `GetTokensFromRefreshToken` worked where `REFRESH_TOKEN_AUTH` did not.
         let rotates = Atomic(false)
     }
 
-    init(profile: ServerProfile, pool: CognitoPool, tools: ServerTools) {
+    init(profile: ServerProfile, pool: CognitoPool, tools: ServerDependencies) {
         self.profile = profile
         self.pool = pool
         self.tools = tools

@@ -11,11 +11,11 @@ actor Discovery {
     static let lifetimeWithoutDocument: Duration = .seconds(3_600)
 
     private let issuer: Issuer.Description
-    private let tools: ServerTools
+    private let tools: ServerDependencies
     private var known: (metadata: ServerMetadata, at: Instant)?
     private var inFlight: Task<Result<ServerMetadata, RefreshFailure>, Never>?
 
-    init(_ issuer: Issuer.Description, tools: ServerTools) {
+    init(_ issuer: Issuer.Description, tools: ServerDependencies) {
         self.issuer = issuer
         self.tools = tools
     }
@@ -71,7 +71,7 @@ actor Discovery {
     /// - Returns: the metadata, or why there are none.
     static func fetch(
         _ issuer: Issuer.Description,
-        _ tools: ServerTools,
+        _ tools: ServerDependencies,
         match: IssuerName.Match = .exact
     ) async -> Result<ServerMetadata, RefreshFailure> {
         switch issuer.metadata {
@@ -112,11 +112,11 @@ extension Issuer.Description {
 private struct MetadataFetch {
     var issuer: String?
     var match = IssuerName.Match.exact
-    var written: WrittenEndpoints
+    var written: ConfiguredEndpoints
     /// Nothing of it may lead into a private network.
     var isPublic = false
     var trust: ServerTrust
-    var tools: ServerTools
+    var tools: ServerDependencies
 
     /// The document at `address`, which a person has written, or else those where the issuer's name leads: the OpenID one
     /// first, which the OAuth one completes or replaces.

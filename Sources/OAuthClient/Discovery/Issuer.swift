@@ -14,9 +14,9 @@ struct Issuer: Sendable {
             /// published.
             ///
             /// Only a document at `address`, which a person has written, may name an issuer that nobody has named yet.
-            case published(issuer: String?, address: String? = nil, written: WrittenEndpoints)
+            case published(issuer: String?, address: String? = nil, written: ConfiguredEndpoints)
             /// Published by a server that a protected resource names.
-            case named(DiscoveredServer, written: WrittenEndpoints)
+            case named(DiscoveredServer, written: ConfiguredEndpoints)
             /// Written down by hand.
             case written(FixedEndpoints)
             /// This kind of server has none.
@@ -29,7 +29,7 @@ struct Issuer: Sendable {
         /// An issuer that no session uses yet.
         init(issuer: String?, address: String? = nil, trust: ServerTrust) {
             self.trust = trust
-            metadata = .published(issuer: issuer, address: address, written: WrittenEndpoints())
+            metadata = .published(issuer: issuer, address: address, written: ConfiguredEndpoints())
         }
 
         init(_ profile: ServerProfile) {
@@ -59,7 +59,7 @@ struct Issuer: Sendable {
     let discovery: Discovery
     let keys: KeySetCache
 
-    init(_ description: Description, tools: ServerTools) {
+    init(_ description: Description, tools: ServerDependencies) {
         discovery = Discovery(description, tools: tools)
         keys = KeySetCache(trust: description.trust, tools: tools)
     }

@@ -33,7 +33,7 @@ enum JSONFetch {
         _ address: String,
         trust: ServerTrust,
         publicAddressOnly: Bool = false,
-        tools: ServerTools
+        tools: ServerDependencies
     ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
         do throws(Miss) {
             let place = Place(
@@ -59,7 +59,7 @@ enum JSONFetch {
         trust: ServerTrust,
         publicAddressOnly: Bool,
         limit: Duration? = nil,
-        tools: ServerTools,
+        tools: ServerDependencies,
         _ read: (JSONObject, HTTPReply, EndpointURL) throws(RefreshFailure) -> Value
     ) async throws(Miss) -> (Value, place: Int) {
         let nowhere = RefreshFailure(kind: .misconfigured, message: "there is no place to look at")
@@ -97,7 +97,7 @@ enum JSONFetch {
     private static func get(
         _ place: Place,
         isOneOfSeveral: Bool,
-        _ tools: ServerTools
+        _ tools: ServerDependencies
     ) async throws(Miss) -> (JSONObject, HTTPReply, EndpointURL) {
         let url: EndpointURL
         do throws(RefreshFailure) {
@@ -131,7 +131,7 @@ enum JSONFetch {
         _ reply: HTTPReply,
         _ url: EndpointURL,
         _ isOneOfSeveral: Bool,
-        _ tools: ServerTools
+        _ tools: ServerDependencies
     ) -> Miss {
         let answer = reply.refused(object: nil, at: tools.timekeeper.wallTime)
         let isMissing =

@@ -78,7 +78,7 @@ struct ServerMetadata: Equatable, Sendable {
     ///
     /// - Returns: `nil` without a token endpoint.
     init?(
-        _ endpoints: WrittenEndpoints,
+        _ endpoints: ConfiguredEndpoints,
         issuer: String?,
         lacking reason: String
     ) throws(EndpointProblem) {
@@ -150,7 +150,7 @@ struct ServerMetadata: Equatable, Sendable {
         match: IssuerName.Match = .exact,
         from url: EndpointURL? = nil,
         isInternal: Bool,
-        written endpoints: WrittenEndpoints = WrittenEndpoints()
+        written endpoints: ConfiguredEndpoints = ConfiguredEndpoints()
     ) throws(Problem) {
         // Simple string comparison (RFC 8414 §3.3), so not with `String`'s `==`.
         guard let named = document["issuer"]?.string, !named.isEmpty else {

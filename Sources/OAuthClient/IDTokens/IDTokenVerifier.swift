@@ -10,7 +10,7 @@ struct IDTokenVerifier: Sendable {
     var metadata: ServerMetadata
     var keys: KeySetCache
     var clientSecret: SecretID?
-    var tools: ServerTools
+    var tools: ServerDependencies
 
     init(
         profile: ServerProfile,
@@ -18,7 +18,7 @@ struct IDTokenVerifier: Sendable {
         keys: KeySetCache,
         clientSecret: SecretID?,
         nonce: String? = nil,
-        tools: ServerTools
+        tools: ServerDependencies
     ) {
         rules = IDTokenRules(
             issuer: metadata.issuer,

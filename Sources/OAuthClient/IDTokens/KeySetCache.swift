@@ -12,12 +12,12 @@ actor KeySetCache {
     static let lifetime: Duration = .seconds(3_600)
 
     private let trust: ServerTrust
-    private let tools: ServerTools
+    private let tools: ServerDependencies
     private var known: (keys: KeySet, url: EndpointURL, at: Instant)?
     /// When a fresh key set last lacked the key that had signed.
     private var missedAt: Instant?
 
-    init(trust: ServerTrust, tools: ServerTools) {
+    init(trust: ServerTrust, tools: ServerDependencies) {
         self.trust = trust
         self.tools = tools
     }

@@ -9,7 +9,7 @@ struct ConstantSecrets: Sendable {
     private let readers: [(secret: JSONConstants.Secret, reader: SecretReader)]
     private let memory: SealedMemory
 
-    init(_ constants: JSONConstants, _ tools: ServerTools) {
+    init(_ constants: JSONConstants, _ tools: ServerDependencies) {
         memory = tools.memory
         readers = constants.secrets.map { secret in
             let reader = SecretReader(

@@ -7,7 +7,7 @@ struct JSONLogout {
     var server: JSONServer
     var tokens: RevocationRequest
 
-    private var tools: ServerTools { server.tools }
+    private var tools: ServerDependencies { server.tools }
     private var rules: JSONRules { server.backEnd.rules }
 
     func run() async -> RevocationOutcome {

@@ -8,11 +8,11 @@ import TokenCore
 struct JSONServer: AuthorizationServer {
     let profile: ServerProfile
     let backEnd: JSONBackEnd
-    let tools: ServerTools
+    let tools: ServerDependencies
 
     private let constants: ConstantSecrets
 
-    init(profile: ServerProfile, backEnd: JSONBackEnd, tools: ServerTools) {
+    init(profile: ServerProfile, backEnd: JSONBackEnd, tools: ServerDependencies) {
         self.profile = profile
         self.backEnd = backEnd
         self.tools = tools

@@ -68,12 +68,12 @@ package struct AuthorizationRequest: Equatable, Sendable {
     }
 
     /// Where we can listen for the answer, the first that is free; none: a person brings it.
-    var places: [LoopbackPlace] {
-        let places: [LoopbackPlace] =
+    var places: [LoopbackRedirect] {
+        let places: [LoopbackRedirect] =
             switch redirect {
             case .port(let port): [.standard(port: port)]
             case .oneOf(let ports): ports.map { .standard(port: $0) }
-            case .registered(let uri): [LoopbackPlace(uri)].compactMap(\.self)
+            case .registered(let uri): [LoopbackRedirect(uri)].compactMap(\.self)
             }
         return places.map { place in
             var place = place
@@ -82,7 +82,7 @@ package struct AuthorizationRequest: Equatable, Sendable {
         }
     }
 
-    var place: LoopbackPlace? { places.first }
+    var place: LoopbackRedirect? { places.first }
 
     /// Whether the answer comes in a form, which shows in no address.
     var takesForms: Bool {
@@ -92,7 +92,7 @@ package struct AuthorizationRequest: Equatable, Sendable {
     /// The redirect URI, where `port` is the one that is listened on.
     func redirectURI(port: Int) -> String {
         switch redirect {
-        case .port, .oneOf: "http://127.0.0.1:\(port)\(LoopbackPlace.standardPath)"
+        case .port, .oneOf: "http://127.0.0.1:\(port)\(LoopbackRedirect.standardPath)"
         case .registered(let uri): uri
         }
     }
@@ -126,7 +126,7 @@ extension AuthorizationRequest {
         }
         let written = uri.bytewise.lowercased
         guard place == nil,
-            LoopbackPlace.hosts.contains(where: { written.hasPrefix(ByteText("http://\($0):")) })
+            LoopbackRedirect.hosts.contains(where: { written.hasPrefix(ByteText("http://\($0):")) })
         else { return nil }
         return ProfileProblem("redirect_uri", "must have a port from 1 to 65535")
     }

@@ -137,7 +137,7 @@ extension AuthorizationTransaction.Response {
 extension RefreshFailure {
     /// An error the authorization endpoint sent back through the browser (RFC 6749 §4.1.2.1).
     fileprivate static func refusal(_ error: OAuthError) -> RefreshFailure {
-        let answer = RefusedAnswer(status: 400, error: error)
+        let answer = TokenErrorResponse(status: 400, error: error)
         var failure = FailureClassification.classify(answer, from: "")
         failure.message = ServerText.cleaned("the server refused the login: \(error.text)")
         return failure

@@ -71,7 +71,7 @@ extension StandardLogin {
 
     private func listenedResponse(
         from url: EndpointURL,
-        at places: [LoopbackPlace]
+        at places: [LoopbackRedirect]
     ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
         let thumbprint = try keyThumbprint()
         let listener = try await listener(at: places)
@@ -89,7 +89,7 @@ extension StandardLogin {
     }
 
     /// A listener at the first place that is free.
-    private func listener(at places: [LoopbackPlace]) async throws(LoginStop) -> LoopbackListener {
+    private func listener(at places: [LoopbackRedirect]) async throws(LoginStop) -> LoopbackListener {
         var failure = RefreshFailure(kind: .misconfigured, message: "there is nowhere to listen")
         for place in places {
             // An earlier login may still have a page to show there.

@@ -22,7 +22,7 @@ enum CallbackRequest: Equatable {
     /// Reads the bytes received so far, from the start of the connection, of a request to `place`.
     ///
     /// `outcome`: the path of the page that shows how the login ended.
-    init(_ bytes: some Collection<UInt8>, to place: LoopbackPlace, outcome: String? = nil) {
+    init(_ bytes: some Collection<UInt8>, to place: LoopbackRedirect, outcome: String? = nil) {
         let limit = CallbackRequest.headLimit + 4
         guard let head = CallbackRequest.head(of: Array(bytes.prefix(limit))) else {
             self = bytes.count >= limit ? .refused(status: 431) : .incomplete
@@ -49,7 +49,7 @@ enum CallbackRequest: Equatable {
     private static func read(
         _ lines: [ArraySlice<UInt8>],
         _ rest: [UInt8],
-        _ place: LoopbackPlace,
+        _ place: LoopbackRedirect,
         _ outcome: String?
     ) -> CallbackRequest {
         let fields = lines.dropFirst().map(HTTPSyntax.field)

@@ -38,7 +38,7 @@ extension StandardLogin {
 
 /// What follows once there is a code: the person is told, and the server asked until it has tokens.
 struct DeviceFlow {
-    var tools: ServerTools
+    var tools: ServerDependencies
     var conversation: any LoginPrompting
 
     /// Tells the person, and asks for the tokens, never sooner than the server allows and never after the code expired.

@@ -21,9 +21,9 @@ final class LoopbackListener: Sendable {
 
     let port: Int
     private let servers: [any Channel]
-    private let desk: CallbackDesk
+    private let desk: CallbackCoordinator
 
-    private init(port: Int, servers: [any Channel], desk: CallbackDesk) {
+    private init(port: Int, servers: [any Channel], desk: CallbackCoordinator) {
         self.port = port
         self.servers = servers
         self.desk = desk
@@ -38,11 +38,11 @@ final class LoopbackListener: Sendable {
     /// - Returns: the listener, to be closed by the caller.
     /// - Throws: `misconfigured` when the port is taken at one of the addresses.
     static func open(
-        _ place: LoopbackPlace,
+        _ place: LoopbackRedirect,
         on eventLoop: any EventLoop,
         limits: Limits = Limits()
     ) async throws(RefreshFailure) -> LoopbackListener {
-        let desk = CallbackDesk(limits: limits, eventLoop: eventLoop)
+        let desk = CallbackCoordinator(limits: limits, eventLoop: eventLoop)
         let bootstrap = ServerBootstrap(group: eventLoop)
             .serverChannelOption(.backlog, value: 64)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -163,9 +163,9 @@ enum CallbackProblem: Hashable, Sendable {
 }
 
 /// Shared by the connections of one listener: who is connected, and who waits for the response.
-final class CallbackDesk: Sendable {
+final class CallbackCoordinator: Sendable {
     private struct Contents {
-        var place: LoopbackPlace?
+        var place: LoopbackRedirect?
         var transaction: AuthorizationTransaction?
         var connections: [any Channel] = []
         var report: (@Sendable (CallbackProblem) -> Void)?
@@ -190,9 +190,9 @@ final class CallbackDesk: Sendable {
     }
 
     /// What requests have to be for; `nil` until the port is known.
-    var place: LoopbackPlace? { contents.withLock { $0.place } }
+    var place: LoopbackRedirect? { contents.withLock { $0.place } }
 
-    func open(_ place: LoopbackPlace) {
+    func open(_ place: LoopbackRedirect) {
         contents.withLock { $0.place = place }
     }
 
@@ -279,12 +279,12 @@ final class CallbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private let desk: CallbackDesk
+    private let desk: CallbackCoordinator
     private var received: [UInt8] = []
     private var isAnswered = false
     private var alarm: Scheduled<Void>?
 
-    init(desk: CallbackDesk) {
+    init(desk: CallbackCoordinator) {
         self.desk = desk
     }
 

@@ -132,7 +132,7 @@ extension StandardServer {
         )
         if case .port(0) = profile.authorization.redirect {
             server.profile.authorization.redirect = .oneOf(
-                registration.redirectURIs.compactMap { LoopbackPlace($0)?.port }
+                registration.redirectURIs.compactMap { LoopbackRedirect($0)?.port }
             )
         }
         server.secrets = SecretReader(of: server.profile, tools)
@@ -144,7 +144,7 @@ extension AuthorizationRequest {
     /// The redirect address that a registration is for; without a port where any will do.
     fileprivate var registeredURI: String {
         guard case .port(0) = redirect else { return redirectURI(port: place?.port ?? 0) }
-        return "http://127.0.0.1\(LoopbackPlace.standardPath)"
+        return "http://127.0.0.1\(LoopbackRedirect.standardPath)"
     }
 }
 

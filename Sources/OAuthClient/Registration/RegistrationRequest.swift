@@ -7,10 +7,10 @@ import TokenCore
 /// Registers this agent as a client of one server (RFC 7591 §3).
 struct RegistrationRequest: Sendable {
     var purpose: ClientRegistration.Purpose
-    var introduction: ClientIntroduction
+    var introduction: ClientRegistrationOptions
     var metadata: ServerMetadata
     var profile: ServerProfile
-    var tools: ServerTools
+    var tools: ServerDependencies
 
     /// Sends it.
     ///

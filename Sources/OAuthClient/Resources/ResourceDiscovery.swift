@@ -9,7 +9,7 @@ import TokenCore
 struct ResourceDiscovery: Sendable {
     var address: String
     var trust: ServerTrust
-    var tools: ServerTools
+    var tools: ServerDependencies
     /// Longest wait for each answer, where that is to be shorter than usual.
     var limit: Duration?
     /// Whether a resource without metadata may be its own authorization server, as in version 2025-03-26 of the Model

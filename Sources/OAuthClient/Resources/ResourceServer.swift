@@ -11,14 +11,14 @@ import TokenCore
 final class ResourceServer: AuthorizationServer {
     let profile: ServerProfile
     private let resource: ProtectedResource
-    private let tools: ServerTools
+    private let tools: ServerDependencies
     private let watch: ResourceWatch
     private let servers = Mutex<[DiscoveredServer: StandardServer]>([:])
 
     /// Servers that are remembered with what they published: the present one, and one more or two after changes.
     private static let mostServers = 4
 
-    init(profile: ServerProfile, resource: ProtectedResource, tools: ServerTools) {
+    init(profile: ServerProfile, resource: ProtectedResource, tools: ServerDependencies) {
         self.profile = profile
         self.resource = resource
         self.tools = tools
@@ -78,13 +78,13 @@ final class ResourceServer: AuthorizationServer {
     }
 
     /// What the resource names, with the checks that a login makes; nothing but documents is asked for.
-    func offer() async throws(RefreshFailure) -> ResourceOffer {
+    func offer() async throws(RefreshFailure) -> ResourceCapabilities {
         let (place, server) = try await named(after: nil)
-        return ResourceOffer(
+        return ResourceCapabilities(
             resource: place.resource ?? resource.address,
             issuer: place.issuer,
             scopes: server.profile.scopes,
-            server: IssuerOffer(try await server.discovery.metadata())
+            server: IssuerCapabilities(try await server.discovery.metadata())
         )
     }
 

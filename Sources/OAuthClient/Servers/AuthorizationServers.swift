@@ -14,7 +14,7 @@ package final class AuthorizationServers: AuthorizationServing {
         /// The issuers of ``servers``, by what the configuration says about them.
         var issuers: [Issuer.Description: Issuer] = [:]
 
-        mutating func issuer(of profile: ServerProfile, _ tools: ServerTools) -> Issuer {
+        mutating func issuer(of profile: ServerProfile, _ tools: ServerDependencies) -> Issuer {
             let description = Issuer.Description(profile)
             if let known = issuers[description] { return known }
             let issuer = Issuer(description, tools: tools)
@@ -23,7 +23,7 @@ package final class AuthorizationServers: AuthorizationServing {
         }
     }
 
-    private let tools: ServerTools
+    private let tools: ServerDependencies
     private let transport: HTTPTransport?
     private let answers: (any ResponseRecordingProviding)?
     private let proxies: ProxyRoutes
@@ -61,7 +61,7 @@ package final class AuthorizationServers: AuthorizationServing {
         let eventLoop = eventLoopGroup.next()
         let proxies = ProxyRoutes(variables, commands: commands)
         let transport = HTTPTransport(eventLoop: eventLoop, door: door, proxies: proxies)
-        let tools = ServerTools(
+        let tools = ServerDependencies(
             memory: memory,
             timekeeper: timekeeper,
             commands: commands,
@@ -83,7 +83,7 @@ package final class AuthorizationServers: AuthorizationServing {
 
     init(
         profiles: [SessionName: ServerProfile],
-        tools: ServerTools,
+        tools: ServerDependencies,
         transport: HTTPTransport? = nil,
         answers: (any ResponseRecordingProviding)? = nil,
         proxies: ProxyRoutes = ProxyRoutes()
@@ -210,7 +210,7 @@ package final class AuthorizationServers: AuthorizationServing {
         guard let profile = server(for: session)?.profile else {
             return .failure(.unknown(session))
         }
-        let result = await ServerExamination(profile: profile, tools: tools.serving(profile)).run()
+        let result = await ServerProbe(profile: profile, tools: tools.serving(profile)).run()
         guard let way = proxies.description(of: profile.kind.identity.address, profile.trust.proxy) else {
             return result
         }
@@ -228,10 +228,10 @@ package final class AuthorizationServers: AuthorizationServing {
         issuer: String?,
         metadata address: String? = nil,
         trust: ServerTrust
-    ) async -> Result<IssuerOffer, RefreshFailure> {
+    ) async -> Result<IssuerCapabilities, RefreshFailure> {
         let description = Issuer.Description(issuer: issuer, address: address, trust: trust)
         let match: IssuerName.Match = issuer == nil ? .any : .spelling
-        return await Discovery.fetch(description, tools, match: match).map { IssuerOffer($0) }
+        return await Discovery.fetch(description, tools, match: match).map { IssuerCapabilities($0) }
     }
 
     /// Looks at a protected resource that no session uses yet, and at the issuer it names.
@@ -240,7 +240,7 @@ package final class AuthorizationServers: AuthorizationServing {
     package func examine(
         _ resource: ProtectedResource,
         trust: ServerTrust
-    ) async -> Result<ResourceOffer, RefreshFailure> {
+    ) async -> Result<ResourceCapabilities, RefreshFailure> {
         let profile = ServerProfile(kind: .resource(resource), client: ClientIdentity(""), trust: trust)
         do throws(RefreshFailure) {
             let server = ResourceServer(profile: profile, resource: resource, tools: tools)
@@ -257,7 +257,7 @@ package final class AuthorizationServers: AuthorizationServing {
     private func makeServer(
         _ profile: ServerProfile,
         of issuer: Issuer,
-        _ tools: ServerTools
+        _ tools: ServerDependencies
     ) -> any AuthorizationServer {
         let server: any AuthorizationServer =
             switch profile.kind {

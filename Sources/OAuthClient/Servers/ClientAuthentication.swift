@@ -77,7 +77,7 @@ struct ClientAuthentication: Sendable {
     /// - Throws: why there is no proof; nothing is to be sent then.
     func prove(
         _ request: inout OutgoingRequest,
-        _ tools: ServerTools,
+        _ tools: ServerDependencies,
         at time: WallTime? = nil
     ) async throws(RefreshFailure) {
         let form = request.form.map { FormBody(copying: $0) } ?? FormBody()
@@ -114,7 +114,7 @@ struct ClientAuthentication: Sendable {
     /// - Throws: why there is no proof or no answer.
     func send(
         _ request: OutgoingRequest,
-        _ tools: ServerTools,
+        _ tools: ServerDependencies,
         audiences: [String] = []
     ) async throws(RefreshFailure) -> HTTPReply {
         var ways = attempts(at: request.url, audiences)[...]
@@ -165,7 +165,7 @@ struct ClientAuthentication: Sendable {
     /// - Throws: why there is no proof or no answer.
     private func sendOnce(
         _ request: OutgoingRequest,
-        _ tools: ServerTools
+        _ tools: ServerDependencies
     ) async throws(RefreshFailure) -> HTTPReply {
         var first = request
         try await prove(&first, tools)
@@ -185,7 +185,7 @@ struct ClientAuthentication: Sendable {
     func timeForAnother(
         after reply: HTTPReply,
         refusedWith code: String?,
-        _ tools: ServerTools
+        _ tools: ServerDependencies
     ) -> WallTime? {
         guard signsAssertions, let code, code.bytewise == "invalid_client" else { return nil }
         return reply.timeOfOtherClock(than: tools.timekeeper.wallTime)

@@ -9,9 +9,9 @@ package struct ClientIdentity: Equatable, Sendable {
     package var id: String
     package var proof: ClientProof
     /// How a server gets to know us that knows no client of ours; `nil`: it needs none, or knows ``id``.
-    package var introduction: ClientIntroduction?
+    package var introduction: ClientRegistrationOptions?
 
-    package init(_ id: String, proof: ClientProof = .none, introduction: ClientIntroduction? = nil) {
+    package init(_ id: String, proof: ClientProof = .none, introduction: ClientRegistrationOptions? = nil) {
         self.id = id
         self.proof = proof
         self.introduction = introduction
@@ -19,7 +19,7 @@ package struct ClientIdentity: Equatable, Sendable {
 }
 
 /// How a server gets to know a client that nobody has registered there.
-package struct ClientIntroduction: Equatable, Sendable {
+package struct ClientRegistrationOptions: Equatable, Sendable {
     /// The address of a document about us, which is our name where servers read such documents
     /// (draft-ietf-oauth-client-id-metadata-document).
     package var document: String?
@@ -43,7 +43,7 @@ package enum ClientProof: Equatable, Sendable {
     /// Assertions signed with a private key.
     case keyAssertion(AssertionKey, AssertionAudience)
     /// Assertions that somebody else has signed (RFC 7523 §2.2).
-    case readyAssertion(AssertionSource, AssertionAudience)
+    case externalAssertion(AssertionSource, AssertionAudience)
     /// A certificate in the TLS handshake (RFC 8705 §2): the file that holds it, and its key.
     case certificate(String, key: SecretSource)
 
@@ -63,7 +63,7 @@ package enum ClientProof: Equatable, Sendable {
     var secret: SecretSource? {
         switch self {
         case .secret(let source, _), .secretAssertion(let source, _): source
-        case .none, .keyAssertion, .readyAssertion, .certificate: nil
+        case .none, .keyAssertion, .externalAssertion, .certificate: nil
         }
     }
 }

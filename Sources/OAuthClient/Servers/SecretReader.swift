@@ -42,12 +42,12 @@ actor SecretReader {
     }
 
     /// Reads what the client of `profile` proves itself by: its secret, or its key, which nobody else may read.
-    init(of profile: ServerProfile, _ tools: ServerTools) {
+    init(of profile: ServerProfile, _ tools: ServerDependencies) {
         let key: SecretSource? =
             switch profile.client.proof {
             case .keyAssertion(let key, _): key.source
             case .certificate(_, let key): key
-            case .none, .secret, .secretAssertion, .readyAssertion: nil
+            case .none, .secret, .secretAssertion, .externalAssertion: nil
             }
         self.init(
             source: key ?? profile.client.proof.secret,
@@ -119,7 +119,7 @@ actor SecretReader {
 
     private func readFile(_ path: String) async throws(RefreshFailure) -> [UInt8] {
         if case .nobody = access {
-            let file = RenewedFile(key: fileKey, path: path, access: access)
+            let file = ReloadableFile(key: fileKey, path: path, access: access)
             return try await file.read(commands)
         }
         do throws(SmallFile.Failure) {

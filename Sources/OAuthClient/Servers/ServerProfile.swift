@@ -49,7 +49,7 @@ package struct ServerProfile: Equatable, Sendable {
     /// Tokens are bound to a key whose possession each request proves (RFC 9449).
     package var bindsTokens: Bool
     /// Endpoints that replace those in the metadata of an `oidc` server.
-    package var endpoints: WrittenEndpoints
+    package var endpoints: ConfiguredEndpoints
     /// A login without an ID token is not accepted.
     package var requiresIDToken: Bool
     /// What the lifetimes in token responses are counted in.
@@ -68,7 +68,7 @@ package struct ServerProfile: Equatable, Sendable {
         grant: TokenGrant? = nil,
         trust: ServerTrust = ServerTrust(),
         bindsTokens: Bool = false,
-        endpoints: WrittenEndpoints = WrittenEndpoints(),
+        endpoints: ConfiguredEndpoints = ConfiguredEndpoints(),
         requiresIDToken: Bool = false,
         lifetimeUnit: LifetimeUnit = .seconds,
         userAgent: String? = nil
@@ -97,7 +97,7 @@ package struct ServerProfile: Equatable, Sendable {
 }
 
 /// Endpoints the configuration names beside an issuer's metadata: for servers that leave one out or have it elsewhere.
-package struct WrittenEndpoints: Hashable, Sendable {
+package struct ConfiguredEndpoints: Hashable, Sendable {
     package var token: String?
     package var authorization: String?
     package var deviceAuthorization: String?

@@ -30,7 +30,7 @@ package struct CommandSource: Equatable, Sendable {
 struct CommandServer: SourceServer {
     let profile: ServerProfile
     let source: CommandSource
-    let tools: ServerTools
+    let tools: ServerDependencies
 
     var heldSecrets: [SecretID] { [] }
 

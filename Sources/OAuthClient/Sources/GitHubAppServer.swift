@@ -12,7 +12,7 @@ import TokenCore
 struct GitHubAppServer: SourceServer {
     let profile: ServerProfile
     let app: GitHubApp
-    let tools: ServerTools
+    let tools: ServerDependencies
 
     private let key: SecretReader
     private let found = FoundInstallation()
@@ -26,7 +26,7 @@ struct GitHubAppServer: SourceServer {
         func note(_ found: Int64?) { number.withLock { $0 = found } }
     }
 
-    init(profile: ServerProfile, app: GitHubApp, tools: ServerTools) {
+    init(profile: ServerProfile, app: GitHubApp, tools: ServerDependencies) {
         self.profile = profile
         self.app = app
         self.tools = tools

@@ -5,7 +5,7 @@ import TokenCore
 
 /// A server without logins: its tokens come from something that is there anyway.
 protocol SourceServer: AuthorizationServer {
-    var tools: ServerTools { get }
+    var tools: ServerDependencies { get }
     /// Why no token of another scope or audience can be had.
     var variantRefusal: String { get }
     /// What a person does who wants to log in, where that is known.

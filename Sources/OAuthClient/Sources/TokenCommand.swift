@@ -28,7 +28,7 @@ struct TokenCommand {
     }
 
     /// Runs it to its end; what it prints is in no failure.
-    func run(_ tools: ServerTools) async throws(RefreshFailure) -> PrintedToken {
+    func run(_ tools: ServerDependencies) async throws(RefreshFailure) -> PrintedToken {
         let result: CommandResult
         do throws(CommandFailure) {
             result = try await tools.commands.run(words, environment: [:], timeLimit: Self.timeLimit)

@@ -31,12 +31,12 @@ package struct TokenExchange: Equatable, Sendable {
     private static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
 
     /// The subject's token where no session has it; the caller erases it.
-    func subjectToken(_ tools: ServerTools) async throws(RefreshFailure) -> SecretID? {
+    func subjectToken(_ tools: ServerDependencies) async throws(RefreshFailure) -> SecretID? {
         let token: String
         switch subject {
         case .session: return nil
         case .file(let path):
-            let file = ReadyAssertion(source: .file(path), name: "subject_token", workflow: nil)
+            let file = ExternalAssertion(source: .file(path), name: "subject_token", workflow: nil)
             token = try await file.fetch(audience: "", tools)
         case .command(let words):
             let command = TokenCommand(words, key: "subject_token_command")

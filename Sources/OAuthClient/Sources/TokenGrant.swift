@@ -20,7 +20,7 @@ package enum TokenGrant: Equatable, Sendable {
     }
 
     /// The token to exchange, where no session has it; the caller erases it.
-    func subjectToken(_ tools: ServerTools) async throws(RefreshFailure) -> SecretID? {
+    func subjectToken(_ tools: ServerDependencies) async throws(RefreshFailure) -> SecretID? {
         guard case .exchange(let exchange) = self else { return nil }
         return try await exchange.subjectToken(tools)
     }

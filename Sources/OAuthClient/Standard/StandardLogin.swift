@@ -18,7 +18,7 @@ struct StandardLogin {
     var registeredClient: DiscoveredServer?
 
     var profile: ServerProfile { server.profile }
-    var tools: ServerTools { server.tools }
+    var tools: ServerDependencies { server.tools }
     var dialogue: CredentialPrompts {
         CredentialPrompts(request: request, conversation: conversation, memory: tools.memory)
     }
@@ -85,8 +85,8 @@ struct StandardLogin {
         }
     }
 
-    private func judge(_ nonce: String?) -> LoginAnswerJudge {
-        LoginAnswerJudge(
+    private func judge(_ nonce: String?) -> LoginResponseValidator {
+        LoginResponseValidator(
             server: server,
             metadata: metadata,
             clientSecret: authentication.sharedSecret,

@@ -8,7 +8,7 @@ struct StandardRevocation {
     var server: StandardServer
     var tokens: RevocationRequest
 
-    private var tools: ServerTools { server.tools }
+    private var tools: ServerDependencies { server.tools }
 
     /// For the request that decides the outcome; a person waits for it.
     private static let patience: Duration = .seconds(6)

@@ -8,7 +8,7 @@ import TokenCore
 struct StandardServer: AuthorizationServer {
     /// A login may ask for more than the configuration says.
     var profile: ServerProfile
-    let tools: ServerTools
+    let tools: ServerDependencies
     let discovery: Discovery
     let keys: KeySetCache
     /// Of the secret, or of the key, by which the client proves who it is.
@@ -19,7 +19,7 @@ struct StandardServer: AuthorizationServer {
     let assertions: GrantAssertions?
 
     /// `issuer`: the one that `profile` describes.
-    init(profile: ServerProfile, issuer: Issuer, tools: ServerTools) {
+    init(profile: ServerProfile, issuer: Issuer, tools: ServerDependencies) {
         self.profile = profile
         self.tools = tools
         discovery = issuer.discovery
@@ -145,13 +145,13 @@ struct StandardServer: AuthorizationServer {
     private func proof(
         _ metadata: ServerMetadata?
     ) async throws(RefreshFailure) -> ClientAuthentication.Proof {
-        if case .readyAssertion(let source, let audience) = profile.client.proof {
-            let ready = ReadyAssertion(source: source, name: "client_assertion", workflow: tools.workflow)
+        if case .externalAssertion(let source, let audience) = profile.client.proof {
+            let ready = ExternalAssertion(source: source, name: "client_assertion", workflow: tools.workflow)
             return .assertion(try assertions(.ready(ready), audience, metadata))
         }
         guard let secret = try await secrets.read() else { return .none }
         switch profile.client.proof {
-        case .none, .readyAssertion: return .none
+        case .none, .externalAssertion: return .none
         case .certificate(let path, _):
             let certificate = ClientCertificate(path: path, key: secrets)
             // What is wrong with it is said before anything is sent.
@@ -168,7 +168,7 @@ struct StandardServer: AuthorizationServer {
     }
 
     private func assertions(
-        _ voucher: ClientAssertions.Voucher,
+        _ voucher: ClientAssertions.AssertionSigner,
         _ audience: AssertionAudience,
         _ metadata: ServerMetadata?
     ) throws(RefreshFailure) -> ClientAssertions {

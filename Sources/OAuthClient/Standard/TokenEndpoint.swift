@@ -10,7 +10,7 @@ struct TokenEndpoint: Sendable {
     var authentication: ClientAuthentication
     var trust: ServerTrust
     var publicAddressOnly: Bool
-    var tools: ServerTools
+    var tools: ServerDependencies
     /// Proves possession of the key that the tokens are bound to; `nil`: they are bound to none.
     var prover: ProofMaker?
     /// Whether its requests show a person's password.
@@ -219,9 +219,9 @@ extension HTTPReply {
     }
 
     /// The reply as input for ``FailureClassification``.
-    func refused(object: JSONObject?, at now: WallTime) -> RefusedAnswer {
+    func refused(object: JSONObject?, at now: WallTime) -> TokenErrorResponse {
         let challenges = headers.filter { $0.name == "www-authenticate" }.map { $0.value.bytewise.lowercased }
-        return RefusedAnswer(
+        return TokenErrorResponse(
             status: status,
             error: object.flatMap { OAuthError($0) },
             said: object.flatMap { OAuthError.words(in: $0) },

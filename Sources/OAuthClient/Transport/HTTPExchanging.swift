@@ -48,7 +48,7 @@ struct HTTPReply: Equatable, Sendable {
     var isInternal = false
     /// When its request was about to be sent, if that was not this one but an earlier one that was not answered.
     var sentAt: Instant?
-    /// The body as ``ServerTools/exchanged(_:)`` has read it.
+    /// The body as ``ServerDependencies/exchanged(_:)`` has read it.
     var reading = Reading.notYet
 
     /// The body as JSON.

@@ -101,7 +101,7 @@ struct ServerCheck: Sendable {
     }
 }
 
-extension IssuerOffer {
+extension IssuerCapabilities {
     fileprivate var wire: ExaminationMessage {
         ExaminationMessage {
             $0.flows = flows.map(\.rawValue)
@@ -115,7 +115,7 @@ extension IssuerOffer {
     }
 }
 
-extension ResourceOffer {
+extension ResourceCapabilities {
     fileprivate var wire: ExaminationMessage {
         var message = server.wire
         message.resource = resource

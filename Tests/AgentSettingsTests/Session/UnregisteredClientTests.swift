@@ -14,17 +14,17 @@ struct UnregisteredClientTests {
 
     @Test(
         arguments: [
-            ("", ClientIntroduction()),
+            ("", ClientRegistrationOptions()),
             (
                 #"client_metadata_url = "https://me.example/client.json""#,
-                ClientIntroduction(document: "https://me.example/client.json")
+                ClientRegistrationOptions(document: "https://me.example/client.json")
             ),
-            (#"client_authentication = "post""#, ClientIntroduction(method: .post)),
-            (#"client_authentication = "basic""#, ClientIntroduction(method: .basic)),
-            (#"flow = "device""#, ClientIntroduction()),
+            (#"client_authentication = "post""#, ClientRegistrationOptions(method: .post)),
+            (#"client_authentication = "basic""#, ClientRegistrationOptions(method: .basic)),
+            (#"flow = "device""#, ClientRegistrationOptions()),
         ]
     )
-    func `without client_id the server is asked`(keys: String, introduction: ClientIntroduction) throws {
+    func `without client_id the server is asked`(keys: String, introduction: ClientRegistrationOptions) throws {
         let session = try #require(try read(text(keys)).sessions.first)
         let client = session.profile { _ in SecretID(rawValue: 0) }.client
         #expect(client == ClientIdentity("", introduction: introduction))

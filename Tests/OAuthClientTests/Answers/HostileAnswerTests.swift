@@ -126,7 +126,7 @@ struct HostileAnswerTests {
         let text = String(repeating: "0123456789", count: 25)
         let now = WallTime(secondsSince1970: 1_800_000_000)
         let error = OAuthError(code: "server_error", description: text)
-        let refused = RefusedAnswer(status: status, error: error)
+        let refused = TokenErrorResponse(status: status, error: error)
         let body = JSONValue(dictionaryLiteral: ("code", "x"), ("message", .string(text)), ("__type", "X"))
         let reply = HTTPReply(status: status, body: body.serialized)
         let messages = [
@@ -147,8 +147,8 @@ struct HostileAnswerTests {
 
     @Test func `a large answer is read on another thread than the one that asked`() async throws {
         let body = Array(#"{"access_token":"\#(String(repeating: "a", count: 1 << 19))"}"#.utf8)
-        #expect(await AnswerReader.read(body) == HTTPReply.Reading(body))
-        #expect(await AnswerReader.read(Array("[]".utf8)) == .none)
-        #expect(await AnswerReader.read(Array("{}".utf8)) == .object([:]))
+        #expect(await ResponseBodyParser.read(body) == HTTPReply.Reading(body))
+        #expect(await ResponseBodyParser.read(Array("[]".utf8)) == .none)
+        #expect(await ResponseBodyParser.read(Array("{}".utf8)) == .object([:]))
     }
 }

@@ -185,7 +185,7 @@ struct DiscoverySearchTests {
             #expect(throws: RefreshFailure.self) { try found.get() }
             return
         }
-        #expect(IssuerOffer(try found.get()).issuer == published)
+        #expect(IssuerCapabilities(try found.get()).issuer == published)
         // A session that has it otherwise is told how it is spelled.
         let strict = await Discovery.fetch(description, bench.server.tools)
         guard case .failure(let failure) = strict else {
@@ -255,7 +255,7 @@ struct DiscoverySearchTests {
     // MARK: Endpoints that are written
 
     private func withEndpoints(_ profile: inout ServerProfile) {
-        profile.endpoints = WrittenEndpoints(
+        profile.endpoints = ConfiguredEndpoints(
             token: "https://id.example/t",
             authorization: "https://id.example/a",
             keySet: "https://id.example/k"
@@ -287,7 +287,7 @@ struct DiscoverySearchTests {
     }
 
     @Test func `without a token endpoint they cannot stand in for metadata`() async throws {
-        let bench = try bench { $0.endpoints = WrittenEndpoints(authorization: "https://id.example/a") }
+        let bench = try bench { $0.endpoints = ConfiguredEndpoints(authorization: "https://id.example/a") }
         bench.exchange.always(TestIssuer.discoveryURL, .json("", status: 404))
         bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
         #expect(await failure(bench)?.kind == .misconfigured)

@@ -103,9 +103,9 @@ struct DiscoveryTests {
         let found = try await metadata(TestIssuer.metadata([name: value])).get()
         let without = try await metadata(TestIssuer.metadata([name: .null])).get()
         #expect(without.remarks.isEmpty)
-        var expected = IssuerOffer(without)
+        var expected = IssuerCapabilities(without)
         expected.remarks = ["\(name) is not used: it \(reason)"]
-        #expect(IssuerOffer(found) == expected)
+        #expect(IssuerCapabilities(found) == expected)
         #expect(found.token == without.token && found.keySet == without.keySet)
     }
 

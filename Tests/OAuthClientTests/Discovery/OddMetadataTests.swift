@@ -64,10 +64,10 @@ struct OddMetadataTests {
         #expect(
             metadata.revocation == nil && metadata.endSession == nil && metadata.deviceAuthorization == nil
         )
-        let examination = ServerExamination(profile: TestIssuer.profile(), tools: bench.server.tools)
+        let examination = ServerProbe(profile: TestIssuer.profile(), tools: bench.server.tools)
         let found = try await examination.run().get()
         for name in ["revocation_endpoint", "end_session_endpoint", "device_authorization_endpoint"] {
-            #expect(IssuerOffer(metadata).remarks.contains { $0.contains("\(name) is not used: it ") })
+            #expect(IssuerCapabilities(metadata).remarks.contains { $0.contains("\(name) is not used: it ") })
             #expect(found.words.contains("\(name) is not used: it "), "\(found)")
         }
     }

@@ -66,7 +66,7 @@ struct EchoBench {
     ) throws {
         let memory = try SealedMemory()
         let clock = ManualClock()
-        let tools = ServerTools(
+        let tools = ServerDependencies(
             memory: memory,
             timekeeper: clock,
             commands: ScriptedCommands(prints: EchoBench.clientSecret),

@@ -206,7 +206,7 @@ struct Bench {
     ) throws {
         memory = try SealedMemory()
         self.commands = commands
-        let tools = ServerTools(
+        let tools = ServerDependencies(
             memory: memory,
             timekeeper: clock,
             commands: commands,

@@ -18,7 +18,7 @@ struct KindBench {
 
     init(_ profile: ServerProfile, commands: ScriptedCommands = ScriptedCommands()) throws {
         memory = try SealedMemory()
-        let tools = ServerTools(
+        let tools = ServerDependencies(
             memory: memory,
             timekeeper: clock,
             commands: commands,

@@ -65,7 +65,7 @@ struct AuthorizationRequestTests {
         path: String,
         addresses: [String]
     ) throws {
-        let place = try #require(LoopbackPlace(uri))
+        let place = try #require(LoopbackRedirect(uri))
         #expect(place.authority == authority && place.path == path && place.addresses == addresses)
         #expect(AuthorizationRequest(redirect: .registered(uri)).redirectURI(port: 1) == uri)
     }
@@ -78,7 +78,7 @@ struct AuthorizationRequestTests {
         "http://[::1]x:8400/", "http://localhost:/", "http://localhost:+1/", "http://localhost:70000/",
     ])
     func `any other address is brought by the person`(uri: String) {
-        #expect(LoopbackPlace(uri) == nil)
+        #expect(LoopbackRedirect(uri) == nil)
     }
 
     /// Logs in at tokens.example with `redirect`; `browse` is what the browser does.

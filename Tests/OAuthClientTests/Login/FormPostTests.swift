@@ -15,7 +15,7 @@ struct FormPostTests {
         to request: String,
         takesForms: Bool = true
     ) async throws -> (page: String, response: AuthorizationTransaction.Response?) {
-        var place = LoopbackPlace.standard(port: 0)
+        var place = LoopbackRedirect.standard(port: 0)
         place.takesForms = takesForms
         let waiting = try await WaitingListener(place)
         let (listener, address) = (waiting.listener, waiting.address)

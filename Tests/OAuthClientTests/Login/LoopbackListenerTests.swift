@@ -192,7 +192,7 @@ struct LoopbackListenerTests {
     }
 
     @Test func `the longest header is read, wherever it is cut, and none that is longer`() {
-        let place = LoopbackPlace.standard(port: 5)
+        let place = LoopbackRedirect.standard(port: 5)
         let start = "GET /callback?code=c&state=s HTTP/1.1\r\nHost: 127.0.0.1:5\r\nCookie: "
         let room = CallbackRequest.headLimit - start.utf8.count
         let whole = Array((start + String(repeating: "c", count: room) + "\r\n\r\n").utf8)
@@ -260,7 +260,7 @@ struct LoopbackListenerTests {
     }
 
     @Test func `a request must be whole within five seconds, and trickling wins no time`() throws {
-        let desk = CallbackDesk(limits: LoopbackListener.Limits(), eventLoop: EmbeddedEventLoop())
+        let desk = CallbackCoordinator(limits: LoopbackListener.Limits(), eventLoop: EmbeddedEventLoop())
         defer { desk.close() }
         let channel = EmbeddedChannel(handler: CallbackHandler(desk: desk))
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()

@@ -19,7 +19,7 @@ struct WaitingListener {
     ///   - report: hears of requests that are turned away.
     /// - Throws: why it cannot listen.
     init(
-        _ place: LoopbackPlace = .standard(port: 0),
+        _ place: LoopbackRedirect = .standard(port: 0),
         limits: LoopbackListener.Limits = LoopbackListener.Limits(),
         reporting report: @escaping @Sendable (CallbackProblem) -> Void = { _ in }
     ) async throws {

@@ -14,7 +14,7 @@ struct RegistrationTests {
 
     private static func profile(_ change: (inout ServerProfile) -> Void = { _ in }) -> ServerProfile {
         var profile = TestIssuer.profile()
-        profile.client = ClientIdentity("", introduction: ClientIntroduction())
+        profile.client = ClientIdentity("", introduction: ClientRegistrationOptions())
         profile.scopes = ["api"]
         change(&profile)
         return profile

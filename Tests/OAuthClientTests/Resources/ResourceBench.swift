@@ -37,7 +37,7 @@ struct ResourceBench {
         var profile = ServerProfile(kind: .resource(resource), client: ClientIdentity("cli"))
         change(&profile)
         memory = try SealedMemory()
-        let tools = ServerTools(
+        let tools = ServerDependencies(
             memory: memory,
             timekeeper: clock,
             commands: ScriptedCommands(),

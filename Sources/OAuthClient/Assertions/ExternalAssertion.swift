@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 /// An assertion that somebody else has signed, fetched anew for every request.
-struct ReadyAssertion: Sendable {
+struct ExternalAssertion: Sendable {
     let source: AssertionSource
     /// What it is called in the configuration, without `_file` and `_command`.
     let name: String
@@ -19,13 +19,13 @@ struct ReadyAssertion: Sendable {
     /// - Parameters:
     ///   - audience: what it is to name, where that can be asked for.
     ///   - tools: run the command, or ask for the token.
-    /// - Returns: the assertion, at most ``RenewedFile/limit`` bytes of visible ASCII.
+    /// - Returns: the assertion, at most ``ReloadableFile/limit`` bytes of visible ASCII.
     /// - Throws: `misconfigured` with what to fix, `helper_failed` if its file or program does not work now, or why it
     ///   cannot be fetched; nothing else was sent.
-    func fetch(audience: String, _ tools: ServerTools) async throws(RefreshFailure) -> String {
+    func fetch(audience: String, _ tools: ServerDependencies) async throws(RefreshFailure) -> String {
         switch source {
         case .file(let path):
-            let file = RenewedFile(key: "\(name)_file", path: path, access: .readers)
+            let file = ReloadableFile(key: "\(name)_file", path: path, access: .readers)
             return try text(try await file.read(tools.commands), from: "\(name)_file \(path)")
         case .command(let command):
             return try text(try await run(command, tools.commands), from: "\(name)_command \(command[0])")
@@ -47,7 +47,7 @@ struct ReadyAssertion: Sendable {
         _ commands: any CommandRunning
     ) async throws(RefreshFailure) -> [UInt8] {
         do throws(CommandFailure) {
-            return try await commands.output(of: command, within: ReadyAssertion.commandTimeLimit)
+            return try await commands.output(of: command, within: ExternalAssertion.commandTimeLimit)
         } catch {
             throw RefreshFailure(error, of: "\(name)_command")
         }

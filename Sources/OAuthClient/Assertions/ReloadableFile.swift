@@ -8,7 +8,7 @@ import TokenCore
 ///
 /// It may be a link and may be root's, as Kubernetes' projected tokens are. What the confined agent has in reach is its
 /// directory as that was at the start; in a directory that is new the process that runs commands reads it.
-package struct RenewedFile: Sendable {
+package struct ReloadableFile: Sendable {
     /// The key that names it, for messages.
     let key: String
     let path: String
@@ -31,7 +31,7 @@ package struct RenewedFile: Sendable {
     func read(_ commands: any CommandRunning) async throws(RefreshFailure) -> [UInt8] {
         let refusal: SmallFile.Failure
         do throws(SmallFile.Failure) {
-            return try SmallFile.read(path, sharedWith: access, limit: RenewedFile.limit)
+            return try SmallFile.read(path, sharedWith: access, limit: ReloadableFile.limit)
         } catch {
             refusal = error
         }
@@ -43,8 +43,8 @@ package struct RenewedFile: Sendable {
             throw failure(error)
         }
         do throws(CommandFailure) {
-            let command = RenewedFile.command(for: path)
-            let result = try await commands.run(command, environment: [:], timeLimit: RenewedFile.timeLimit)
+            let command = ReloadableFile.command(for: path)
+            let result = try await commands.run(command, environment: [:], timeLimit: ReloadableFile.timeLimit)
             if result.status == 0 { return result.standardOutput }
         } catch {}
         throw failure(refusal)

@@ -9,14 +9,14 @@ import TokenCore
 @testable import OAuthClient
 
 /// Assertions that somebody else has signed, read anew for every request.
-struct ReadyAssertionTests {
+struct ExternalAssertionTests {
     private let token = ClientAssertionTests.token
     private let answer = ClientAssertionTests.answer
 
     private func profile(_ source: AssertionSource, audience: AssertionAudience = .endpoint) -> ServerProfile
     {
         var profile = ServerProfile.fixed()
-        profile.client.proof = .readyAssertion(source, audience)
+        profile.client.proof = .externalAssertion(source, audience)
         return profile
     }
 

@@ -8,7 +8,7 @@ import TokenCore
 package typealias Sleeping = @Sendable (Duration) async throws -> Void
 
 /// What every kind of server works with.
-struct ServerTools: Sendable {
+struct ServerDependencies: Sendable {
     var memory: SealedMemory
     var timekeeper: any Timekeeper
     var commands: any CommandRunning
@@ -27,9 +27,9 @@ struct ServerTools: Sendable {
     var userAgent = "tokenagent"
 }
 
-extension ServerTools {
+extension ServerDependencies {
     /// The same tools for the server of `profile`.
-    func serving(_ profile: ServerProfile) -> ServerTools {
+    func serving(_ profile: ServerProfile) -> ServerDependencies {
         var tools = self
         tools.userAgent = profile.userAgent ?? userAgent
         return tools
@@ -41,7 +41,7 @@ extension ServerTools {
         request.headers.append(("user-agent", userAgent))
         ExchangeSecrets.current?.remember(request)
         var reply = try await exchange.send(request)
-        reply.reading = await AnswerReader.read(reply.body)
+        reply.reading = await ResponseBodyParser.read(reply.body)
         ExchangeSecrets.current?.remember(reply.reading)
         return reply
     }

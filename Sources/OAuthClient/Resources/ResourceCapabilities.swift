@@ -3,7 +3,7 @@
 /// What a protected resource says before any session uses it.
 ///
 /// The texts are those of the resource, checked for what they are.
-package struct ResourceOffer: Equatable, Sendable {
+package struct ResourceCapabilities: Equatable, Sendable {
     /// What it calls itself: an address that covers the one that was asked for.
     package var resource: String
     /// The issuer at which a login would be.
@@ -11,5 +11,5 @@ package struct ResourceOffer: Equatable, Sendable {
     /// What a login would ask for.
     package var scopes: [String]
     /// What the issuer offers.
-    package var server: IssuerOffer
+    package var server: IssuerCapabilities
 }

@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 /// What an issuer says it offers, in words of our own: no text of the server is in it but its name.
-package struct IssuerOffer: Equatable, Sendable {
+package struct IssuerCapabilities: Equatable, Sendable {
     /// A way to prove the client's identity, spelled as in the configuration.
     package enum Authentication: String, CaseIterable, Sendable {
         case none
@@ -56,7 +56,7 @@ package struct IssuerOffer: Equatable, Sendable {
     package var remarks: [String]
 }
 
-extension IssuerOffer {
+extension IssuerCapabilities {
     init(_ metadata: ServerMetadata) {
         issuer = metadata.issuer
         remarks = metadata.remarks
@@ -88,9 +88,9 @@ extension ServerMetadata {
     }
 
     /// By default basic alone (RFC 8414 §2), which most servers that say nothing do not mean.
-    fileprivate var authentication: [IssuerOffer.Authentication]? {
+    fileprivate var authentication: [IssuerCapabilities.Authentication]? {
         guard let authenticationMethods else { return nil }
-        let words: [(IssuerOffer.Authentication, [ByteText])] = [
+        let words: [(IssuerCapabilities.Authentication, [ByteText])] = [
             (.none, ["none"]), (.basic, ["client_secret_basic"]), (.post, ["client_secret_post"]),
             (.clientSecretJWT, ["client_secret_jwt"]), (.privateKeyJWT, ["private_key_jwt"]),
             (.tls, ["tls_client_auth", "self_signed_tls_client_auth"]),
@@ -98,8 +98,8 @@ extension ServerMetadata {
         return words.filter { $0.1.contains { authenticationMethods.contains($0) } }.map(\.0)
     }
 
-    fileprivate var features: [IssuerOffer.Feature] {
-        let features: [(IssuerOffer.Feature, Bool)] = [
+    fileprivate var features: [IssuerCapabilities.Feature] {
+        let features: [(IssuerCapabilities.Feature, Bool)] = [
             (.pkce, challengeMethods?.contains("S256") ?? false),
             (.pushedRequests, pushedAuthorization != nil), (.dpop, proofAlgorithms?.isEmpty == false),
             (.revocation, revocation != nil), (.registration, registration != nil),

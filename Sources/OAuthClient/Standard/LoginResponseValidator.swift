@@ -4,7 +4,7 @@ import SealedStore
 import TokenCore
 
 /// Decides which parts of the answer to a login's token request are believed.
-struct LoginAnswerJudge {
+struct LoginResponseValidator {
     let server: StandardServer
     let metadata: ServerMetadata
     let clientSecret: SecretID?

@@ -3,7 +3,7 @@
 import Text
 
 /// A place on this machine that a redirect leads to, where we can listen for it (RFC 8252 §7.3).
-struct LoopbackPlace: Equatable, Sendable {
+struct LoopbackRedirect: Equatable, Sendable {
     /// In lower case, one of ``hosts``.
     var host: String
     /// 0: any free one.
@@ -18,8 +18,8 @@ struct LoopbackPlace: Equatable, Sendable {
     static let standardPath = "/callback"
 
     /// Where the answer comes unless the server knows us by another address.
-    static func standard(port: Int) -> LoopbackPlace {
-        LoopbackPlace(host: hosts[0], port: port, path: standardPath)
+    static func standard(port: Int) -> LoopbackRedirect {
+        LoopbackRedirect(host: hosts[0], port: port, path: standardPath)
     }
 
     /// The addresses to listen on; a browser that is told `localhost` may try either one first.
@@ -35,7 +35,7 @@ struct LoopbackPlace: Equatable, Sendable {
     var authority: String { port == 80 ? host : "\(host):\(port)" }
 }
 
-extension LoopbackPlace {
+extension LoopbackRedirect {
     /// The place that a redirect URI names; `nil`: it is none of this machine's.
     init?(_ uri: String) {
         let scheme = "http://"
@@ -43,7 +43,7 @@ extension LoopbackPlace {
         let rest = uri.utf8.dropFirst(scheme.utf8.count)
         let isEnd = { (byte: UInt8) in byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
         let authority = Substring(rest.prefix { !isEnd($0) }).bytewise.lowercased
-        guard let host = LoopbackPlace.hosts.first(where: { authority.hasPrefix($0.bytewise) }) else {
+        guard let host = LoopbackRedirect.hosts.first(where: { authority.hasPrefix($0.bytewise) }) else {
             return nil
         }
         let path = rest.drop { !isEnd($0) }.prefix { $0 != UInt8(ascii: "?") }

@@ -7,7 +7,7 @@ import NIOPosix
 /// All exchanges of the agent share one thread with its timers and the shutdown at SIGTERM. An answer may
 /// have a megabyte, and a server can send one whenever it is asked. While it is read here, only other large
 /// answers wait.
-enum AnswerReader {
+enum ResponseBodyParser {
     /// Bytes up to which the caller reads an answer itself: token answers are smaller, and take less time
     /// than changing threads.
     static let small = 16 << 10

@@ -3,9 +3,9 @@
 import TokenCore
 
 /// One look at the server of a session, for diagnostics: nothing of it is kept, and no secret is sent.
-struct ServerExamination {
+struct ServerProbe {
     let profile: ServerProfile
-    let tools: ServerTools
+    let tools: ServerDependencies
 
     /// Resolves the name, connects, checks the certificate with the session's own trust, and where the server has
     /// metadata reads it and compares its issuer (RFC 8414 §3.3, OpenID Connect Discovery §4.3).
@@ -15,7 +15,7 @@ struct ServerExamination {
         let exchange = ClockComparingExchange(tools.exchange, tools.timekeeper)
         var tools = tools
         tools.exchange = exchange
-        return await ServerExamination(profile: profile, tools: tools).look()
+        return await ServerProbe(profile: profile, tools: tools).look()
             .map { ServerFinding($0, clockLead: exchange.clockLead) }
     }
 

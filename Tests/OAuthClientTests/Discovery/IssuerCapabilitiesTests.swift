@@ -7,10 +7,10 @@ import TokenCore
 @testable import OAuthClient
 
 /// What of a metadata document is told before a session uses the issuer.
-struct IssuerOfferTests {
-    private func offer(_ changes: [String: JSONValue]) throws -> IssuerOffer {
+struct IssuerCapabilitiesTests {
+    private func offer(_ changes: [String: JSONValue]) throws -> IssuerCapabilities {
         let document = try #require(try JSONValue(parsing: TestIssuer.metadata(changes).utf8).object)
-        return IssuerOffer(try ServerMetadata(document, issuer: TestIssuer.url, isInternal: false))
+        return IssuerCapabilities(try ServerMetadata(document, issuer: TestIssuer.url, isInternal: false))
     }
 
     @Test func `a document that says little offers what the standard says`() throws {
@@ -47,11 +47,11 @@ struct IssuerOfferTests {
             (["private_key_jwt", "client_secret_jwt"], [.clientSecretJWT, .privateKeyJWT]),
             (["self_signed_tls_client_auth"], [.tls]), (["tls_client_auth"], [.tls]),
             (["None", "client_secret_basic\u{0}"], []),
-        ] as [([JSONValue], [IssuerOffer.Authentication])]
+        ] as [([JSONValue], [IssuerCapabilities.Authentication])]
     )
     func `ways to prove the client have the configuration's words`(
         methods: [JSONValue],
-        words: [IssuerOffer.Authentication]
+        words: [IssuerCapabilities.Authentication]
     ) throws {
         #expect(try offer(["token_endpoint_auth_methods_supported": .array(methods)]).authentication == words)
     }
@@ -83,11 +83,11 @@ struct IssuerOfferTests {
                 ["grant_types_supported": ["urn:ietf:params:oauth:grant-type:jwt-bearer"]], .jwtBearer,
                 true
             ),
-        ] as [([String: JSONValue], IssuerOffer.Feature, Bool)]
+        ] as [([String: JSONValue], IssuerCapabilities.Feature, Bool)]
     )
     func `further features are told by their members`(
         changes: [String: JSONValue],
-        feature: IssuerOffer.Feature,
+        feature: IssuerCapabilities.Feature,
         isOffered: Bool
     ) throws {
         #expect(try offer(changes).features.contains(feature) == isOffered)
@@ -101,7 +101,7 @@ struct IssuerOfferTests {
             "registration_endpoint": "https://id.example/register",
         ]
         bench.exchange.expect(TestIssuer.oauthURL, TestIssuer.metadata(more))
-        let offer = IssuerOffer(try await bench.server.discovery.metadata())
+        let offer = IssuerCapabilities(try await bench.server.discovery.metadata())
         #expect(offer.flows == [.browser, .device, .password])
         #expect(offer.scopes == [.openid])
         #expect(offer.features == [.pkce, .revocation, .registration])
