@@ -13,7 +13,7 @@ package final class FleetStore: FleetSharing {
     private let etcdTime = EtcdTime()
     /// How long the watch may say nothing before it is begun anew.
     let silence: Duration
-    let flow = WatchFlow()
+    let flow = WatchHealth()
 
     /// How long a wish of a reader lasts.
     private static let wishLifetime = Duration.seconds(60)
@@ -244,7 +244,7 @@ package final class FleetStore: FleetSharing {
         _ sessions: Set<SessionName>,
         _ take: @escaping @Sendable (FleetEvent) async -> Void
     ) async {
-        await FleetFollower(self, sessions, take).follow()
+        await FleetWatcher(self, sessions, take).follow()
     }
 }
 

@@ -48,7 +48,7 @@ struct StoreHost {
             endpoint: ""
         )
         store = FleetStore(
-            client: try EtcdClient(endpoints, EtcdDoor(), on: MultiThreadedEventLoopGroup.singleton),
+            client: try EtcdClient(endpoints, EtcdCredentials(), on: MultiThreadedEventLoopGroup.singleton),
             keys: keys,
             memory: memory,
             timekeeper: time,

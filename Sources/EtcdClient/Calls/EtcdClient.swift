@@ -16,7 +16,7 @@ package final class EtcdClient: Sendable {
 
     let transport: GatewayTransport
     let order: EndpointOrder
-    private let pass: AccessPass
+    private let pass: EtcdAuthTokenCache
 
     /// - Parameters:
     ///   - endpoints: of its members, at least one.
@@ -26,13 +26,13 @@ package final class EtcdClient: Sendable {
     /// - Throws: ``EtcdFailure/insecure(_:)`` for certificates that cannot be read.
     package init(
         _ endpoints: [EtcdEndpoint],
-        _ door: EtcdDoor,
+        _ door: EtcdCredentials,
         on group: any EventLoopGroup,
         first: Int = .random(in: 0..<1024)
     ) throws(EtcdFailure) {
         transport = try GatewayTransport(to: endpoints, door, on: group)
         order = EndpointOrder(endpoints, first: first)
-        pass = AccessPass(door.user)
+        pass = EtcdAuthTokenCache(door.user)
     }
 
     /// Closes all connections; nothing is called afterwards.

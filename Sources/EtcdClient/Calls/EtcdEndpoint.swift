@@ -32,7 +32,7 @@ package struct EtcdEndpoint: Hashable, Sendable {
 }
 
 /// What opens etcd's door: whom to believe, and who we are.
-package struct EtcdDoor: Sendable {
+package struct EtcdCredentials: Sendable {
     /// A certificate with its key, shown in the handshake.
     package struct Identity: Equatable, Sendable {
         /// PEM; ours first.
@@ -66,7 +66,7 @@ package struct EtcdDoor: Sendable {
     package var identity: Identity?
     package var user: User?
     /// The door as its files are now; `nil`: they cannot be read.
-    package var renewed: (@Sendable () -> EtcdDoor?)?
+    package var renewed: (@Sendable () -> EtcdCredentials?)?
 
     package init(authorities: [UInt8]? = nil, identity: Identity? = nil, user: User? = nil) {
         self.authorities = authorities
@@ -75,7 +75,7 @@ package struct EtcdDoor: Sendable {
     }
 
     /// Whether the certificates and the key are those of `other`.
-    func hasSameFiles(as other: EtcdDoor) -> Bool {
+    func hasSameFiles(as other: EtcdCredentials) -> Bool {
         authorities == other.authorities && identity == other.identity
     }
 }

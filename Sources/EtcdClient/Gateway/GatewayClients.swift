@@ -12,7 +12,7 @@ import Synchronization
 /// other in.
 final class GatewayClients: Sendable {
     private struct State {
-        var door: EtcdDoor
+        var door: EtcdCredentials
         var generation = 0
         /// One for each member, since a client does not say whom a new connection was to lead to.
         var clients: [EtcdEndpoint: HTTPClient]
@@ -35,7 +35,7 @@ final class GatewayClients: Sendable {
 
     init(
         of endpoints: [EtcdEndpoint],
-        _ door: EtcdDoor,
+        _ door: EtcdCredentials,
         on group: any EventLoopGroup
     ) throws(EtcdFailure) {
         self.endpoints = Set(endpoints)
@@ -110,7 +110,7 @@ final class GatewayClients: Sendable {
     // MARK: Making
 
     private static func state(
-        _ door: EtcdDoor,
+        _ door: EtcdCredentials,
         _ endpoints: Set<EtcdEndpoint>,
         on group: any EventLoopGroup
     ) throws(EtcdFailure) -> State {
@@ -151,7 +151,7 @@ final class GatewayClients: Sendable {
     }
 
     /// What connections begin with, and when our certificate ends, in seconds since 1970.
-    private static func handshake(_ door: EtcdDoor) throws(EtcdFailure) -> (TLSConfiguration, end: Int?) {
+    private static func handshake(_ door: EtcdCredentials) throws(EtcdFailure) -> (TLSConfiguration, end: Int?) {
         var handshake = TLSConfiguration.makeClientConfiguration()
         var end: Int?
         handshake.minimumTLSVersion = .tlsv12
@@ -175,7 +175,7 @@ final class GatewayClients: Sendable {
     /// At least one.
     private static func certificates(
         _ bytes: [UInt8],
-        in file: EtcdDistrust.OwnFile
+        in file: EtcdTLSError.OwnFile
     ) throws(EtcdFailure) -> [NIOSSLCertificate] {
         guard let found = try? NIOSSLCertificate.fromPEMBytes(bytes), !found.isEmpty else {
             throw .insecure(.noPEM(file))

@@ -14,7 +14,7 @@ final class GatewayTransport: Sendable {
 
     init(
         to endpoints: [EtcdEndpoint],
-        _ door: EtcdDoor,
+        _ door: EtcdCredentials,
         on group: any EventLoopGroup
     ) throws(EtcdFailure) {
         clients = try GatewayClients(of: endpoints, door, on: group)

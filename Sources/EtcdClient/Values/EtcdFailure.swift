@@ -17,7 +17,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     /// What answers has no gateway for JSON, as the port at which members speak to each other: nothing was done.
     case noGateway
     /// The member is not the one that is trusted, or does not trust us.
-    case insecure(EtcdDistrust)
+    case insecure(EtcdTLSError)
     /// This host cannot get the user's password, so etcd was not asked: what went wrong, what helps, and whether only a
     /// person can put it right.
     case noPassword(String, remedy: String?, isMistake: Bool)
@@ -110,7 +110,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
     /// What helps; `nil`: time, or what the sentence says.
     package var remedy: String? {
         switch self {
-        case .unanswered(let text) where text.contains("the gateway has no"): EtcdDistrust.wantsClientUse
+        case .unanswered(let text) where text.contains("the gateway has no"): EtcdTLSError.wantsClientUse
         // Which rights are missing is known to whoever has the keys.
         case .unreachable, .unanswered, .denied, .compacted, .refused, .malformed: nil
         case .unknownHost: "correct the host name in endpoints, or look why this host cannot resolve it"

@@ -3,7 +3,7 @@
 import Text
 
 /// What a watch tells.
-package enum EtcdNews: Equatable, Sendable {
+package enum EtcdWatchEvent: Equatable, Sendable {
     /// The watch stands: what changes from here on is told, and what came before may have been missed.
     case connected(EtcdHeader)
     /// The watch was begun anew after a silence, from where it was: nothing was missed.
@@ -49,7 +49,7 @@ package struct EtcdWatch: Sendable {
     ///   - take: is waited for, so that whoever is slow is sent no more.
     package func follow(
         after start: EtcdHeader?,
-        _ take: @escaping @Sendable (EtcdNews) async -> Void
+        _ take: @escaping @Sendable (EtcdWatchEvent) async -> Void
     ) async {
         var beginning = Beginning(place: start)
         var pause = EtcdWatch.shortestPause
@@ -57,7 +57,7 @@ package struct EtcdWatch: Sendable {
         var failures = 0
         while !Task.isCancelled {
             let endpoint = client.order.present[0]
-            let alarm = SilenceAlarm(silence)
+            let alarm = InactivityTimeout(silence)
             let end = await alarm.guarding { [beginning] alarm in
                 await self.follow(from: beginning, at: endpoint, alarm, take)
             }
@@ -112,8 +112,8 @@ package struct EtcdWatch: Sendable {
     private func follow(
         from start: Beginning,
         at endpoint: EtcdEndpoint,
-        _ alarm: SilenceAlarm,
-        _ take: @Sendable (EtcdNews) async -> Void
+        _ alarm: InactivityTimeout,
+        _ take: @Sendable (EtcdWatchEvent) async -> Void
     ) async -> End {
         var end = End(place: start.place)
         var token: String?
@@ -165,7 +165,7 @@ package struct EtcdWatch: Sendable {
         after place: EtcdHeader?,
         at endpoint: EtcdEndpoint,
         _ token: String?,
-        _ alarm: SilenceAlarm
+        _ alarm: InactivityTimeout
     ) async throws(EtcdFailure) -> WatchLines {
         let stream = try await client.transport.open(
             GatewayRequest.watch(keys, from: place.map { $0.revision &+ 1 } ?? 0),
@@ -199,9 +199,9 @@ extension EtcdHeader {
 private struct WatchLines {
     private var pieces: GatewayStream.Iterator
     private var cutter = LineCutter()
-    private let alarm: SilenceAlarm
+    private let alarm: InactivityTimeout
 
-    init(_ stream: GatewayStream, _ alarm: SilenceAlarm) {
+    init(_ stream: GatewayStream, _ alarm: InactivityTimeout) {
         pieces = stream.makeAsyncIterator()
         self.alarm = alarm
     }

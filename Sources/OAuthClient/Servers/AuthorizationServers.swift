@@ -51,7 +51,7 @@ package final class AuthorizationServers: AuthorizationServing {
         commands: any CommandRunning,
         registrations: any RegistrationStoring = TransientRegistrations(),
         answers: (any ResponseRecordingProviding)? = nil,
-        door: GuardDoor? = nil,
+        door: GuardConnector? = nil,
         variables: ProxyVariables = .none,
         eventLoopGroup: any EventLoopGroup,
         workflow: WorkflowIdentity? = nil,

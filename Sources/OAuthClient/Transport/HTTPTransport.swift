@@ -23,7 +23,7 @@ final class HTTPTransport: HTTPExchanging {
     private let clients = ClientCache<HTTPClient> { try? await $0.shutdown() }
     private let exchanges = ExchangeRegister()
     /// Where the guards of requests that show a refresh token are asked for.
-    private let door: GuardDoor?
+    private let door: GuardConnector?
     private let contexts = TLSContexts()
     private let proxies: ProxyRoutes
     /// The authorities that this machine trusts now.
@@ -31,7 +31,7 @@ final class HTTPTransport: HTTPExchanging {
 
     init(
         eventLoop: any EventLoop,
-        door: GuardDoor? = nil,
+        door: GuardConnector? = nil,
         proxies: ProxyRoutes = ProxyRoutes(),
         totalLimit: Duration = HTTPLimits.total,
         connectLimit: Duration = HTTPLimits.connect,

@@ -130,14 +130,14 @@ struct FleetMembership: Sendable {
         }
     }
 
-    private func door() throws(FleetStoreError) -> EtcdDoor {
-        var door = EtcdDoor()
+    private func door() throws(FleetStoreError) -> EtcdCredentials {
+        var door = EtcdCredentials()
         door.renewed = { try? self.door() }
         door.authorities = try settings.authorityFile.map { path throws(FleetStoreError) in
             try contents(of: path, for: "ca_file", sharedWith: .readers)
         }
         door.identity = try settings.certificate.map { certificate throws(FleetStoreError) in
-            EtcdDoor.Identity(
+            EtcdCredentials.Identity(
                 certificates: try contents(
                     of: certificate.file,
                     for: "certificate_file",
@@ -147,7 +147,7 @@ struct FleetMembership: Sendable {
             )
         }
         door.user = settings.user.map { user in
-            EtcdDoor.User(name: user.name) { () async throws(EtcdFailure) in
+            EtcdCredentials.User(name: user.name) { () async throws(EtcdFailure) in
                 do throws(FleetStoreError) {
                     return try await password(user.password)
                 } catch {

@@ -109,7 +109,7 @@ struct AgentAssembly {
                 eventLoop: threads.network
             ),
             answers: AnswerControl(store: opened.store, logger: logger),
-            door: GuardDoor(socket: runner.door),
+            door: GuardConnector(socket: runner.door),
             variables: ProxyVariables { environment[$0] },
             eventLoopGroup: threads.network,
             workflow: workflow?.identity(in: opened.memory),

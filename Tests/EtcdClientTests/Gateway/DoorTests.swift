@@ -9,14 +9,14 @@ import Testing
 /// Certificates and keys that the settings name.
 @Suite struct DoorTests {
     private let authority: [UInt8]
-    private let good: EtcdDoor.Identity
-    private let other: EtcdDoor.Identity
+    private let good: EtcdCredentials.Identity
+    private let other: EtcdCredentials.Identity
 
     init() throws {
         let certificates = try CertificateAuthority()
-        func identity() throws -> EtcdDoor.Identity {
+        func identity() throws -> EtcdCredentials.Identity {
             let issued = try certificates.issue()
-            return EtcdDoor.Identity(
+            return EtcdCredentials.Identity(
                 certificates: Array(issued.certificatePEM.utf8),
                 key: Array(issued.privateKeyPEM.utf8)
             )
@@ -25,7 +25,7 @@ import Testing
         (good, other) = (try identity(), try identity())
     }
 
-    private func trouble(with door: EtcdDoor) async throws -> EtcdFailure? {
+    private func trouble(with door: EtcdCredentials) async throws -> EtcdFailure? {
         let endpoint = try #require(EtcdEndpoint("https://127.0.0.1:1"))
         do throws(EtcdFailure) {
             let client = try EtcdClient([endpoint], door, on: .testing)
@@ -37,16 +37,16 @@ import Testing
     }
 
     @Test func `a certificate with its key opens`() async throws {
-        #expect(try await trouble(with: EtcdDoor(authorities: authority, identity: good)) == nil)
+        #expect(try await trouble(with: EtcdCredentials(authorities: authority, identity: good)) == nil)
     }
 
     @Test(arguments: ["", "\n", "-----BEGIN CERTIFICATE-----\n", "a: b\n"])
     func `a file that does not hold what it has to is named`(text: String) async throws {
         let bytes = Array(text.utf8)
         let doors = [
-            (EtcdDoor(authorities: bytes), "ca_file"),
-            (EtcdDoor(identity: .init(certificates: bytes, key: good.key)), "certificate_file"),
-            (EtcdDoor(identity: .init(certificates: good.certificates, key: bytes)), "certificate_key_file"),
+            (EtcdCredentials(authorities: bytes), "ca_file"),
+            (EtcdCredentials(identity: .init(certificates: bytes, key: good.key)), "certificate_file"),
+            (EtcdCredentials(identity: .init(certificates: good.certificates, key: bytes)), "certificate_key_file"),
         ]
         for (door, setting) in doors {
             let trouble = try #require(try await trouble(with: door))
@@ -56,8 +56,8 @@ import Testing
     }
 
     @Test func `a key of another certificate is found before anything is sent`() async throws {
-        let mixed = EtcdDoor.Identity(certificates: good.certificates, key: other.key)
-        let trouble = try await trouble(with: EtcdDoor(authorities: authority, identity: mixed))
+        let mixed = EtcdCredentials.Identity(certificates: good.certificates, key: other.key)
+        let trouble = try await trouble(with: EtcdCredentials(authorities: authority, identity: mixed))
         #expect(trouble == .insecure(.otherKey))
     }
 }

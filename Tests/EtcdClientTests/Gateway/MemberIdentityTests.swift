@@ -23,7 +23,7 @@ import Testing
         // Not an etcd, but it notes what it is asked.
         let member = try await DemoIssuer.start(options)
         let endpoint = try #require(EtcdEndpoint("https://\(host):\(member.port)"))
-        let door = EtcdDoor(authorities: Array(authority.certificatePEM.utf8))
+        let door = EtcdCredentials(authorities: Array(authority.certificatePEM.utf8))
         try await EtcdClient([endpoint], door, on: .testing).whileOpen { client async throws in
             let failure = await #expect(throws: EtcdFailure.self) {
                 _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))

@@ -17,11 +17,11 @@ import Testing
             ("SSLV3_ALERT_BAD_CERTIFICATE", .refusedCertificate, "trusted-ca-file"),
             ("TLSV1_ALERT_UNKNOWN_CA", .refusedCertificate, "trusted-ca-file"),
             ("SSLV3_ALERT_CERTIFICATE_EXPIRED", .expiredCertificate, "renew"),
-        ] as [(String, EtcdDistrust, String)]
+        ] as [(String, EtcdTLSError, String)]
     )
     func `each mistake with certificates has its own remedy`(
         words: String,
-        distrust: EtcdDistrust,
+        distrust: EtcdTLSError,
         remedy: String
     ) {
         let failure = Self.handshake("error:1000007d:SSL routines:OPENSSL_internal:\(words)")
@@ -46,7 +46,7 @@ import Testing
     @Test(arguments: ["http://127.0.0.1:1", "https://127.0.0.1:1", "https://localhost:1"])
     func `a port at which nobody listens is said to be one`(address: String) async throws {
         let endpoint = try #require(EtcdEndpoint(address))
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+        try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             await #expect(throws: EtcdFailure.closedPort) {
                 _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
             }
@@ -57,7 +57,7 @@ import Testing
     @Test func `a host name that leads nowhere is said to be one`() async throws {
         // No name service is asked for a label that is too long.
         let endpoint = try #require(EtcdEndpoint("https://\(String(repeating: "a", count: 64)).invalid"))
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+        try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             await #expect(throws: EtcdFailure.unknownHost) {
                 _ = try await client.range(EtcdKeys(key: [0x61]), within: .seconds(60))
             }

@@ -66,15 +66,15 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         let named = try await failure(etcd.client(user: "keeper", certificate: "client_cn"))
         #expect(named?.remedy?.contains("CommonName") == true, "\(String(describing: named))")
         for (certificate, distrust) in [(nil, .noCertificate), ("stranger", .refusedCertificate)]
-            as [(String?, EtcdDistrust)]
+            as [(String?, EtcdTLSError)]
         {
             let refused = try await failure(etcd.client(user: "keeper", certificate: certificate))
             #expect(refused == .insecure(distrust) && refused?.mayHaveActed == false)
         }
-        let stranger = try EtcdClient(etcd.endpoints, EtcdDoor(), on: .testing, first: 0)
+        let stranger = try EtcdClient(etcd.endpoints, EtcdCredentials(), on: .testing, first: 0)
         #expect(try await failure(stranger) == .insecure(.unknownAuthority))
         let plain = etcd.endpoints.compactMap { EtcdEndpoint("http" + $0.origin.dropFirst(5)) }
-        #expect(try await failure(EtcdClient(plain, EtcdDoor(), on: .testing)) == .noPlainAnswer)
+        #expect(try await failure(EtcdClient(plain, EtcdCredentials(), on: .testing)) == .noPlainAnswer)
     }
 
     /// A token that was given at a later entry than the restored log has is not refused, but not answered either.

@@ -27,11 +27,11 @@ import Testing
         let server = try StreamingServer { _, peer in peer.answer(200, "{\(Self.header)}") }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         let never = AsyncStream<Void>.makeStream()
-        let user = EtcdDoor.User(name: "keeper") { () throws(EtcdFailure) in
+        let user = EtcdCredentials.User(name: "keeper") { () throws(EtcdFailure) in
             for await _ in never.stream {}
             return []
         }
-        let client = try EtcdClient([endpoint], EtcdDoor(user: user), on: .testing)
+        let client = try EtcdClient([endpoint], EtcdCredentials(user: user), on: .testing)
         try await client.whileOpen { client async throws in
             let (failure, time) = await Self.failure(of: client, within: .milliseconds(200))
             #expect(failure?.mayHaveActed == false, "\(String(describing: failure))")
@@ -48,11 +48,11 @@ import Testing
         }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         let began = ContinuousClock.now
-        let user = EtcdDoor.User(name: "keeper") { () throws(EtcdFailure) in
+        let user = EtcdCredentials.User(name: "keeper") { () throws(EtcdFailure) in
             _ = try? await Polling.until { ContinuousClock.now - began > .seconds(2) }
             return [0x70]
         }
-        let client = try EtcdClient([endpoint], EtcdDoor(user: user), on: .testing)
+        let client = try EtcdClient([endpoint], EtcdCredentials(user: user), on: .testing)
         try await client.whileOpen { client async throws in
             let (failure, time) = await Self.failure(of: client, within: .seconds(6))
             #expect(failure == .unanswered("no answer in time"))
@@ -63,8 +63,8 @@ import Testing
     @Test func `who waits for another call's token waits no longer than its own time`() async throws {
         let server = try StreamingServer { _, peer in peer.waitUntilLeft() }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
-        let user = EtcdDoor.User(name: "keeper") { () throws(EtcdFailure) in [0x70] }
-        let client = try EtcdClient([endpoint], EtcdDoor(user: user), on: .testing)
+        let user = EtcdCredentials.User(name: "keeper") { () throws(EtcdFailure) in [0x70] }
+        let client = try EtcdClient([endpoint], EtcdCredentials(user: user), on: .testing)
         try await client.whileOpen { client async throws in
             let first = Task { await Self.failure(of: client, within: .seconds(3)) }
             #expect(try await Polling.until { server.requests.count == 1 })
@@ -78,7 +78,7 @@ import Testing
         // It takes the bytes of the handshake, and says nothing.
         let server = try StreamingServer { _, peer in peer.waitUntilLeft() }
         let endpoint = try #require(EtcdEndpoint("https://127.0.0.1:\(server.port)"))
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+        try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             do throws(EtcdFailure) {
                 _ = try await client.transact(EtcdTransaction(if: [], then: []), within: .milliseconds(300))
                 Issue.record("somebody has answered")
@@ -94,8 +94,8 @@ import Testing
             peer.answer(200, "{\(Self.header)\(body)}")
         }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
-        let user = EtcdDoor.User(name: "keeper") { () throws(EtcdFailure) in [0x70] }
-        let client = try EtcdClient([endpoint], EtcdDoor(user: user), on: .testing)
+        let user = EtcdCredentials.User(name: "keeper") { () throws(EtcdFailure) in [0x70] }
+        let client = try EtcdClient([endpoint], EtcdCredentials(user: user), on: .testing)
         try await client.whileOpen { client async throws in
             for round in 1...2 {
                 await withTaskGroup(of: Void.self) { group in
@@ -117,7 +117,7 @@ import Testing
         }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         let most = GatewayClients.connections
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+        try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             try await withThrowingTaskGroup(of: EtcdFailure?.self) { group in
                 for _ in 0..<5 * most {
                     group.addTask { await Self.failure(of: client, within: .seconds(60)).0 }
@@ -140,7 +140,7 @@ import Testing
             peer.answer(200, #"{\#(Self.header),"kvs":[{"key":"Yg=="}]}"#)
         }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+        try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             let failure = await Self.failure(of: client, within: .seconds(5)).0
             #expect(failure == .malformed("the answer has a key that was not asked for"))
         }
@@ -150,7 +150,7 @@ import Testing
         let silent = try StreamingServer { _, peer in peer.leave() }
         let good = try StreamingServer { _, peer in peer.answer(200, "{\(Self.header)}") }
         let endpoints = [silent, good].compactMap { EtcdEndpoint("http://127.0.0.1:\($0.port)") }
-        try await EtcdClient(endpoints, EtcdDoor(), on: .testing, first: 0).whileOpen { client async throws in
+        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen { client async throws in
             await #expect(throws: EtcdFailure.self) {
                 try await client.transact(EtcdTransaction(if: [], then: []))
             }

@@ -17,7 +17,7 @@ import Testing
         let server = try StreamingServer { _, peer in respond(peer) }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
         var failures: [EtcdFailure] = []
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+        try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             do throws(EtcdFailure) {
                 _ = try await client.range(EtcdKeys(key: [0x61]), within: limit)
             } catch {
@@ -71,7 +71,7 @@ import Testing
         let silent = try StreamingServer { _, peer in peer.leave() }
         let good = try StreamingServer { _, peer in peer.answer(200, "{\(Self.header)}") }
         let endpoints = [silent, good].compactMap { EtcdEndpoint("http://127.0.0.1:\($0.port)") }
-        try await EtcdClient(endpoints, EtcdDoor(), on: .testing, first: 0).whileOpen { client async throws in
+        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen { client async throws in
             await #expect(throws: EtcdFailure.self) {
                 try await client.transact(EtcdTransaction(if: [], then: []))
             }
@@ -79,7 +79,7 @@ import Testing
             // The next call begins with the other one, and a read goes on there in any case.
             #expect(try await client.range(EtcdKeys(key: [0x61])).header.revision == 3)
         }
-        try await EtcdClient(endpoints, EtcdDoor(), on: .testing, first: 0).whileOpen { client async throws in
+        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen { client async throws in
             #expect(try await client.range(EtcdKeys(key: [0x61])).header.cluster == 1)
         }
     }
@@ -90,7 +90,7 @@ import Testing
         }
         let good = try StreamingServer { _, peer in peer.answer(200, #"{\#(Self.header),"succeeded":true}"#) }
         let endpoints = [other, good].compactMap { EtcdEndpoint("http://127.0.0.1:\($0.port)") }
-        try await EtcdClient(endpoints, EtcdDoor(), on: .testing, first: 0).whileOpen { client async throws in
+        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen { client async throws in
             #expect(try await client.transact(EtcdTransaction(if: [], then: [])).content)
         }
         #expect(other.requests.count == 1 && good.requests.count == 1)
@@ -104,7 +104,7 @@ import Testing
             peer.waitUntilLeft()
         }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+        try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             let news = NewsList()
             let watch = EtcdWatch(client, EtcdKeys(key: [0x61]), silence: .seconds(1))
             let following = Task { await watch.follow(after: nil) { news.add($0) } }
@@ -142,7 +142,7 @@ import Testing
             peer.endStream()
         }
         let endpoint = try #require(EtcdEndpoint("http://127.0.0.1:\(server.port)"))
-        try await EtcdClient([endpoint], EtcdDoor(), on: .testing).whileOpen { client async throws in
+        try await EtcdClient([endpoint], EtcdCredentials(), on: .testing).whileOpen { client async throws in
             let news = NewsList()
             let watch = EtcdWatch(client, EtcdKeys(key: [0x6B]))
             let start = EtcdHeader(cluster: 1, member: 0, revision: 5)

@@ -6,13 +6,13 @@ import Synchronization
 
 /// What a watch has told so far.
 final class NewsList: Sendable {
-    private let news = Mutex<[EtcdNews]>([])
+    private let news = Mutex<[EtcdWatchEvent]>([])
 
-    func add(_ one: EtcdNews) {
+    func add(_ one: EtcdWatchEvent) {
         news.withLock { $0.append(one) }
     }
 
-    var all: [EtcdNews] { news.withLock(\.self) }
+    var all: [EtcdWatchEvent] { news.withLock(\.self) }
 
     /// The values that keys were given, in order; `gone` where one was deleted.
     var values: [String] {

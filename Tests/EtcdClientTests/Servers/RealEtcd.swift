@@ -47,21 +47,21 @@ struct RealEtcd: Sendable {
         return try EtcdClient(endpoints, door, on: .testing, first: first)
     }
 
-    func door(user: String? = nil, password: String? = nil, certificate: String? = "client") -> EtcdDoor {
+    func door(user: String? = nil, password: String? = nil, certificate: String? = "client") -> EtcdCredentials {
         let password = Array((password ?? "\(user ?? "")-password-1").utf8)
-        return EtcdDoor(
+        return EtcdCredentials(
             authorities: state["ca"]?.string.flatMap(File.bytes),
             identity: certificate.flatMap(identity),
-            user: user.map { EtcdDoor.User(name: $0) { () throws(EtcdFailure) in password } }
+            user: user.map { EtcdCredentials.User(name: $0) { () throws(EtcdFailure) in password } }
         )
     }
 
-    private func identity(_ name: String) -> EtcdDoor.Identity? {
+    private func identity(_ name: String) -> EtcdCredentials.Identity? {
         let files = state["certs"]?.object?[name]?.object
         guard let certificates = files?["cert"]?.string.flatMap(File.bytes),
             let key = files?["key"]?.string.flatMap(File.bytes)
         else { return nil }
-        return EtcdDoor.Identity(certificates: certificates, key: key)
+        return EtcdCredentials.Identity(certificates: certificates, key: key)
     }
 }
 

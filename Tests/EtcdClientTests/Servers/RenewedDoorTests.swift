@@ -24,7 +24,7 @@ import Testing
             let files = Mutex(etcd.door(certificate: "stranger"))
             let reads = Mutex(0)
             var door = files.withLock(\.self)
-            let renewed: @Sendable () -> EtcdDoor? = {
+            let renewed: @Sendable () -> EtcdCredentials? = {
                 reads.withLock { $0 += 1 }
                 return files.withLock(\.self)
             }
@@ -53,7 +53,7 @@ import Testing
             let (prints, printing) = AsyncStream<Void>.makeStream()
             let count = Mutex(0)
             var door = etcd.door()
-            door.user = EtcdDoor.User(name: "keeper") { () async throws(EtcdFailure) in
+            door.user = EtcdCredentials.User(name: "keeper") { () async throws(EtcdFailure) in
                 count.withLock { $0 += 1 }
                 for await _ in prints {}
                 return Array("keeper-password-1".utf8)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 
 /// The token that etcd gives to a user for name and password; whoever needs a new one meanwhile waits for the same.
-actor AccessPass {
+actor EtcdAuthTokenCache {
     /// How long a new token may take, after which another call tries anew: a program may print the password.
     private static let longestRenewal = Duration.seconds(30)
     /// Between two tokens that are given up without a refusal.
     private static let doubtPause = Duration.seconds(60)
 
-    private let user: EtcdDoor.User?
+    private let user: EtcdCredentials.User?
     private var token: String?
     /// When a token was last given up although nobody had refused it.
     private var doubtedAt: ContinuousClock.Instant?
     private var renewal: Task<Result<String, EtcdFailure>, Never>?
 
-    init(_ user: EtcdDoor.User?) {
+    init(_ user: EtcdCredentials.User?) {
         self.user = user
     }
 
@@ -34,7 +34,7 @@ actor AccessPass {
         if let token, token != refused { return token }
         let renewal = renewal ?? renew(user, ask)
         self.renewal = renewal
-        return try await AccessPass.result(of: renewal, until: end).get()
+        return try await EtcdAuthTokenCache.result(of: renewal, until: end).get()
     }
 
     /// etcd does not know `refused` any more: the next one who needs a token gets another one.
@@ -50,13 +50,13 @@ actor AccessPass {
     /// A token says at which entry of etcd's log it was given, and a member that is not as far, as after a restore, answers
     /// nothing until it is (`authStore.isValidSimpleToken`). Most often etcd is just slow, and a password costs it much time.
     func doubt(_ suspect: String?) {
-        guard token == suspect, doubtedAt.map({ .now - $0 > AccessPass.doubtPause }) ?? true else { return }
+        guard token == suspect, doubtedAt.map({ .now - $0 > EtcdAuthTokenCache.doubtPause }) ?? true else { return }
         doubtedAt = .now
         token = nil
     }
 
     private func renew(
-        _ user: EtcdDoor.User,
+        _ user: EtcdCredentials.User,
         _ ask: @escaping @Sendable (String, [UInt8]) async throws(EtcdFailure) -> String
     ) -> Task<Result<String, EtcdFailure>, Never> {
         let asking = Task.detached { () async -> Result<String, EtcdFailure> in
@@ -67,7 +67,7 @@ actor AccessPass {
             }
         }
         return Task {
-            let result = await AccessPass.result(of: asking, until: .now + AccessPass.longestRenewal)
+            let result = await EtcdAuthTokenCache.result(of: asking, until: .now + EtcdAuthTokenCache.longestRenewal)
             asking.cancel()
             renewal = nil
             token = try? result.get()

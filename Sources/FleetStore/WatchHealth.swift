@@ -5,7 +5,7 @@ import TokenCore
 
 /// Whether the watch tells of what changes: what stands between this host and etcd may answer calls, and hold back what is
 /// streamed.
-final class WatchFlow: Sendable {
+final class WatchHealth: Sendable {
     private let isWhole = Atomic(true)
 
     /// The watch has told of a change, or has been silent about one.

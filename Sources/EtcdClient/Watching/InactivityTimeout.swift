@@ -3,7 +3,7 @@
 import Synchronization
 
 /// Ends work that has heard nothing for too long.
-final class SilenceAlarm: Sendable {
+final class InactivityTimeout: Sendable {
     private let limit: Duration
     /// When it has been silent for too long; `nil`: the work is busy with what it has heard.
     private let end: Mutex<ContinuousClock.Instant?>
@@ -31,7 +31,7 @@ final class SilenceAlarm: Sendable {
 
     /// Runs `work`, and cancels it when it has been silent for too long, or the caller's task is cancelled.
     func guarding<Result: Sendable>(
-        _ work: @escaping @Sendable (SilenceAlarm) async -> Result
+        _ work: @escaping @Sendable (InactivityTimeout) async -> Result
     ) async -> Result {
         let task = Task { await work(self) }
         let watch = Task {

@@ -4,7 +4,7 @@ import CHardening
 import Glibc
 
 /// Where the agent asks for the guard of an exchange.
-package final class GuardDoor: Sendable {
+package final class GuardConnector: Sendable {
     private let socket: Int32
 
     /// Takes over `socket`, our end of the pair whose other end the starting process listens at.

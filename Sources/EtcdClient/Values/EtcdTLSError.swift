@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Why a member and this host do not trust each other.
-package enum EtcdDistrust: Equatable, Sendable {
+package enum EtcdTLSError: Equatable, Sendable {
     /// A file that the settings name, by what it has to hold.
     package enum OwnFile: Equatable, Sendable {
         case authorities
@@ -69,7 +69,7 @@ package enum EtcdDistrust: Equatable, Sendable {
         case .refusedCertificate:
             "have certificate_file signed by the authority in etcd's trusted-ca-file, for clients (clientAuth), and valid now"
         case .expiredCertificate: "renew the certificate in certificate_file"
-        case .gateway: EtcdDistrust.wantsClientUse
+        case .gateway: EtcdTLSError.wantsClientUse
         }
     }
 

@@ -6,7 +6,7 @@ import Synchronization
 import TokenCore
 
 /// Hands on what becomes of the fleet's sessions: what etcd's watch tells, and what reads show where it tells nothing.
-final class FleetFollower: Sendable {
+final class FleetWatcher: Sendable {
     /// Keys in one answer: their values stay below what an answer may have.
     private static let pageLength: Int64 = 100
 
@@ -104,7 +104,7 @@ final class FleetFollower: Sendable {
         do throws(FleetStoreError) {
             while true {
                 let page = try await store.call { [next] client throws(EtcdFailure) in
-                    try await client.range(next, limit: FleetFollower.pageLength)
+                    try await client.range(next, limit: FleetWatcher.pageLength)
                 }
                 watch.withLock { $0.read(page) }
                 guard page.content.hasMore, let last = page.content.pairs.last else { break }
