@@ -5,7 +5,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite struct `Places of the agent` {
+@Suite struct `AgentLocations of the agent` {
     @Test(arguments: [
         (["TOKENAGENT_SOCK": "/a", "XDG_RUNTIME_DIR": "/", "HOME": "/h"], "/a"),
         (

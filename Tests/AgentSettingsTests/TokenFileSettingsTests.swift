@@ -97,7 +97,7 @@ struct TokenFileSettingsTests {
         symlink(directory.path("state"), directory.path("link"))
         symlink("./link/../state", directory.path("chain"))
         symlink("loop/loop", directory.path("loop"))
-        let own = OwnFiles(
+        let own = ReservedPaths(
             socket: directory.path("run/agent.sock"),
             stateDirectory: directory.path("state"),
             configuration: directory.path("config.toml")
@@ -123,12 +123,12 @@ struct TokenFileSettingsTests {
         try directory.write("", to: "real.toml")
         symlink(directory.path("real.toml"), directory.path("config/config.toml"))
         symlink(directory.path("state"), directory.path("link"))
-        let own = OwnFiles(
+        let own = ReservedPaths(
             socket: directory.path("run/agent.sock"),
             stateDirectory: directory.path("state"),
             configuration: directory.path("config/config.toml")
         )
-        let reader = SettingsReader(home: nil, ownFiles: own)
+        let reader = SettingsReader(home: nil, reservedPaths: own)
         func complaints(_ text: String) -> [String] {
             do throws(ConfigurationProblems) {
                 _ = try reader.read(Array(text.utf8), file: "c")

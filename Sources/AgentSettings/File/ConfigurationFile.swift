@@ -12,15 +12,15 @@ package struct ConfigurationFile: Equatable, Sendable {
     /// Whether a person named the file; the default one need not exist.
     package let mustExist: Bool
     /// What no table may replace; `nil`: anything may be.
-    private let ownFiles: OwnFiles?
+    private let reservedPaths: ReservedPaths?
 
     /// Where the files with a session each are.
     package var sessionDirectory: String { SessionFiles.directory(beside: path) }
 
-    package init(path: String, mustExist: Bool, ownFiles: OwnFiles? = nil) {
+    package init(path: String, mustExist: Bool, reservedPaths: ReservedPaths? = nil) {
         self.path = path
         self.mustExist = mustExist
-        self.ownFiles = ownFiles
+        self.reservedPaths = reservedPaths
     }
 
     /// Reads and checks the file, and those of ``SessionFiles/directory`` beside it.
@@ -47,7 +47,7 @@ package struct ConfigurationFile: Equatable, Sendable {
         } catch {
             guard error.isAbsent, !mustExist else { throw problem(error.message) }
         }
-        let settings = try SettingsReader(home: home, ownFiles: ownFiles)
+        let settings = try SettingsReader(home: home, reservedPaths: reservedPaths)
             .read(text, file: path, beside: files)
         if isOpenToOthers, settings.holdsLiteralSecret {
             throw problem(

@@ -5,7 +5,7 @@ import TokenCore
 
 /// Reads the files of `sessions.d`, each of which may cost its own session and nothing else.
 struct SessionFileReader {
-    let surroundings: SessionSurroundings
+    let surroundings: SessionContext
     /// The path of the configuration file, for messages.
     let configuration: String
 

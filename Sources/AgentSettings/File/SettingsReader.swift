@@ -14,9 +14,9 @@ package struct SettingsReader {
 
     private let places: PlaceReader
 
-    /// A reader of files in which `~/` means `home`, and no table replaces one of `ownFiles`.
-    package init(home: String?, ownFiles: OwnFiles? = nil) {
-        places = PlaceReader(home: home, ownFiles: ownFiles)
+    /// A reader of files in which `~/` means `home`, and no table replaces one of `reservedPaths`.
+    package init(home: String?, reservedPaths: ReservedPaths? = nil) {
+        places = PlaceReader(home: home, reservedPaths: reservedPaths)
     }
 
     /// Checks and reads `text`.
@@ -169,8 +169,8 @@ package struct SettingsReader {
         _ root: TableReader,
         _ settings: Settings,
         _ policy: SessionPolicy
-    ) -> SessionSurroundings {
-        SessionSurroundings(
+    ) -> SessionContext {
+        SessionContext(
             home: places.home,
             canAskPerson: !settings.hooks.confirm.isEmpty,
             policy: policy,
@@ -197,7 +197,7 @@ package struct SettingsReader {
                 remarks: remarks
             )
             guard let socket = reader.read() else { return nil }
-            if !paths.insert(OwnFiles.place(of: socket.path)).inserted {
+            if !paths.insert(ReservedPaths.place(of: socket.path)).inserted {
                 table.report("path", "is that of another [[socket]]")
             }
             return socket
@@ -211,7 +211,7 @@ package struct SettingsReader {
         _ remarks: ProblemList
     ) -> [FileSettings] {
         // One file may have several paths.
-        var places = Set(settings.sockets.map { OwnFiles.place(of: $0.path).bytewise })
+        var places = Set(settings.sockets.map { ReservedPaths.place(of: $0.path).bytewise })
         return root.tableArray("file", "[[file]]").compactMap { table in
             var reader = TokenFileReader(
                 table: table,
@@ -221,7 +221,7 @@ package struct SettingsReader {
                 remarks: remarks
             )
             guard let file = reader.read() else { return nil }
-            guard places.insert(OwnFiles.place(of: file.path).bytewise).inserted else {
+            guard places.insert(ReservedPaths.place(of: file.path).bytewise).inserted else {
                 table.report("path", "is that of another [[file]] or [[socket]]")
                 return nil
             }
@@ -278,7 +278,7 @@ package struct SettingsReader {
         where !session.rules.isEmpty && settings.places[session.name]?.file == nil {
             for name in session.rules.compactMap(\.listener) where !names.contains(name) {
                 let line = settings.places[session.name]?.line ?? 1
-                let nearest = NearestWord.to(name, among: names).map { "; did you mean \($0)?" } ?? ""
+                let nearest = SpellingSuggestion.to(name, among: names).map { "; did you mean \($0)?" } ?? ""
                 problems.add(
                     "session.\(session.name).allow",
                     at: TOMLPosition(line: line, column: 1),
@@ -291,7 +291,7 @@ package struct SettingsReader {
     /// The sessions of `written`; of many, half of them are read on another thread.
     private static func sessions(
         _ written: [(key: String, reader: TableReader)],
-        _ surroundings: SessionSurroundings
+        _ surroundings: SessionContext
     ) -> [ConfiguredSession] {
         guard written.count >= manySessions else {
             return written.compactMap { session($0.key, $0.reader, surroundings) }
@@ -308,7 +308,7 @@ package struct SettingsReader {
     private static func session(
         _ key: String,
         _ reader: TableReader,
-        _ surroundings: SessionSurroundings
+        _ surroundings: SessionContext
     ) -> ConfiguredSession? {
         guard let name = SessionName(key) else {
             reader.problems.add(

@@ -66,7 +66,7 @@ struct SocketReader {
                 )
             } else {
                 let nearest =
-                    NearestWord.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+                    SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
                 table.report("sessions", "there is no session \"\(word)\"\(nearest)")
             }
         }

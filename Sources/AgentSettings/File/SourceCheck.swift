@@ -96,7 +96,7 @@ struct SourceCheck {
     private func absence(of source: SessionName) -> String? {
         let word = source.description
         guard !known.names.contains(word), known.absence(of: word) == nil else { return nil }
-        let nearest = NearestWord.to(word, among: known.names).map { "did you mean \($0)?" }
+        let nearest = SpellingSuggestion.to(word, among: known.names).map { "did you mean \($0)?" }
         return "there is no session \"\(word)\"; \(nearest ?? "name one that is there, or make it")"
     }
 

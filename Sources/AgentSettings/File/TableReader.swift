@@ -39,7 +39,7 @@ struct TableReader {
     /// Objects to every key that nobody asked for; call last.
     func refuseUnknownKeys() {
         for entry in table.entries where !known.contains(entry.key) {
-            let nearest = NearestWord.to(entry.key, among: known).map { "; did you mean \($0)?" } ?? ""
+            let nearest = SpellingSuggestion.to(entry.key, among: known).map { "; did you mean \($0)?" } ?? ""
             problems.add(name(of: entry.key), at: entry.position, "unknown key\(nearest)")
         }
     }
@@ -262,7 +262,7 @@ extension RawRepresentable where Self: CaseIterable, RawValue == String {
             return
         }
         let words = Self.allCases.map(\.rawValue)
-        let nearest = NearestWord.to(word, among: words).map { "; did you mean \($0)?" } ?? ""
+        let nearest = SpellingSuggestion.to(word, among: words).map { "; did you mean \($0)?" } ?? ""
         report("\"\(word)\" is not one of \(words.joined(separator: ", "))\(nearest)")
         return nil
     }

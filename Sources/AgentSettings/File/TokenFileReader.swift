@@ -61,7 +61,7 @@ struct TokenFileReader {
             table.report("path", "must hold no control characters")
             return nil
         }
-        if let objection = places.ownFiles?.objection(toReplacing: path) {
+        if let objection = places.reservedPaths?.objection(toReplacing: path) {
             table.report("path", objection)
             return nil
         }
@@ -101,7 +101,7 @@ struct TokenFileReader {
             guard table.problems.isEmpty else { return }
             note("the file does without the session \"\(word)\": it has a mistake", about: SessionName(word))
         } else {
-            let nearest = NearestWord.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+            let nearest = SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
             table.report("session", "there is no session \"\(word)\"\(nearest)")
         }
     }

@@ -10,7 +10,7 @@ protocol SessionPartReading {
 }
 
 /// What the rest of the configuration means for a session.
-struct SessionSurroundings {
+struct SessionContext {
     /// What `~/` at the beginning of a path stands for.
     let home: String?
     /// Whether there is a command that asks a person for confirmation.
@@ -29,7 +29,7 @@ struct SessionSurroundings {
 struct SessionReader {
     let name: SessionName
     var table: TableReader
-    let surroundings: SessionSurroundings
+    let surroundings: SessionContext
     var home: String? { surroundings.home }
 
     /// The session, or `nil` with the reasons in the problem list.

@@ -6,7 +6,7 @@ import AgentProtocol
 struct PlaceReader {
     /// What `~/` at the beginning of a path stands for.
     let home: String?
-    let ownFiles: OwnFiles?
+    let reservedPaths: ReservedPaths?
 
     /// The path of a socket: short enough, and nothing of the agent's own is there.
     func socket(_ key: String, in table: inout TableReader) -> String? {
@@ -15,7 +15,7 @@ struct PlaceReader {
             table.report(key, "is longer than \(AgentPaths.longestSocketPath) bytes")
             return nil
         }
-        if let objection = ownFiles?.objection(toListeningAt: path) {
+        if let objection = reservedPaths?.objection(toListeningAt: path) {
             table.report(key, objection)
             return nil
         }

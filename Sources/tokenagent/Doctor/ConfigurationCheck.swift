@@ -12,10 +12,10 @@ import TokenCore
 /// The number of sessions is there if an agent would start: a mistake in a file beside costs that one's session.
 struct ConfigurationCheck {
     private let options: StartOptions
-    private let places: Places
+    private let places: AgentLocations
     private var path: String { places.configuration.path }
 
-    init(_ options: StartOptions, _ places: Places) {
+    init(_ options: StartOptions, _ places: AgentLocations) {
         self.options = options
         self.places = places
     }

@@ -18,7 +18,7 @@ struct Diagnostics: DiagnosticsProviding {
     private static let leastFreeBytes: UInt64 = 1 << 20
 
     let control: StoreControl
-    let configuration: ConfigurationInForce
+    let configuration: ActiveConfiguration
     let servers: AuthorizationServers
     let confinement: ConfinementReport
     /// Whether memory could be locked at the start, when keys were made.
@@ -31,7 +31,7 @@ struct Diagnostics: DiagnosticsProviding {
         var checks = [vault()] + counter() + durability()
         checks += [space(), memory(), sandbox(), ClockCheck(timekeeper.wallTime, behind: leads).check]
         checks += control.problems.map(DiagnosticCheck.init)
-        checks += ConfigurationCheckup(configuration: configuration).checks()
+        checks += ConfigurationDriftCheck(configuration: configuration).checks()
         return checks + servers
     }
 

@@ -8,12 +8,12 @@ import Glibc
 /// Prints the tables `[[proxy]]` and `[[endpoint]]` and nothing else of the configuration, for `tokenctl proxy`.
 struct ListenerList {
     private let options: StartOptions
-    private let places: Places
+    private let places: AgentLocations
     private let variables: ProxyVariables
 
     init(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
         self.options = options
-        places = try Places(options, environment)
+        places = try AgentLocations(options, environment)
         variables = ProxyVariables { environment[$0] }
     }
 

@@ -17,9 +17,9 @@ struct SandboxReach: Sendable {
     init?(_ rules: FileRules, _ report: ConfinementReport) {
         guard !report.gaps.contains(where: { $0.protection == .files }) else { return nil }
         // Directories that did not exist have no rule.
-        own = rules.writable.filter(SandboxReach.isDirectory).map(OwnFiles.resolved)
-        sockets = rules.socketDirectories.filter(SandboxReach.isDirectory).map(OwnFiles.resolved)
-        files = rules.fileDirectories.filter(SandboxReach.isDirectory).map(OwnFiles.resolved)
+        own = rules.writable.filter(SandboxReach.isDirectory).map(ReservedPaths.resolved)
+        sockets = rules.socketDirectories.filter(SandboxReach.isDirectory).map(ReservedPaths.resolved)
+        files = rules.fileDirectories.filter(SandboxReach.isDirectory).map(ReservedPaths.resolved)
     }
 
     /// The sockets and token files of `settings` that only a restarted agent can make.
@@ -40,7 +40,7 @@ struct SandboxReach: Sendable {
     private static let reason = "its directory is outside what the agent may write since its start"
 
     private func isWithin(_ directories: [String], _ path: String) -> Bool {
-        let place = OwnFiles.place(of: path).bytewise
+        let place = ReservedPaths.place(of: path).bytewise
         return directories.contains { place.hasPrefix(($0 == "/" ? "/" : $0 + "/").bytewise) }
     }
 

@@ -20,7 +20,7 @@ struct ServerCheck: Sendable {
     ///
     /// - Returns: the result, and by how much the server's clock is ahead of ours if it tells the time.
     func check(
-        _ place: ServerPlace,
+        _ place: ProbedServer,
         of sessions: [SessionName]
     ) async -> (check: DiagnosticCheck, clockLead: Duration?) {
         let name = "server \(place.address)"
@@ -88,7 +88,7 @@ struct ServerCheck: Sendable {
         return await work.value
     }
 
-    private func remedy(for kind: FailureClass, _ place: ServerPlace, _ sessions: [SessionName]) -> String {
+    private func remedy(for kind: FailureClass, _ place: ProbedServer, _ sessions: [SessionName]) -> String {
         let tables = sessions.map { "session.\($0)" }.joined(separator: ", ")
         switch kind {
         case .insecure where place.trust.caFile == nil:

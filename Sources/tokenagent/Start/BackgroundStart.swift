@@ -12,14 +12,14 @@ import Glibc
 /// It says over a pipe that it is ready, or why it is not.
 struct BackgroundStart {
     private let options: StartOptions
-    private let places: Places
+    private let places: AgentLocations
     private let environment: [String: String]
     /// The agent ends when this process ends.
     private let endsWithParent: Bool
 
     init(
         _ options: StartOptions,
-        _ places: Places,
+        _ places: AgentLocations,
         _ environment: [String: String],
         endsWithParent: Bool = false
     ) {

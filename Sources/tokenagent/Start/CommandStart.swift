@@ -10,10 +10,10 @@ import Glibc
 /// started for it is its child and ends when the kernel tells it that its parent is gone.
 struct CommandStart {
     private let options: StartOptions
-    private let places: Places
+    private let places: AgentLocations
     private let environment: [String: String]
 
-    init(_ options: StartOptions, _ places: Places, _ environment: [String: String]) {
+    init(_ options: StartOptions, _ places: AgentLocations, _ environment: [String: String]) {
         self.options = options
         self.places = places
         self.environment = environment

@@ -37,7 +37,7 @@ enum ForegroundAgent {
         Signals.block()
         let supervisor = ServiceSupervisor(environment)
         let inherited = try supervisor.socket()
-        var places = try Places(options, environment)
+        var places = try AgentLocations(options, environment)
         if let path = inherited?.boundPath { places.socket = path }
         if inherited != nil { try StoreTakeover.run(places.stateDirectory) }
         let runner = try CommandRunnerStart.start(options, places, environment)

@@ -28,26 +28,26 @@ enum Program {
         case .help: Console.write(StartHelp.text)
         case .version: Console.write("tokenagent \(AgentRelease.version)\n")
         case .checkConfiguration:
-            try ConfigurationCheck(options, Places(options, environment)).run()
-        case .checkStore: try OpenedStore.check(options, Places(options, environment))
-        case .listCommands: try CommandTable.list(Places(options, environment))
-        case .removeTokenFiles: try LeftTokenFiles.remove(Places(options, environment))
+            try ConfigurationCheck(options, AgentLocations(options, environment)).run()
+        case .checkStore: try OpenedStore.check(options, AgentLocations(options, environment))
+        case .listCommands: try CommandTable.list(AgentLocations(options, environment))
+        case .removeTokenFiles: try TokenFileCleanup.remove(AgentLocations(options, environment))
         case .listListeners: try ListenerList(options, environment).print()
         case .makeFleetKey(let name, let file): try FleetKeyWork(path: file).make(name)
         case .renewFleetKey(let file): try FleetKeyWork(path: file).renew(.replace)
         case .stageFleetKey(let file): try FleetKeyWork(path: file).renew(.stage)
         case .activateFleetKey(let file): try FleetKeyWork(path: file).renew(.activate)
         case .stop:
-            try RunningAgent.stop(Places(options, environment))
+            try RunningAgent.stop(AgentLocations(options, environment))
             Console.write(syntax(options, environment).forgettingCommands)
         case .foreground: try ForegroundAgent.run(options, environment, workflow)
         case .background:
-            let places = try Places(options, environment)
+            let places = try AgentLocations(options, environment)
             let agent = try BackgroundStart(options, places, environment).start()
             let commands = syntax(options, environment).commands(socket: agent.socket, pid: agent.pid)
             Console.write(commands)
         case .around(let command):
-            try CommandStart(options, Places(options, environment), environment).run(command)
+            try CommandStart(options, AgentLocations(options, environment), environment).run(command)
         }
     }
 

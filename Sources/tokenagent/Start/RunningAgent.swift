@@ -29,7 +29,7 @@ struct RunningAgent {
     }
 
     /// The agent at the socket of `places`, or, unless that was named, the one that uses the store.
-    private static func find(_ places: Places) throws(AgentError) -> RunningAgent? {
+    private static func find(_ places: AgentLocations) throws(AgentError) -> RunningAgent? {
         if let agent = try find(socket: places.socket) { return agent }
         return places.isSocketNamed ? nil : StoreHolder.agent(of: places.stateDirectory)
     }
@@ -42,7 +42,7 @@ struct RunningAgent {
     /// Has the agent of `places` stop and waits until it is gone.
     ///
     /// It is asked to over its socket. One that does not respond there gets a signal.
-    static func stop(_ places: Places) throws(StartFailure) {
+    static func stop(_ places: AgentLocations) throws(StartFailure) {
         let process: Int32?
         do throws(AgentError) {
             process = try askToStop(places)
@@ -58,7 +58,7 @@ struct RunningAgent {
     }
 
     /// - Returns: the process that has agreed and not ended in time, if it has not.
-    private static func askToStop(_ places: Places) throws(AgentError) -> Int32? {
+    private static func askToStop(_ places: AgentLocations) throws(AgentError) -> Int32? {
         guard let agent = try find(places) else {
             throw AgentError(.noAgent, "no agent is running at \(places.socket)")
         }

@@ -14,7 +14,7 @@ struct OpenedStore {
 
     init(
         _ options: StartOptions,
-        _ places: Places,
+        _ places: AgentLocations,
         _ settings: VaultSettings,
         _ logger: Logger
     ) throws(StartFailure) {
@@ -39,7 +39,7 @@ struct OpenedStore {
     /// Opens the store as the start of an agent would, and leaves it as it is.
     ///
     /// - Throws: ``StartFailure``: why no agent could use it.
-    static func check(_ options: StartOptions, _ places: Places) throws(StartFailure) {
+    static func check(_ options: StartOptions, _ places: AgentLocations) throws(StartFailure) {
         // A missing one is made by the first start.
         guard unsafe access(places.stateDirectory, F_OK) == 0 else { return }
         try ProcessHardening.refuseInspection()
@@ -65,7 +65,7 @@ struct OpenedStore {
     /// Opens the store; without a runtime directory that can be trusted it has no second place for its records.
     private static func store(
         _ directory: StoreDirectory,
-        _ places: Places,
+        _ places: AgentLocations,
         _ memory: SealedMemory,
         _ timekeeper: SystemTimekeeper,
         _ logger: Logger

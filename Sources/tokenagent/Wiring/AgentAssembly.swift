@@ -25,7 +25,7 @@ struct AgentAssembly {
     private let hooks: EventHooks
     private let servers: AuthorizationServers
     private let control: StoreControl
-    private let inForce: ConfigurationInForce
+    private let inForce: ActiveConfiguration
     /// The token files that are there.
     private let fileLedger: TokenFileLedger
     /// How this host takes part in its fleet; `nil`: it is in none.
@@ -34,7 +34,7 @@ struct AgentAssembly {
     /// Prepares everything up to the moment the socket may be opened.
     init(
         _ options: StartOptions,
-        _ places: Places,
+        _ places: AgentLocations,
         _ environment: [String: String],
         _ workflow: WorkflowVariables?,
         runner: CommandRunnerStart.Sockets
@@ -52,8 +52,8 @@ struct AgentAssembly {
         threads = try AgentThreads(runner: runner.commands, table: table)
         hooks = EventHooks(commands: threads.commands, desktop: DesktopSession(environment), logger: logger)
         servers = AgentAssembly.servers(opened, threads, workflow, environment, runner, logger)
-        let commands = CommandsInForce(runner: threads.commands, eventLoop: threads.network, logger: logger)
-        let inForce = ConfigurationInForce(
+        let commands = ActiveCommands(runner: threads.commands, eventLoop: threads.network, logger: logger)
+        let inForce = ActiveConfiguration(
             file: places.configuration,
             home: places.home,
             memory: opened.memory,
@@ -232,7 +232,7 @@ extension AgentAssembly {
         return table
     }
 
-    private static func settings(_ places: Places) throws(StartFailure) -> Settings {
+    private static func settings(_ places: AgentLocations) throws(StartFailure) -> Settings {
         do throws(ConfigurationProblems) {
             return try places.configuration.settings(home: places.home)
         } catch {
@@ -242,7 +242,7 @@ extension AgentAssembly {
 
     private static func logger(
         _ options: StartOptions,
-        _ places: Places,
+        _ places: AgentLocations,
         _ threshold: LogThreshold,
         _ environment: [String: String]
     ) -> Logger {
@@ -276,7 +276,7 @@ extension AgentAssembly {
 
     private static func adopt(
         _ settings: Settings,
-        _ inForce: ConfigurationInForce
+        _ inForce: ActiveConfiguration
     ) throws(StartFailure) -> AgentConfiguration {
         do throws(RequestFailure) {
             return try inForce.adopt(settings)

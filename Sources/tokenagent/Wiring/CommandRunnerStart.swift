@@ -24,7 +24,7 @@ enum CommandRunnerStart {
     /// An agent whose runner is missing still serves tokens; every command then fails and says why.
     static func start(
         _ options: StartOptions,
-        _ places: Places,
+        _ places: AgentLocations,
         _ environment: [String: String]
     ) throws(StartFailure) -> Sockets {
         let (commands, itsCommands) = try socketPair()

@@ -32,7 +32,7 @@ extension CommandTable {
     }
 
     /// Writes the table of the configuration to standard output.
-    static func list(_ places: Places) throws(StartFailure) {
+    static func list(_ places: AgentLocations) throws(StartFailure) {
         // The configuration may hold a client secret.
         try ProcessHardening.refuseInspection()
         do throws(ConfigurationProblems) {

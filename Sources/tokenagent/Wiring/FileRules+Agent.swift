@@ -15,7 +15,7 @@ extension FileRules {
     ///   - slots: may name key files.
     ///   - environment: what the service manager hands over.
     init(
-        _ places: Places,
+        _ places: AgentLocations,
         _ settings: Settings,
         slots: [SlotDescription],
         _ environment: [String: String]
@@ -58,7 +58,7 @@ extension Settings {
 private struct PersonalDirectories {
     private let paths: [String]
 
-    init(_ places: Places) {
+    init(_ places: AgentLocations) {
         let configurations = places.configuration.path.directory.directory
         paths = [places.home, configurations].compactMap { $0?.resolved }
     }

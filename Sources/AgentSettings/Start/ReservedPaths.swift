@@ -5,7 +5,7 @@ import Glibc
 import Text
 
 /// Files that the agent itself lives on, and which no table may replace.
-package struct OwnFiles: Equatable, Sendable {
+package struct ReservedPaths: Equatable, Sendable {
     private let socket: String
     private let stateDirectory: String
     private let configuration: String
@@ -19,12 +19,12 @@ package struct OwnFiles: Equatable, Sendable {
 
     /// Why no socket can be at `path`: a clause for a person; `nil` if nothing of the agent's is there.
     func objection(toListeningAt path: String) -> String? {
-        objection(at: OwnFiles.place(of: path).bytewise)
+        objection(at: ReservedPaths.place(of: path).bytewise)
     }
 
     private func objection(at place: ByteText) -> String? {
         func isPlace(of own: String) -> Bool {
-            place == OwnFiles.place(of: own).bytewise || place == OwnFiles.resolved(own).bytewise
+            place == ReservedPaths.place(of: own).bytewise || place == ReservedPaths.resolved(own).bytewise
         }
         if isPlace(of: socket) { return "is the agent's own socket" }
         if isPlace(of: socket + ".lock") { return "is the lock of the agent's own socket" }
@@ -33,10 +33,10 @@ package struct OwnFiles: Equatable, Sendable {
 
     /// What would be lost if a file took the place `path`: a clause for a person; `nil` if nothing of the agent's.
     func objection(toReplacing path: String) -> String? {
-        let place = OwnFiles.place(of: path).bytewise
+        let place = ReservedPaths.place(of: path).bytewise
         if let objection = objection(at: place) { return objection }
         func isWithin(_ directory: String) -> Bool {
-            let directory = OwnFiles.resolved(directory)
+            let directory = ReservedPaths.resolved(directory)
             return place == directory.bytewise || place.hasPrefix("\(directory)/".bytewise)
         }
         if isWithin(SessionFiles.directory(beside: configuration)) {

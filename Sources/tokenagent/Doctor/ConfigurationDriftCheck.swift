@@ -6,10 +6,10 @@ import OAuthClient
 import TokenCore
 
 /// Compares the configuration file with what the agent runs with, for `tokenctl doctor`.
-struct ConfigurationCheckup {
+struct ConfigurationDriftCheck {
     private static let name = "configuration"
 
-    let configuration: ConfigurationInForce
+    let configuration: ActiveConfiguration
 
     /// One finding for each difference, with its session, as not every peer may know of every session.
     func checks() -> [DiagnosticCheck] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Guesses which word a misspelt one was meant to be.
-enum NearestWord {
+enum SpellingSuggestion {
     /// The candidate with the fewest edits to `word`, if at most a third of the longer word's letters differ.
     static func to(_ word: String, among candidates: [String]) -> String? {
         let letters = Array(word.prefix(64))

@@ -11,20 +11,20 @@ import Text
 import TokenCore
 
 /// The configuration file and everything that follows it: servers, hooks, the log and the agent's sessions.
-final class ConfigurationInForce: ConfigurationProviding {
+final class ActiveConfiguration: ConfigurationProviding {
     private let file: ConfigurationFile
     private let home: String?
     private let memory: SealedMemory
     private let servers: AuthorizationServers
     private let hooks: EventHooks
-    private let commands: CommandsInForce
+    private let commands: ActiveCommands
     private let threshold: LogThreshold
     private let logger: Logger
     /// `nil` if nothing is closed off.
     private let reach: SandboxReach?
     /// Where the client secrets written in the file are sealed.
     private let secrets = Mutex<[SessionName: SecretID]>([:])
-    private let addresses = Mutex<[ServerPlace: [SessionName]]>([:])
+    private let addresses = Mutex<[ProbedServer: [SessionName]]>([:])
     private let standing: Mutex<Standing>
 
     /// What is in force, without client secrets, and the file it came from.
@@ -41,7 +41,7 @@ final class ConfigurationInForce: ConfigurationProviding {
         memory: SealedMemory,
         servers: AuthorizationServers,
         hooks: EventHooks,
-        commands: CommandsInForce,
+        commands: ActiveCommands,
         threshold: LogThreshold,
         reach: SandboxReach?,
         logger: Logger
@@ -59,7 +59,7 @@ final class ConfigurationInForce: ConfigurationProviding {
     }
 
     /// The servers sessions depend on, each with its sessions, for diagnostics.
-    var serverPlaces: [ServerPlace: [SessionName]] { addresses.withLock { $0 } }
+    var serverPlaces: [ProbedServer: [SessionName]] { addresses.withLock { $0 } }
 
     /// How servers are reached that no session uses yet.
     var proxy: ProxyChoice { standing.withLock { $0.settings.proxy } }
@@ -160,12 +160,12 @@ final class ConfigurationInForce: ConfigurationProviding {
         var profiles: [SessionName: ServerProfile] = [:]
         profiles.reserveCapacity(settings.sessions.count)
         var sealed: [SessionName: SecretID] = [:]
-        var places: [ServerPlace: [SessionName]] = [:]
+        var places: [ProbedServer: [SessionName]] = [:]
         do throws(SealedMemoryError) {
             for session in settings.sessions {
                 let name = session.name
                 if session.server.identity.kind.isServer {
-                    places[ServerPlace(session), default: []].append(name)
+                    places[ProbedServer(session), default: []].append(name)
                 }
                 profiles[name] = try session.profile { text throws(SealedMemoryError) in
                     let old = kept.contains(name) ? secrets.withLock { $0[name] } : nil
@@ -375,7 +375,7 @@ extension SessionSources {
 }
 
 /// A server as diagnostics see it: sessions with the same address may trust it in different ways.
-struct ServerPlace: Hashable, Sendable {
+struct ProbedServer: Hashable, Sendable {
     var address: String
     var trust: ServerTrust
 

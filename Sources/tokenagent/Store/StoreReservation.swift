@@ -5,7 +5,7 @@ import CHardening
 import Glibc
 
 /// Keeps agents from starting on a store that none uses, for as long as this is there.
-struct StoreClaim: ~Copyable {
+struct StoreReservation: ~Copyable {
     /// How long to wait for the end of an agent that was killed: as long as a slow disk keeps one of its threads.
     private static let patience: Int64 = 10_000_000_000
     /// How long to look for whoever holds the lock.
@@ -26,16 +26,16 @@ struct StoreClaim: ~Copyable {
         while lock?.share() == false {
             let holder = lock?.note?.pid
             let waited = hardening_boot_clock() - start
-            switch holder.flatMap(StoreClaim.sleeps) {
+            switch holder.flatMap(StoreReservation.sleeps) {
             case true?: return nil
-            case false? where waited >= StoreClaim.patience:
+            case false? where waited >= StoreReservation.patience:
                 throw StartFailure(
                     .temporarilyUnavailable,
                     "process \(holder ?? 0) holds \(stateDirectory)/lock and has not ended; try again when it has"
                 )
             // One that ends is seen for as long as it has the lock. This one is in another namespace, or left no note.
-            case nil where waited >= StoreClaim.glance: return nil
-            case false?, nil: usleep(StoreClaim.interval)
+            case nil where waited >= StoreReservation.glance: return nil
+            case false?, nil: usleep(StoreReservation.interval)
             }
         }
     }

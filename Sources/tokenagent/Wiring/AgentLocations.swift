@@ -5,7 +5,7 @@ import AgentServer
 import AgentSettings
 
 /// Where this agent's files are: what the command line says, else what the environment says.
-struct Places {
+struct AgentLocations {
     var socket: String
     /// Whether the command line or the environment names the socket.
     let isSocketNamed: Bool
@@ -31,7 +31,7 @@ struct Places {
             configuration = ConfigurationFile(
                 path: path,
                 mustExist: options.configuration != nil || environment["TOKENAGENT_CONFIG"]?.isEmpty == false,
-                ownFiles: OwnFiles(
+                reservedPaths: ReservedPaths(
                     socket: paths.socket,
                     stateDirectory: paths.stateDirectory,
                     configuration: path

@@ -9,7 +9,7 @@ import Synchronization
 import TokenCore
 
 /// Which commands the configuration in force names, as the process that runs them knows them too.
-final class CommandsInForce: Sendable {
+final class ActiveCommands: Sendable {
     private let runner: CommandRunnerClient
     private let eventLoop: any EventLoop
     private let logger: Logger
