@@ -14,7 +14,7 @@ enum TokenCtl {
     }
 
     private static func status() throws(AgentError) -> Int32 {
-        guard let order = GetOrder.ofThisProcess() else { throw OtherCommands.takeOver() }
+        guard let order = GetOptions.ofThisProcess() else { throw OtherCommands.takeOver() }
         StartUp.protect()
         try order.carryOut()
         return 0

@@ -23,7 +23,7 @@ package enum CommandLineRun {
     }
 
     private static func ended(_ status: Int32, _ arguments: [String]) -> Int32 {
-        if GetOrder.isForEval(arguments) { EvalFailure.print(status) }
+        if GetOptions.isForEval(arguments) { EvalFailure.print(status) }
         return status
     }
 }

@@ -38,15 +38,15 @@ package struct JSONBody<Members: WireMembers>: ~Copyable {
 }
 
 /// A request about one of a session's tokens.
-package protocol TokenChoosing: WireMembers {
+package protocol TokenSelecting: WireMembers {
     var scope: WireMember<String> { get }
     var audience: WireMember<String> { get }
 }
 
-extension RefreshMembers: TokenChoosing {}
-extension ReportMembers: TokenChoosing {}
+extension RefreshMembers: TokenSelecting {}
+extension ReportMembers: TokenSelecting {}
 
-extension JSONBody where Members: TokenChoosing {
+extension JSONBody where Members: TokenSelecting {
     /// Adds which of a session's tokens is meant, unless it is the ordinary one.
     package mutating func add(_ scopes: [String], _ audience: String?) {
         if !scopes.isEmpty { add(\.scope, scopes.joined(separator: " ")) }

@@ -37,7 +37,7 @@ package enum TokenFormat: String, CaseIterable {
     }
 
     /// Checks that user and host are given if the format needs them, and only if it names them.
-    func check(_ place: TokenPlace) throws(AgentError) {
+    func check(_ place: TokenDestination) throws(AgentError) {
         switch self {
         case .saslXOAuth2, .saslOAuthBearer:
             guard let user = place.user, !user.isEmpty, user.utf8.allSatisfy({ $0 > 0x1F && $0 != 0x7F })
@@ -68,7 +68,7 @@ package enum TokenFormat: String, CaseIterable {
     func render(
         _ body: [UInt8],
         wantsProof: Bool,
-        for place: TokenPlace,
+        for place: TokenDestination,
         about: SessionMessage?
     ) throws(AgentError) -> [UInt8] {
         guard let answer = TokenMessage(parsing: body),
@@ -103,7 +103,7 @@ package enum TokenFormat: String, CaseIterable {
         self == .curl ? "header = \"DPoP: \(TokenFormat.quotable(proof))\"" : "DPoP: \(proof)"
     }
 
-    private func line(_ token: String, scheme: String, _ place: TokenPlace) -> String {
+    private func line(_ token: String, scheme: String, _ place: TokenDestination) -> String {
         switch self {
         case .token, .json: token
         case .header: TokenFormat.line(token, scheme: scheme, as: .header)
@@ -112,7 +112,7 @@ package enum TokenFormat: String, CaseIterable {
         case .bearer: TokenFormat.line(token, scheme: scheme, as: .bearer)
         case .headersJSON: (["Authorization": .string("\(scheme) \(token)")] as JSONValue).text
         case .netrc:
-            "machine \(place.host ?? "") login \(TokenFormat.netrcWord(place.user ?? TokenPlace.commonUser)) "
+            "machine \(place.host ?? "") login \(TokenFormat.netrcWord(place.user ?? TokenDestination.commonUser)) "
                 + "password \(TokenFormat.netrcWord(token))"
         case .saslXOAuth2:
             Base64.encoded("user=\(place.user ?? "")\u{1}auth=\(scheme) \(token)\u{1}\u{1}".utf8)
@@ -153,7 +153,7 @@ package enum TokenFormat: String, CaseIterable {
 }
 
 /// The host and the user that a token is for, in the formats that name them.
-package struct TokenPlace: Equatable {
+package struct TokenDestination: Equatable {
     /// For Basic authentication where nobody names a user: what GitLab, Gitea and others expect beside a token.
     package static let commonUser = "oauth2"
 

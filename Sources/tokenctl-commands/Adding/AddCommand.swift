@@ -86,7 +86,7 @@ struct AddCommand: ParsableCommand {
     }
 
     func run() throws {
-        let interview = SessionInterview(command: self)
+        let interview = SessionPrompts(command: self)
         let file = try SessionFile(try interview.name(), for: agent.endpoint)
         guard isPrinted || !file.exists else { throw file.taken }
         let server = try interview.server(for: file)
@@ -101,14 +101,14 @@ struct AddCommand: ParsableCommand {
         if isPrinted { server.authority?.takeBack() }
     }
 
-    private func add(_ wanted: WishedServer, _ interview: SessionInterview, _ file: SessionFile) throws {
+    private func add(_ wanted: NewSessionServer, _ interview: SessionPrompts, _ file: SessionFile) throws {
         var server = wanted
         let offer = try server.examined(by: agent.endpoint, for: file.name)
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
         if let spelling = server.adoptSpelling(of: offer) { try say(spelling) }
         for remark in offer?.remarks ?? [] { try say("Note: \(remark).") }
         let wish = try interview.wish(named: file.name, at: server, offer)
-        let chosen = try ChosenSession(wish, offer)
+        let chosen = try ResolvedSession(wish, offer)
         let text = try SessionDraft(wish, chosen, offer).text
         guard !isPrinted else { return try StandardOutput.write(Array(text.utf8)) }
         let takeover = try put(file, text)
@@ -133,8 +133,8 @@ struct AddCommand: ParsableCommand {
 
     private func report(
         _ file: SessionFile,
-        _ wish: SessionWish,
-        _ chosen: ChosenSession,
+        _ wish: NewSession,
+        _ chosen: ResolvedSession,
         _ offer: ExaminationMessage?,
         _ notes: [String]
     ) throws(AgentError) {
@@ -169,7 +169,7 @@ struct AddCommand: ParsableCommand {
     ///   - remedy: a command that has to be run first, if there is one.
     /// - Throws: as the login does.
     private func offerLogin(
-        to wish: SessionWish,
+        to wish: NewSession,
         by chosen: LoginCommand.Flow?,
         after remedy: String?
     ) throws {

@@ -16,7 +16,7 @@ struct Preset: Sendable {
     /// Endpoints where there is no discovery.
     var endpoints: [KnownEndpoint] = []
     var flow: LoginCommand.Flow?
-    var scopes = SessionWish.usualScopes
+    var scopes = NewSession.usualScopes
     /// A port, for providers that compare redirect addresses whole.
     var redirectPort: Int?
     /// The servers that the tokens are for.

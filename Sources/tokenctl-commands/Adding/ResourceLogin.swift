@@ -25,7 +25,7 @@ struct ResourceLogin {
             return (known, try issuerToName(of: known, among: sessions))
         }
         let name = try freeName(besides: sessions.compactMap(\.session))
-        var server = WishedServer(issuer: issuer, resource: address.text)
+        var server = NewSessionServer(issuer: issuer, resource: address.text)
         let offer = try server.examined(by: endpoint, for: name)
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
         try confirm(offer)
@@ -38,8 +38,8 @@ struct ResourceLogin {
                 remedy: "tokenctl add \(name) --url \(ShellWord.quoted(address.text)) --client-id ID"
             )
         }
-        let wish = SessionWish(name: name, server: server, client: WishedClient())
-        let draft = try SessionDraft(wish, try ChosenSession(wish, offer), offer)
+        let wish = NewSession(name: name, server: server, client: NewSessionClient())
+        let draft = try SessionDraft(wish, try ResolvedSession(wish, offer), offer)
         let file = try SessionFile(name, for: endpoint)
         try file.put(draft.text)
         let takeover = try SessionFileReload(endpoint: endpoint).takeOver(file)

@@ -89,7 +89,7 @@ extension SessionDraft {
     ///   - chosen: what was chosen for it.
     ///   - offer: what the issuer offers, for a comment.
     /// - Throws: ``AgentError`` with the code `badRequest` for an issuer that is no user pool's.
-    init(_ wish: SessionWish, _ chosen: ChosenSession, _ offer: ExaminationMessage?) throws(AgentError) {
+    init(_ wish: NewSession, _ chosen: ResolvedSession, _ offer: ExaminationMessage?) throws(AgentError) {
         self.init(name: wish.name)
         let (server, client, preset) = (wish.server, wish.client, wish.server.preset)
         note("Written by tokenctl add; change it as you like. tokenctl remove \(name) deletes it.")
@@ -125,7 +125,7 @@ extension SessionDraft {
         add("hosts", wish.hosts.isEmpty ? server.knownHosts : wish.hosts)
     }
 
-    private mutating func add(_ client: WishedClient) {
+    private mutating func add(_ client: NewSessionClient) {
         add("client_id", client.id)
         add("client_secret_file", client.secretFile)
         add("client_secret_sealed", if: client.givesSecret)
@@ -163,7 +163,7 @@ extension DraftLine {
     }
 }
 
-extension WishedServer {
+extension NewSessionServer {
     /// The servers that tokens of the preset's server are for; none if the server is another one.
     fileprivate var knownHosts: [String] {
         guard let preset else { return [] }

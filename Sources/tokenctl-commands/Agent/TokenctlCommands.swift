@@ -14,7 +14,7 @@ enum TokenctlCommands {
 
     /// `get` is read by hand here too: the argument parser costs more than the whole request.
     private static func status() throws -> Int32 {
-        guard let order = GetOrder.ofThisProcess() else {
+        guard let order = GetOptions.ofThisProcess() else {
             return try CommandTree.status(of: LinkName.arguments(of: CommandWords()))
         }
         try order.carryOut()

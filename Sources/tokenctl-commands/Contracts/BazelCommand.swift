@@ -39,9 +39,9 @@ struct BazelCredential: HelperContract {
         self.session = session
     }
 
-    func question() throws(AgentError) -> HelperQuestion? {
+    func question() throws(AgentError) -> CredentialRequest? {
         guard let uri else { throw AgentError(.badRequest, "standard input is not {\"uri\": ...}") }
-        return ServerAddress(url: uri).map { HelperQuestion(session: session, server: $0) }
+        return ServerAddress(url: uri).map { CredentialRequest(session: session, server: $0) }
     }
 
     func answer(_ credential: HelperCredential) -> String {

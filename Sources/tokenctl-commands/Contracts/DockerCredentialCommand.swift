@@ -58,7 +58,7 @@ struct DockerCredentialCommand: ParsableCommand {
     private func list() throws {
         var servers = JSONObject()
         for entry in try helper.sessions().entries {
-            servers["https://" + entry.host] = .string(entry.user ?? TokenPlace.commonUser)
+            servers["https://" + entry.host] = .string(entry.user ?? TokenDestination.commonUser)
         }
         try StandardOutput.json(.object(servers))
     }
@@ -84,8 +84,8 @@ struct DockerCredential: HelperContract {
         self.user = user
     }
 
-    func question() -> HelperQuestion? {
-        ServerAddress(server).map { HelperQuestion(session: session, server: $0, user: user) }
+    func question() -> CredentialRequest? {
+        ServerAddress(server).map { CredentialRequest(session: session, server: $0, user: user) }
     }
 
     /// The user must not be `<token>`: docker would then send the secret as a refresh token.

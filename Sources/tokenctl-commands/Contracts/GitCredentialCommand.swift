@@ -67,11 +67,11 @@ struct GitCredential: HelperContract {
     /// The password or token that the server refused.
     var refusedToken: String? { self["credential"] ?? self["password"] }
 
-    func question() -> HelperQuestion? {
+    func question() -> CredentialRequest? {
         guard let scheme = self["protocol"], let host = self["host"],
             let server = ServerAddress(scheme: scheme, host: host)
         else { return nil }
-        return HelperQuestion(session: session, server: server, user: self["username"] ?? user)
+        return CredentialRequest(session: session, server: server, user: self["username"] ?? user)
     }
 
     /// Always gives user name and password, which is all that git before 2.46 knows.

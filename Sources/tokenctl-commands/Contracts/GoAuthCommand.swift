@@ -47,9 +47,9 @@ struct GoCredential: HelperContract {
     }
 
     /// Nothing for another scheme: go sends credentials by https only.
-    func question() -> HelperQuestion? {
+    func question() -> CredentialRequest? {
         guard let server, server.scheme == "https" else { return nil }
-        return HelperQuestion(session: session, server: server)
+        return CredentialRequest(session: session, server: server)
     }
 
     func answer(_ credential: HelperCredential) -> String {

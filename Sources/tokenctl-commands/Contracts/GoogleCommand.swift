@@ -42,8 +42,8 @@ struct GoogleCredential: HelperContract {
     var session: String
     var givesAccessToken: Bool
 
-    func question() -> HelperQuestion? {
-        HelperQuestion(session: session, wantsIDToken: !givesAccessToken)
+    func question() -> CredentialRequest? {
+        CredentialRequest(session: session, wantsIDToken: !givesAccessToken)
     }
 
     func answer(_ credential: HelperCredential) -> String {

@@ -10,7 +10,7 @@ protocol HelperContract {
     /// What the program asks; nil if it wants nothing that we have.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if the question does not follow the contract.
-    func question() throws(AgentError) -> HelperQuestion?
+    func question() throws(AgentError) -> CredentialRequest?
     /// How the program shows that its server refused the last credential.
     var refusalSign: RefusalSign { get }
     /// The answer for standard output.
@@ -32,7 +32,7 @@ extension HelperContract {
 }
 
 /// What another program asks for.
-struct HelperQuestion {
+struct CredentialRequest {
     /// Nil: whichever session is for ``server``.
     var session: String?
     /// The server the token is for, if the program says.
@@ -77,7 +77,7 @@ struct HelperRun {
     }
 
     private func reply(
-        to question: HelperQuestion,
+        to question: CredentialRequest,
         _ contract: some HelperContract
     ) throws(AgentError) -> HelperReply {
         guard let choice = try SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint) else {
@@ -87,12 +87,12 @@ struct HelperRun {
         demand.timeout = timeout
         let token: AgentToken
         do {
-            let ask = AttentiveAsk(demand: demand, sign: contract.refusalSign, endpoint: endpoint)
+            let ask = RejectionAwareRequest(demand: demand, sign: contract.refusalSign, endpoint: endpoint)
             token = try ask.token()
         } catch {
             throw error.about(choice.session)
         }
-        let user = question.user ?? choice.user ?? TokenPlace.commonUser
+        let user = question.user ?? choice.user ?? TokenDestination.commonUser
         guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw AgentError(.badRequest, "the user name holds a control character, which would end its line")
         }
@@ -102,7 +102,7 @@ struct HelperRun {
     /// `reply`, with what a person has forgotten where no question could ever be answered.
     private func silence(
         _ reply: HelperReply,
-        of question: HelperQuestion
+        of question: CredentialRequest
     ) throws(AgentError) -> HelperReply {
         guard reply.complaint == nil, question.session == nil else { return reply }
         let sessions = try endpoint.sessions()

@@ -26,7 +26,7 @@ struct HelperOptions: ParsableArguments {
     }
 
     /// Tells the agent that a server refused `token`, and ignores failures.
-    func report(_ token: String, for question: HelperQuestion) {
+    func report(_ token: String, for question: CredentialRequest) {
         guard let choice = choice(for: question),
             let secret = try? Secret(Array(token.utf8), of: "token")
         else { return }
@@ -40,16 +40,16 @@ struct HelperOptions: ParsableArguments {
     }
 
     /// Has the session's token replaced for later questions, but not at every call, and ignores failures.
-    func replaceToken(for question: HelperQuestion) {
+    func replaceToken(for question: CredentialRequest) {
         guard let choice = choice(for: question),
-            AskMemory(of: endpoint)?.mayRefresh(choice.session) == true
+            RecentRequestCache(of: endpoint)?.mayRefresh(choice.session) == true
         else { return }
         let demand = TokenRequest(session: choice.session)
         guard let token = try? endpoint.token(demand) else { return }
         endpoint.replace(token, demand)
     }
 
-    private func choice(for question: HelperQuestion) -> SessionChoice? {
+    private func choice(for question: CredentialRequest) -> SessionChoice? {
         try? SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint)
     }
 

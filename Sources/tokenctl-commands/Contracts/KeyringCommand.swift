@@ -38,7 +38,7 @@ struct KeyringCommand: ParsableCommand {
             throw AgentError(.badRequest, "the agent cannot \(TerminalText.escaped(operation)) passwords")
         }
         let question = ServerAddress(service).map {
-            HelperQuestion(session: helper.session?.name, server: $0, user: user)
+            CredentialRequest(session: helper.session?.name, server: $0, user: user)
         }
         try helper.answer(KeyringCredential(asked: question, service: service, mode: mode, output: output))
     }
@@ -56,12 +56,12 @@ struct KeyringCommand: ParsableCommand {
 
 /// One `get`; if there is nothing to give, exit status 1 without a word.
 struct KeyringCredential: HelperContract {
-    var asked: HelperQuestion?
+    var asked: CredentialRequest?
     var service: String
     var mode: KeyringCommand.Mode
     var output: KeyringCommand.Output
 
-    func question() -> HelperQuestion? { asked }
+    func question() -> CredentialRequest? { asked }
 
     var refusalSign: RefusalSign { .repetition(of: "keyring \(service)") }
 

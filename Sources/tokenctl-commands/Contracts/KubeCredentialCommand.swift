@@ -49,7 +49,7 @@ struct KubeCredential: HelperContract {
     /// The answer must have the version the client is configured with.
     private var version: String { request?["apiVersion"]?.string ?? KubeCredential.currentVersion }
 
-    func question() throws(AgentError) -> HelperQuestion? {
+    func question() throws(AgentError) -> CredentialRequest? {
         let known = ["v1", "v1beta1"].map { "client.authentication.k8s.io/\($0)" }
         guard known.contains(version) else {
             throw AgentError(
@@ -58,7 +58,7 @@ struct KubeCredential: HelperContract {
                 remedy: "set apiVersion: \(known[0])"
             )
         }
-        var question = HelperQuestion(session: session, wantsIDToken: wantsIDToken)
+        var question = CredentialRequest(session: session, wantsIDToken: wantsIDToken)
         if let url = request?["spec"]?.object?["cluster"]?.object?["server"]?.string {
             question.server = ServerAddress(url)
             // An invalid address is not the same as no address.

@@ -17,7 +17,7 @@ struct SessionChoice: Equatable {
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if the session needs `hosts` and has none.
     init?(
-        for question: HelperQuestion,
+        for question: CredentialRequest,
         isForAnyHost: Bool,
         _ endpoint: AgentEndpoint
     ) throws(AgentError) {

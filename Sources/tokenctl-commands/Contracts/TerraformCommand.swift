@@ -41,8 +41,8 @@ struct TerraformCredential: HelperContract {
     var host: String
     var session: String?
 
-    func question() -> HelperQuestion? {
-        ServerAddress(scheme: "https", host: host).map { HelperQuestion(session: session, server: $0) }
+    func question() -> CredentialRequest? {
+        ServerAddress(scheme: "https", host: host).map { CredentialRequest(session: session, server: $0) }
     }
 
     func answer(_ credential: HelperCredential) -> String {

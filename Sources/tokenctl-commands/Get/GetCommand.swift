@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// `get` for the argument parser: its help, and arguments that ``GetOrder`` does not read by hand.
+/// `get` for the argument parser: its help, and arguments that ``GetOptions`` does not read by hand.
 struct GetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
@@ -68,7 +68,7 @@ struct GetCommand: ParsableCommand {
     }
 
     /// What the arguments ask for, apart from `--refresh-if-repeated`.
-    var order: GetOrder {
+    var order: GetOptions {
         let demand = TokenRequest(
             session: session.name,
             minimumValidity: minimumValidity?.duration,
@@ -79,10 +79,10 @@ struct GetCommand: ParsableCommand {
             proof: proof.demand
         )
         let chosen = agent.wantsJSON ? .json : format ?? .token
-        return GetOrder(
+        return GetOptions(
             demand: demand,
             format: chosen,
-            place: TokenPlace(host: host, user: user),
+            place: TokenDestination(host: host, user: user),
             endpoint: agent.endpoint
         )
     }
@@ -91,7 +91,7 @@ struct GetCommand: ParsableCommand {
     private func attend() throws(AgentError) {
         let order = order
         do {
-            _ = try AttentiveAsk(demand: order.demand, sign: .repetition(of: "get"), endpoint: order.endpoint)
+            _ = try RejectionAwareRequest(demand: order.demand, sign: .repetition(of: "get"), endpoint: order.endpoint)
                 .token()
         } catch {
             throw error.about(order.demand.session)

@@ -26,7 +26,7 @@ struct MCPHeadersCommand: ParsableCommand {
         let source = try SessionSource(address, agent.endpoint)
         let session = try source.session()
         // A client whose headers were refused asks again at once.
-        let ask = AttentiveAsk(
+        let ask = RejectionAwareRequest(
             demand: TokenRequest(session: session),
             sign: .repetition(of: "mcp \(address.text)"),
             endpoint: agent.endpoint

@@ -27,16 +27,16 @@ struct EndpointRun {
             throw AgentError(.notFound, "\(name) is a [[proxy]]", remedy: "tokenctl proxy \(name) -- COMMAND")
         }
         let socket = try endpoint.socketPath
-        if let standing = StandingEndpoint(name, besideSocket: socket) {
+        if let standing = RunningEndpoint(name, besideSocket: socket) {
             set(kind, table, standing)
             return try ProxiedRun.accompany(command)
         }
         guard kind.hasSecret else {
-            return try serve(tables, table, kind, StandingEndpoint(url: ""), command)
+            return try serve(tables, table, kind, RunningEndpoint(url: ""), command)
         }
         // Of this run alone: another one of the same endpoint has its own. It goes when this function is left.
         let file = try TokenFile(besideSocket: socket)
-        var served = StandingEndpoint(url: "")
+        var served = RunningEndpoint(url: "")
         served.secret = try EndpointSecrets.random()
         try file.write(served.secret ?? "")
         served.secretFile = file.path
@@ -48,7 +48,7 @@ struct EndpointRun {
         _ tables: ListenersMessage,
         _ table: ListenerMessage,
         _ kind: ListenerKind,
-        _ secrets: StandingEndpoint,
+        _ secrets: RunningEndpoint,
         _ command: [String]
     ) throws(AgentError) -> Int32 {
         var (tables, table, served) = (tables, table, secrets)
@@ -81,7 +81,7 @@ struct EndpointRun {
     }
 
     /// Sets the variables that the libraries of the cloud look at.
-    private func set(_ kind: ListenerKind, _ table: ListenerMessage, _ served: StandingEndpoint) {
+    private func set(_ kind: ListenerKind, _ table: ListenerMessage, _ served: RunningEndpoint) {
         let url = served.url
         let place = String(url.dropFirst("http://".utf8.count))
         switch kind {

@@ -11,7 +11,7 @@ struct ListenerTables {
     /// Nil: the file of this user.
     var file: String?
     /// What is served in place of the tables of the configuration, which may have none, nor the session.
-    var proxy: ProxyWish?
+    var proxy: AdHocProxy?
     /// Only the table with this name.
     var name: String?
     /// What else `name` may be meant for.

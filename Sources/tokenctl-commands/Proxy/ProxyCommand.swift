@@ -112,7 +112,7 @@ struct ProxyCommand: ParsableCommand {
         _ = try agent.endpoint.connect()
         var tables = ListenerTables(endpoint: agent.endpoint, file: config)
         if let upstream {
-            tables.proxy = ProxyWish(keys: table, session: name?.name ?? "", upstream: upstream)
+            tables.proxy = AdHocProxy(keys: table, session: name?.name ?? "", upstream: upstream)
         } else {
             tables.name = name?.name
         }

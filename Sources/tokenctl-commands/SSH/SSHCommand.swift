@@ -48,7 +48,7 @@ struct SSHCommand: ParsableCommand {
         let arguments = try SSHArguments(words)
         var socket = try ForwardedSocket(agent.endpoint, sessions.map(\.name), for: arguments.host)
         let signals = try RelayedSignals()
-        let connection = try HeldConnection(arguments, control: socket.controlPath, signals)
+        let connection = try SSHMasterConnection(arguments, control: socket.controlPath, signals)
         defer { connection.end() }
         try connection.forward(to: socket.path)
         let shell = try connection.startShell()

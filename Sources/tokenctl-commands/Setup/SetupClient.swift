@@ -23,7 +23,7 @@ enum SetupClient: String, CaseIterable {
     /// What is changed for it.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if an option is missing, or is none for this program.
-    func plan(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    func plan(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         // One that is passed over would have all of it taken back.
         if wish.session != nil, !isFor.session { throw refusal(of: "--session", "session") }
         if !wish.options.hosts.isEmpty, !isFor.host { throw refusal(of: "--host", "server") }
@@ -71,7 +71,7 @@ enum SetupClient: String, CaseIterable {
         )
     }
 
-    private func changes(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    private func changes(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         switch self {
         case .git: try NetworkSetup.git(wish)
         case .docker: try ContainerSetup.docker(wish)

@@ -52,7 +52,7 @@ struct SetupCommand: ParsableCommand {
     func run() throws {
         let client = try client
         let plan = try ConfigurationRemedy.whereNotTakenOver(at: agent.endpoint) { () throws(AgentError) in
-            try client.plan(try SetupWish(options, agent.endpoint, isUndo: isUndone))
+            try client.plan(try SetupRequest(options, agent.endpoint, isUndo: isUndone))
         }
         if isUndone { return try undo(plan) }
         if isShown { return try show(plan.changes, plan.notes) }

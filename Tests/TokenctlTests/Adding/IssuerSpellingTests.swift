@@ -10,7 +10,7 @@ struct IssuerSpellingTests {
     private func offer(_ issuer: String) -> ExaminationMessage { ExaminationMessage { $0.issuer = issuer } }
 
     @Test func `another spelling is adopted, and that is said`() {
-        var server = WishedServer(issuer: "https://t.eu.auth0.com")
+        var server = NewSessionServer(issuer: "https://t.eu.auth0.com")
         let words = server.adoptSpelling(of: offer("https://t.eu.auth0.com/"))
         #expect(server.issuer == "https://t.eu.auth0.com/")
         #expect(
@@ -22,14 +22,14 @@ struct IssuerSpellingTests {
     }
 
     @Test func `a document at an address of its own tells the issuer`() {
-        var server = WishedServer(metadata: "https://other.example/openid-configuration")
+        var server = NewSessionServer(metadata: "https://other.example/openid-configuration")
         let words = server.adoptSpelling(of: offer("acme.com"))
         #expect(server.issuer == "acme.com")
         #expect(words == "The issuer is acme.com, as the document at --metadata-url says")
     }
 
     @Test func `the issuer that a resource names stays the resource's matter`() {
-        var server = WishedServer(resource: "https://api.example")
+        var server = NewSessionServer(resource: "https://api.example")
         #expect(server.adoptSpelling(of: offer("https://id.example")) == nil)
         #expect(server.issuer == nil)
     }

@@ -23,22 +23,22 @@ struct PresetTests {
     @Test(arguments: Preset.allValueStrings)
     func `each makes a session that the configuration takes`(name: String) async throws {
         let preset = try #require(Preset(argument: name))
-        let server = WishedServer(
+        let server = NewSessionServer(
             preset: preset,
             kind: preset.kind,
             issuer: preset.kind == .oauth2 ? nil : Self.issuer(preset),
             endpoints: preset.endpoints,
             region: preset.kind == .awsSSO ? "eu-west-1" : nil
         )
-        let client = WishedClient(id: preset.kind.hasClients ? "cli" : nil)
-        let wish = SessionWish(name: name, server: server, client: client)
+        let client = NewSessionClient(id: preset.kind.hasClients ? "cli" : nil)
+        let wish = NewSession(name: name, server: server, client: client)
         let offer = ExaminationMessage {
             $0.flows = ["browser", "device"]
             $0.scopes = ["openid", "offline_access"]
         }
         // Others publish nothing that is looked at.
         for offer in preset.kind == .oidc ? [nil, offer] : [nil] {
-            let text = try SessionDraft(wish, try ChosenSession(wish, offer), offer).text
+            let text = try SessionDraft(wish, try ResolvedSession(wish, offer), offer).text
             #expect(text.contains("# \(name): \(preset.source)\n"))
             let place = try TemporaryDirectory()
             let file = try place.write(text, to: "config.toml")
@@ -53,12 +53,12 @@ struct PresetTests {
     @Test(arguments: ["gitea", "forgejo", "gitlab"])
     func `the tokens of an installation are for its own server`(name: String) throws {
         let preset = try #require(Preset(argument: name))
-        let server = WishedServer(preset: preset, issuer: "https://git.example.com:8443")
-        var wish = SessionWish(name: name, server: server, client: WishedClient(id: "cli"))
-        let own = try SessionDraft(wish, try ChosenSession(wish, nil), nil).text
+        let server = NewSessionServer(preset: preset, issuer: "https://git.example.com:8443")
+        var wish = NewSession(name: name, server: server, client: NewSessionClient(id: "cli"))
+        let own = try SessionDraft(wish, try ResolvedSession(wish, nil), nil).text
         #expect(own.contains("= [\"git.example.com:8443\"]\n"), "\(own)")
         wish.hosts = ["other.example"]
-        let written = try SessionDraft(wish, try ChosenSession(wish, nil), nil).text
+        let written = try SessionDraft(wish, try ResolvedSession(wish, nil), nil).text
         #expect(written.contains("= [\"other.example\"]\n"), "\(written)")
         #expect(!written.contains("git.example.com:8443\"]"))
     }

@@ -6,7 +6,7 @@ import Text
 
 /// How the programs of clouds are set up.
 enum CloudSetup {
-    static func aws(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func aws(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let session = try wish.sessionToName
         let named = try wish.optional("--name", wish.options.name, "the profile")
         let profile = named ?? (wish.isUndo ? nil : session)
@@ -61,7 +61,7 @@ enum CloudSetup {
     /// Asks the agent whether `tokenctl aws` has something to print for the session.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` if it never has.
-    private static func checkRole(of session: String, _ wish: SetupWish) throws(AgentError) {
+    private static func checkRole(of session: String, _ wish: SetupRequest) throws(AgentError) {
         let known: SessionMessage
         do {
             known = try wish.endpoint.message(AgentRequest(.get, "sessions", session))
@@ -81,7 +81,7 @@ enum CloudSetup {
         throw AgentError(.badRequest, problem, session: session)
     }
 
-    static func gcloud(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func gcloud(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let session = try wish.knownSession()
         let path = wish.options.file ?? wish.places.configuration("tokenagent/google-\(session).json")
         guard path.hasPrefix("/") else { throw AgentError(.badRequest, "--file must be an absolute path") }

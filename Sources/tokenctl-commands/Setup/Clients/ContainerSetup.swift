@@ -6,7 +6,7 @@ import Text
 
 /// How containers, clusters and services are set up.
 enum ContainerSetup {
-    static func docker(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func docker(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let file = wish.options.file ?? wish.places.file("DOCKER_CONFIG", ".docker") + "/config.json"
         let helper = JSONValue.string("tokenagent")
         let all = JSONItem(file, in: "credHelpers", nil, helper, isStrict: true)
@@ -26,7 +26,7 @@ enum ContainerSetup {
         )
     }
 
-    static func kubectl(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func kubectl(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let session = try wish.knownSession()
         let named = try wish.optional("--name", wish.options.name, "the user of the kubeconfig")
         let user = named ?? "tokenagent-\(session)"
@@ -61,7 +61,7 @@ enum ContainerSetup {
     }
 
     /// The file that kubectl writes; nil if it chooses one of several.
-    private static func kubeconfig(_ wish: SetupWish) -> String? {
+    private static func kubeconfig(_ wish: SetupRequest) -> String? {
         if let file = wish.options.file { return file }
         guard let named = AgentPaths.variable("KUBECONFIG"), !named.isEmpty else {
             return wish.places.home + "/.kube/config"
@@ -78,7 +78,7 @@ enum ContainerSetup {
         }
     }
 
-    static func systemd(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func systemd(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let agent = "tokenagent.socket"
         let proxy = "tokenagent-proxy.service"
         let named = try wish.optional("--name", wish.options.name, "a user unit")
@@ -106,7 +106,7 @@ enum ContainerSetup {
         )
     }
 
-    static func devcontainer(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func devcontainer(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let usual = [".devcontainer/devcontainer.json", ".devcontainer.json"]
         let file = wish.options.file ?? wish.places.present(usual)
         let mark = "target=\(SetupPlan.containerDirectory),type=bind"

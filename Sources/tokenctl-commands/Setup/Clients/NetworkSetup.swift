@@ -6,7 +6,7 @@ import Text
 
 /// How git, ssh and clients of the Model Context Protocol are set up.
 enum NetworkSetup {
-    static func git(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func git(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let places = wish.places
         let files = [places.home + "/.gitconfig", places.configuration("git/config")]
         let file = wish.options.file ?? places.file("GIT_CONFIG_GLOBAL", places.present(files))
@@ -71,7 +71,7 @@ enum NetworkSetup {
         }
     }
 
-    static func ssh(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func ssh(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let file = wish.options.file ?? wish.places.home + "/.ssh/config"
         var hosts: [String?] = Set(wish.options.hosts).sorted()
         var forward = ""
@@ -135,7 +135,7 @@ enum NetworkSetup {
         line.split { " \t\"".contains($0) }.map(String.init)
     }
 
-    static func mcp(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func mcp(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let file = wish.options.file ?? ".mcp.json"
         var words: [JSONValue] = ["mcp", "connect"]
         var value = JSONValue.null

@@ -5,7 +5,7 @@ import CommandCore
 
 /// How package managers and build tools are set up.
 enum PackageSetup {
-    static func pip(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func pip(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
             file: wish.options.file ?? pipFile(wish.places),
             mark: BlockMark("pip"),
@@ -30,7 +30,7 @@ enum PackageSetup {
         )
     }
 
-    static func uv(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func uv(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
             file: wish.options.file ?? uvFile(wish.places),
             mark: BlockMark("uv"),
@@ -59,7 +59,7 @@ enum PackageSetup {
         places.file("UV_CONFIG_FILE", places.configuration("uv/uv.toml"))
     }
 
-    static func cargo(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func cargo(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let session = try wish.isUndo ? wish.session : wish.knownSession()
         let purpose = "the registry, as cargo names it"
         var registry = try wish.optional("--name", wish.options.name, purpose)
@@ -80,7 +80,7 @@ enum PackageSetup {
         return SetupPlan(changes: [block], notes: [hint])
     }
 
-    static func go(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func go(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         if !wish.isUndo, wish.options.file == nil {
             try checkEnvironmentOfGo()
             if wish.places.program("go") != nil { try checkVersionOfGo() }
@@ -130,7 +130,7 @@ enum PackageSetup {
     /// The release of go that brought GOAUTH.
     private static let minimumMinorOfGo = 24
 
-    static func terraform(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func terraform(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let name = "terraform-credentials-tokenagent"
         let block = TextBlock(
             file: wish.options.file ?? wish.places.file("TF_CLI_CONFIG_FILE", ".terraformrc"),
@@ -149,10 +149,10 @@ enum PackageSetup {
         )
     }
 
-    static func bazel(_ wish: SetupWish) throws(AgentError) -> SetupPlan {
+    static func bazel(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let helper = "\(wish.places.programDirectory)/bazel-credential-tokenagent"
         let link = HelperLink(at: helper, to: wish.program)
-        guard SetupWish.isPlain(link.path) else {
+        guard SetupRequest.isPlain(link.path) else {
             throw AgentError(.misconfigured, "\(link.path) has characters that bazel misreads")
         }
         let file = wish.options.file ?? wish.places.home + "/.bazelrc"

@@ -10,7 +10,7 @@ import Glibc
 /// A program that gets its token refused often says so only by asking again. The files hold no token: a time, and
 /// eight bytes computed from the token, which tell it from the next. Later calls remove the files of programs
 /// that have ended, and those that say nothing any more.
-struct AskMemory {
+struct RecentRequestCache {
     /// Shortest time between two refreshes of a session for repeated questions: a minute.
     ///
     /// A server that refuses every token must not cost a refresh at each try.
@@ -36,7 +36,7 @@ struct AskMemory {
 
     /// Nil if program or directory are unknown or others can enter the directory: nothing is remembered then.
     init?(of endpoint: AgentEndpoint) {
-        guard let asker = AskMemory.parent, let socket = try? endpoint.socketPath,
+        guard let asker = RecentRequestCache.parent, let socket = try? endpoint.socketPath,
             let slash = socket.lastIndex(of: "/"), slash != socket.startIndex
         else { return nil }
         directory = socket[..<slash] + "/asked"
@@ -56,33 +56,33 @@ struct AskMemory {
 
     /// How often in a row the program was given this very token for `question`, the last time not longer than `seconds` ago.
     func timesGiven(_ token: AgentToken, for question: String, within seconds: Int64) -> Int {
-        guard let note = entry(path(question)), note.mark == AskMemory.hash(token.value),
-            (0...seconds).contains(AskMemory.now - note.time)
+        guard let note = entry(path(question)), note.mark == RecentRequestCache.hash(token.value),
+            (0...seconds).contains(RecentRequestCache.now - note.time)
         else { return 0 }
         return note.count
     }
 
     /// Remembers what the program is given, the next time in a row.
     func remember(_ token: AgentToken, for question: String, after times: Int = 0) {
-        guard removeOldNotes() < AskMemory.mostNotes else { return }
-        write("\(AskMemory.now) \(AskMemory.hash(token.value)) \(times + 1)", to: path(question), O_TRUNC)
+        guard removeOldNotes() < RecentRequestCache.mostNotes else { return }
+        write("\(RecentRequestCache.now) \(RecentRequestCache.hash(token.value)) \(times + 1)", to: path(question), O_TRUNC)
     }
 
     /// Whether a repeated question may cost a refresh of `session` now; if so, no other one may for a while.
     ///
     /// One more is allowed where a program repeats its question a second time.
     func mayRefresh(_ session: String, repeatedAgain isAgain: Bool = false) -> Bool {
-        let path = common(AskMemory.refreshMark, isAgain ? "\(session) again" : session)
-        if write("\(AskMemory.now) 0", to: path, O_EXCL) { return true }
-        if let note = entry(path), AskMemory.says(note.time, for: AskMemory.shortestPause) { return false }
-        return write("\(AskMemory.now) 0", to: path, O_TRUNC)
+        let path = common(RecentRequestCache.refreshMark, isAgain ? "\(session) again" : session)
+        if write("\(RecentRequestCache.now) 0", to: path, O_EXCL) { return true }
+        if let note = entry(path), RecentRequestCache.says(note.time, for: RecentRequestCache.shortestPause) { return false }
+        return write("\(RecentRequestCache.now) 0", to: path, O_TRUNC)
     }
 
     /// Remembers that a refresh for a repeated question has brought `token`.
     func noteBrought(_ token: AgentToken, for question: String) {
         write(
-            "\(AskMemory.now) \(AskMemory.hash(token.value))",
-            to: common(AskMemory.broughtMark, question),
+            "\(RecentRequestCache.now) \(RecentRequestCache.hash(token.value))",
+            to: common(RecentRequestCache.broughtMark, question),
             O_TRUNC
         )
     }
@@ -90,12 +90,12 @@ struct AskMemory {
     /// Whether programs repeat `question` when all is well: they have done so for `token`, which a refresh for such a
     /// repetition had just brought.
     func isRepeatedAnyway(_ question: String, for token: AgentToken) -> Bool {
-        let habit = common(AskMemory.habitMark, question)
-        if let note = entry(habit), AskMemory.says(note.time, for: AskMemory.habitLife) { return true }
-        guard let note = entry(common(AskMemory.broughtMark, question)),
-            note.mark == AskMemory.hash(token.value), AskMemory.says(note.time, for: AskMemory.habitLife)
+        let habit = common(RecentRequestCache.habitMark, question)
+        if let note = entry(habit), RecentRequestCache.says(note.time, for: RecentRequestCache.habitLife) { return true }
+        guard let note = entry(common(RecentRequestCache.broughtMark, question)),
+            note.mark == RecentRequestCache.hash(token.value), RecentRequestCache.says(note.time, for: RecentRequestCache.habitLife)
         else { return false }
-        write("\(AskMemory.now) 0", to: habit, O_TRUNC)
+        write("\(RecentRequestCache.now) 0", to: habit, O_TRUNC)
         return true
     }
 
@@ -105,16 +105,16 @@ struct AskMemory {
     // MARK: The files
 
     private func path(_ question: String) -> String {
-        "\(directory)/\(asker)-\(AskMemory.hash(question))"
+        "\(directory)/\(asker)-\(RecentRequestCache.hash(question))"
     }
 
     /// The path of a note that is about no single process.
     private func common(_ mark: String, _ subject: String) -> String {
-        "\(directory)/\(mark)\(AskMemory.hash(subject))"
+        "\(directory)/\(mark)\(RecentRequestCache.hash(subject))"
     }
 
     private func entry(_ path: String) -> (time: Int64, mark: String, count: Int)? {
-        guard let text = AskMemory.contents(of: path) else { return nil }
+        guard let text = RecentRequestCache.contents(of: path) else { return nil }
         let words = text.split(separator: UInt8(ascii: " ")).map { String(decoding: $0, as: UTF8.self) }
         guard (2...3).contains(words.count), let time = Int64(words[0]) else { return nil }
         return (time, words[1], words.count == 3 ? Int(words[2]) ?? 1 : 1)
@@ -132,7 +132,7 @@ struct AskMemory {
     /// Removes the notes of programs that have ended and of refreshes that forbid none, and answers how many of the
     /// first are left.
     private func removeOldNotes() -> Int {
-        guard let listing = unsafe opendir(directory) else { return AskMemory.mostNotes }
+        guard let listing = unsafe opendir(directory) else { return RecentRequestCache.mostNotes }
         defer { unsafe closedir(listing) }
         var count = 0
         while let found = unsafe readdir(listing) {
@@ -140,9 +140,9 @@ struct AskMemory {
                 unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
             let path = "\(directory)/\(name)"
-            if let life = AskMemory.commonMarks.first(where: { name.hasPrefix($0.mark) })?.life {
+            if let life = RecentRequestCache.commonMarks.first(where: { name.hasPrefix($0.mark) })?.life {
                 // One without a time is being written.
-                if let note = entry(path), !AskMemory.says(note.time, for: life) { unsafe unlink(path) }
+                if let note = entry(path), !RecentRequestCache.says(note.time, for: life) { unsafe unlink(path) }
                 continue
             }
             guard let number = name.split(separator: "-").first.flatMap({ pid_t($0) }), number > 0 else {

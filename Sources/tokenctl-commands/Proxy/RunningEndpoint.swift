@@ -5,7 +5,7 @@ import Glibc
 import Text
 
 /// An `[[endpoint]]` that is served, as a program finds it.
-struct StandingEndpoint {
+struct RunningEndpoint {
     /// Bytes of an address or a secret.
     private static let longest = 256
 
@@ -23,11 +23,11 @@ struct StandingEndpoint {
     init?(_ name: String, besideSocket socket: String) {
         let places = EndpointPlaces(besideSocket: socket)
         guard EndpointPlaces.isLocked(places.address(of: name)),
-            let url = StandingEndpoint.word(places.address(of: name))
+            let url = RunningEndpoint.word(places.address(of: name))
         else { return nil }
         self.url = url
         secretFile = places.secret(of: name)
-        secret = StandingEndpoint.word(places.secret(of: name))
+        secret = RunningEndpoint.word(places.secret(of: name))
     }
 
     /// What a file of this user says, if that is one word.

@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 
 /// A proxy that stands in no table: `tokenctl proxy NAME --upstream URL`.
-struct ProxyWish {
+struct AdHocProxy {
     /// The keys of a `[[proxy]]`, in TOML.
     let keys: String
     let session: String

@@ -4,16 +4,16 @@ import AgentProtocol
 import Text
 
 /// What `tokenctl get` was asked to do.
-package struct GetOrder: Equatable {
+package struct GetOptions: Equatable {
     package internal(set) var demand: TokenRequest
     var format: TokenFormat
-    var place: TokenPlace
+    var place: TokenDestination
     package internal(set) var endpoint: AgentEndpoint
 
     package init(
         demand: TokenRequest,
         format: TokenFormat = .token,
-        place: TokenPlace = TokenPlace(),
+        place: TokenDestination = TokenDestination(),
         endpoint: AgentEndpoint = AgentEndpoint()
     ) {
         self.demand = demand
@@ -35,7 +35,7 @@ package struct GetOrder: Equatable {
         } catch {
             throw error.about(demand.session)
         }
-        if isBare { return try StandardOutput.write(GetOrder.checkedLine(body)) }
+        if isBare { return try StandardOutput.write(GetOptions.checkedLine(body)) }
         let status = AgentRequest(.get, "sessions", demand.session)
         let about: SessionMessage? =
             format == .json ? try? agent.message(status, timeout: .seconds(5)) : nil

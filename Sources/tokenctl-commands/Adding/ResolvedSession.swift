@@ -3,7 +3,7 @@
 import AgentProtocol
 
 /// What is chosen for a session: what a person said, else what the preset knows, as far as the issuer offers it.
-struct ChosenSession {
+struct ResolvedSession {
     /// nil: the default of the kind.
     let flow: LoginCommand.Flow?
     let scopes: [String]
@@ -21,9 +21,9 @@ struct ChosenSession {
     ///   - wish: what is known.
     ///   - offer: what the issuer offers, if it was asked.
     /// - Throws: ``AgentError``, `misconfigured` if it does not offer what is wanted.
-    init(_ wish: SessionWish, _ offer: ExaminationMessage?) throws(AgentError) {
+    init(_ wish: NewSession, _ offer: ExaminationMessage?) throws(AgentError) {
         let offered = offer.map { ($0.flows ?? []).compactMap { LoginCommand.Flow(rawValue: $0) } }
-        flow = try ChosenSession.flow(wish, offered)
+        flow = try ResolvedSession.flow(wish, offered)
         guard flow != .clientCredentials || wish.client.proof.ways != ["none"] else {
             throw AgentError(
                 .badRequest,
@@ -31,12 +31,12 @@ struct ChosenSession {
                 remedy: "use --client-secret-stdin, --client-secret-file FILE or --client-key-file FILE"
             )
         }
-        scopes = ChosenSession.scopes(wish, flow, offer)
-        notes = ChosenSession.notes(wish, offered, offer)
+        scopes = ResolvedSession.scopes(wish, flow, offer)
+        notes = ResolvedSession.notes(wish, offered, offer)
     }
 
     private static func flow(
-        _ wish: SessionWish,
+        _ wish: NewSession,
         _ offered: [LoginCommand.Flow]?
     ) throws(AgentError) -> LoginCommand.Flow? {
         guard wish.hasLogin else { return nil }
@@ -73,7 +73,7 @@ struct ChosenSession {
 
     /// The flow at a server without metadata: one for which there are endpoints; nil: the default, in the browser.
     private static func flowWithoutMetadata(
-        _ wish: SessionWish,
+        _ wish: NewSession,
         _ known: LoginCommand.Flow?
     ) throws(AgentError) -> LoginCommand.Flow? {
         let written = Set(wish.server.endpoints.map(\.key))
@@ -102,7 +102,7 @@ struct ChosenSession {
     }
 
     private static func scopes(
-        _ wish: SessionWish,
+        _ wish: NewSession,
         _ flow: LoginCommand.Flow?,
         _ offer: ExaminationMessage?
     ) -> [String] {
@@ -111,14 +111,14 @@ struct ChosenSession {
         guard wish.server.kind.isStandard, wish.server.resource == nil, flow != .clientCredentials,
             wish.hasLogin
         else { return [] }
-        let usual = SessionWish.usualScopes
+        let usual = NewSession.usualScopes
         let wanted = wish.server.preset?.scopes ?? (wish.server.kind == .oidc ? usual : [])
         guard let offered = offer?.scopes else { return wanted }
         return wanted.filter { offered.contains($0) || !usual.contains($0) }
     }
 
     private static func notes(
-        _ wish: SessionWish,
+        _ wish: NewSession,
         _ offered: [LoginCommand.Flow]?,
         _ offer: ExaminationMessage?
     ) -> [String] {
@@ -146,7 +146,7 @@ struct ChosenSession {
     }
 
     /// What a person should know who has chosen the scopes.
-    private static func notesOnScopes(_ wish: SessionWish, _ offer: ExaminationMessage?) -> [String] {
+    private static func notesOnScopes(_ wish: NewSession, _ offer: ExaminationMessage?) -> [String] {
         guard !wish.scopes.isEmpty else { return [] }
         var notes: [String] = []
         let stays = "offline_access"
@@ -164,7 +164,7 @@ struct ChosenSession {
     }
 
     /// The key `flow`; nil: the default of the kind.
-    func flowWritten(for wish: SessionWish) -> String? {
+    func flowWritten(for wish: NewSession) -> String? {
         if wish.isJWTBearer { return "jwt_bearer" }
         let isExchanged = wish.source != nil && wish.server.roleARN == nil
         return isExchanged ? "token_exchange" : flow?.rawValue

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 
-extension GetOrder {
+extension GetOptions {
     /// Reads `get NAME` and its options by hand.
     ///
     /// Answers nil for anything it is not sure about, such as `--help` or a wrong option: the argument parser knows
@@ -31,10 +31,10 @@ extension GetOrder {
     }
 
     /// Reads the command line of this process; nil too if it was called by a name of another command.
-    package static func ofThisProcess() -> GetOrder? {
+    package static func ofThisProcess() -> GetOptions? {
         let words = CommandWords()
         guard let name = words.first, name.hasSuffix("tokenctl") else { return nil }
-        return GetOrder(reading: words.dropFirst())
+        return GetOptions(reading: words.dropFirst())
     }
 
     /// Whether the words ask for the format `env`, which a shell evaluates, even if other words are wrong.

@@ -6,7 +6,7 @@ import Glibc
 import Text
 
 /// What a client is to be set up with, as the command line says it.
-struct SetupWish {
+struct SetupRequest {
     let places: ClientPlaces
     /// The absolute path of `tokenctl`, as a person would find it.
     let program: String
@@ -34,7 +34,7 @@ struct SetupWish {
 
     /// An option that this client needs.
     func required(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String {
-        guard let value, SetupWish.isPlain(value) else {
+        guard let value, SetupRequest.isPlain(value) else {
             let reason =
                 value == nil
                 ? "needs"
@@ -91,7 +91,7 @@ struct SetupWish {
         let directory = EditedFile.directory(of: path)
         let own = EditedFile.directory(of: try endpoint.socketPath)
         for (inside, what) in [(own, "the agent's own socket"), (places.home, "the home directory")] {
-            guard let outer = SetupWish.resolved(directory), let inner = SetupWish.resolved(inside) else {
+            guard let outer = SetupRequest.resolved(directory), let inner = SetupRequest.resolved(inside) else {
                 continue
             }
             guard "\(inner)/".bytewise.hasPrefix("\(outer)/".bytewise) else { continue }
@@ -101,7 +101,7 @@ struct SetupWish {
                 remedy: ConfigurationRemedy.change("give the [[socket]] a directory of its own")
             )
         }
-        guard let other = try SetupWish.neighbor(of: path) else { return path }
+        guard let other = try SetupRequest.neighbor(of: path) else { return path }
         throw AgentError(
             .badRequest,
             "the socket \(other) is in \(directory) too, all of which would be mounted",
@@ -211,7 +211,7 @@ struct SetupWish {
             }
         }
         guard known.isEmpty else { return known }
-        let hasPatterns = sessions.contains(where: SetupWish.hasPattern)
+        let hasPatterns = sessions.contains(where: SetupRequest.hasPattern)
         if hasPatterns, options.hosts.isEmpty {
             throw AgentError(
                 .misconfigured,
@@ -253,7 +253,7 @@ struct SetupWish {
     var hasPatterns: Bool {
         get throws(AgentError) {
             try endpoint.sessions().contains { known in
-                (session == nil || known.session == session) && SetupWish.hasPattern(known)
+                (session == nil || known.session == session) && SetupRequest.hasPattern(known)
             }
         }
     }

@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 
 /// Completes what the options of `tokenctl add` say: from the preset, else by asking at the terminal.
-struct SessionInterview {
+struct SessionPrompts {
     let command: AddCommand
 
     /// The name of the session.
@@ -18,9 +18,9 @@ struct SessionInterview {
     /// The server, which has to be known before anything else is asked.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest` where it is missing and nobody can be asked.
-    func server(for file: SessionFile) throws(AgentError) -> WishedServer {
+    func server(for file: SessionFile) throws(AgentError) -> NewSessionServer {
         let given = command.server
-        var server = WishedServer(
+        var server = NewSessionServer(
             preset: given.preset,
             issuer: given.issuer,
             metadata: given.metadata,
@@ -74,13 +74,13 @@ struct SessionInterview {
     /// - Throws: as above.
     func wish(
         named name: String,
-        at server: WishedServer,
+        at server: NewSessionServer,
         _ offer: ExaminationMessage?
-    ) throws(AgentError) -> SessionWish {
-        var wish = SessionWish(
+    ) throws(AgentError) -> NewSession {
+        var wish = NewSession(
             name: name,
             server: server,
-            client: WishedClient(),
+            client: NewSessionClient(),
             flow: command.flow,
             scopes: command.scopes,
             redirectPort: command.authorization.redirectPort,
@@ -98,11 +98,11 @@ struct SessionInterview {
 
     private func client(
         of preset: Preset?,
-        _ wish: SessionWish,
+        _ wish: NewSession,
         _ offer: ExaminationMessage?
-    ) throws(AgentError) -> WishedClient {
+    ) throws(AgentError) -> NewSessionClient {
         let given = command.client
-        var client = WishedClient(
+        var client = NewSessionClient(
             id: try clientID(preset, wish, offer),
             secretFile: given.secretFile,
             givesSecret: given.readsSecret,
@@ -127,7 +127,7 @@ struct SessionInterview {
     /// The client; nil if the server is to register one.
     private func clientID(
         _ preset: Preset?,
-        _ wish: SessionWish,
+        _ wish: NewSession,
         _ offer: ExaminationMessage?
     ) throws(AgentError) -> String? {
         // An assertion names whoever asks (RFC 7523 §2.1).

@@ -7,7 +7,7 @@ import Glibc
 
 /// A connection of ssh that this process holds: the shell goes through it, and what keeps the directory of the socket
 /// on the other host runs at its other end for as long as this process lives.
-final class HeldConnection {
+final class SSHMasterConnection {
     /// Most bytes that login shells of the other host may print before the directory is there.
     private static let mostOutput = 65_536
     /// Milliseconds for the other host to remove what it has made, at the end.
@@ -52,7 +52,7 @@ final class HeldConnection {
             output: .descriptor(output.writing)
         )
         output.closeWriting()
-        let announced = HeldConnection.socket(announcedAt: output, by: keeper, signals)
+        let announced = SSHMasterConnection.socket(announcedAt: output, by: keeper, signals)
         guard let announced else {
             input.closeWriting()
             output.closeReading()
@@ -75,8 +75,8 @@ final class HeldConnection {
         let ended = hardening_open_process(keeper.pid)
         defer { if ended >= 0 { close(ended) } }
         // A program there that holds a connection keeps ssh from ending, as connections of the person's do.
-        if !isOver(ended, within: HeldConnection.patience, orOnce: RemoteShell.hasEnded),
-            !isOver(ended, within: HeldConnection.courtesy)
+        if !isOver(ended, within: SSHMasterConnection.patience, orOnce: RemoteShell.hasEnded),
+            !isOver(ended, within: SSHMasterConnection.courtesy)
         {
             kill(keeper.pid, SIGTERM)
         }
@@ -105,7 +105,7 @@ final class HeldConnection {
             guard wanted[1].revents != 0 else { continue }
             let more = output.available()
             isOpen = !more.isEmpty
-            text = Array((text + more).suffix(HeldConnection.mostOutput))
+            text = Array((text + more).suffix(SSHMasterConnection.mostOutput))
             if isEnough(text) { return false }
         }
         return false

@@ -6,7 +6,7 @@ import Testing
 @testable import tokenctl_commands
 
 /// Which servers `tokenctl proxy NAME --upstream URL` brings a session's tokens to, as the agent tells it.
-struct ProxyWishTests {
+struct AdHocProxyTests {
     struct Row: Sendable {
         var hosts: [String]?
         var resource: String?
@@ -62,7 +62,7 @@ struct ProxyWishTests {
 
     @Test(arguments: rows)
     func `tokens go to the servers that they are for`(row: Row) {
-        let wish = ProxyWish(keys: "", session: "work", upstream: row.upstream)
+        let wish = AdHocProxy(keys: "", session: "work", upstream: row.upstream)
         let session = SessionMessage {
             $0.session = "work"
             $0.hosts = row.hosts
@@ -80,7 +80,7 @@ struct ProxyWishTests {
 
     @Test(arguments: ["aws_role", "aws_sso"])
     func `a session with a role's credentials has no token to add`(kind: String) {
-        let wish = ProxyWish(keys: "", session: "role", upstream: "https://a.example")
+        let wish = AdHocProxy(keys: "", session: "role", upstream: "https://a.example")
         let error = #expect(throws: AgentError.self) { try wish.check(SessionMessage { $0.kind = kind }) }
         #expect(error?.remedy?.contains("aws-container") == true)
     }

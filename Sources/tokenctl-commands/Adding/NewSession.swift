@@ -5,13 +5,13 @@ import CommandCore
 import Text
 
 /// What is known of a session that is to be made, before anything is chosen for it.
-struct SessionWish {
+struct NewSession {
     /// The scopes for a login that stays.
     static let usualScopes = ["openid", "offline_access"]
 
     var name: String
-    var server: WishedServer
-    var client: WishedClient
+    var server: NewSessionServer
+    var client: NewSessionClient
     /// nil: one is chosen.
     var flow: AddedFlow?
     /// Empty: those of the preset, as far as the issuer offers them.
@@ -41,7 +41,7 @@ struct SessionWish {
 }
 
 /// The authorization server of a session that is to be made.
-struct WishedServer {
+struct NewSessionServer {
     var preset: Preset?
     var kind = SessionKind.oidc
     /// For the kind `aws_sso`: the access portal.
@@ -95,7 +95,7 @@ struct WishedServer {
 
 extension AgentError {
     /// Why a server cannot be looked at, with what a person can do about it.
-    fileprivate func about(_ server: WishedServer, for name: String) -> AgentError {
+    fileprivate func about(_ server: NewSessionServer, for name: String) -> AgentError {
         var error = self
         guard error.remedy == nil, error.retryAfter == nil else { return error }
         let isIssuer = server.resource == nil
@@ -113,7 +113,7 @@ extension AgentError {
 }
 
 /// The client of a session that is to be made, and what it proves itself by.
-struct WishedClient {
+struct NewSessionClient {
     /// nil: the server registers one at the first login.
     var id: String?
     var secretFile: String?

@@ -6,7 +6,7 @@ import Testing
 @testable import tokenctl_commands
 
 /// What `tokenctl add` makes of what is wanted and what there is.
-struct ChosenSessionTests {
+struct ResolvedSessionTests {
     private static let everything = ExaminationMessage {
         $0.flows = ["browser", "device", "password"]
         $0.authentication = ["none", "basic", "private_key_jwt"]
@@ -16,18 +16,18 @@ struct ChosenSessionTests {
 
     private func wish(
         preset: String? = nil,
-        _ change: (inout SessionWish) -> Void = { _ in }
-    ) throws -> SessionWish {
+        _ change: (inout NewSession) -> Void = { _ in }
+    ) throws -> NewSession {
         let preset = try preset.map { try #require(Preset(argument: $0)) }
-        var server = WishedServer(preset: preset, issuer: "https://id.example")
+        var server = NewSessionServer(preset: preset, issuer: "https://id.example")
         server.kind = preset?.kind ?? .oidc
-        var wish = SessionWish(name: "z", server: server, client: WishedClient(id: "cli"))
+        var wish = NewSession(name: "z", server: server, client: NewSessionClient(id: "cli"))
         change(&wish)
         return wish
     }
 
     @Test func `what an issuer offers is chosen, the browser first`() throws {
-        let chosen = try ChosenSession(try wish(), Self.everything)
+        let chosen = try ResolvedSession(try wish(), Self.everything)
         #expect(chosen.flow == .browser)
         #expect(chosen.scopes == ["openid", "offline_access"])
         #expect(chosen.notes.isEmpty)
@@ -43,7 +43,7 @@ struct ChosenSessionTests {
         flow: LoginCommand.Flow
     ) throws {
         let offer = ExaminationMessage { $0.flows = offered }
-        #expect(try ChosenSession(try wish(), offer).flow == flow)
+        #expect(try ResolvedSession(try wish(), offer).flow == flow)
     }
 
     @Test func `what was said is chosen, and what the issuer does not name is noted`() throws {
@@ -52,7 +52,7 @@ struct ChosenSessionTests {
             $0.scopes = ["api"]
             $0.client.certificateFile = "/c.pem"
         }
-        let chosen = try ChosenSession(wanted, Self.everything)
+        let chosen = try ResolvedSession(wanted, Self.everything)
         #expect(chosen.flow == .clientCredentials && chosen.scopes == ["api"])
         #expect(
             chosen.notes == [
@@ -66,7 +66,7 @@ struct ChosenSessionTests {
     func `a flow that lacks its endpoint is refused`(flow: LoginCommand.Flow) throws {
         let wanted = try wish { $0.flow = .login(flow) }
         let offer = ExaminationMessage { $0.flows = ["password"] }
-        let error = #expect(throws: AgentError.self) { try ChosenSession(wanted, offer) }
+        let error = #expect(throws: AgentError.self) { try ResolvedSession(wanted, offer) }
         #expect(error?.code == .misconfigured && error?.remedy == "it offers: password")
         #expect(error?.message == "the issuer does not offer the flow \(flow.rawValue)")
     }
@@ -76,7 +76,7 @@ struct ChosenSessionTests {
         _ endpoints: [String],
         flow: LoginCommand.Flow? = nil,
         hasSecret: Bool = false
-    ) throws -> SessionWish {
+    ) throws -> NewSession {
         try wish {
             $0.server.kind = .oauth2
             $0.server.endpoints = endpoints.map { KnownEndpoint("\($0)_endpoint", "https://id.example/x") }
@@ -91,10 +91,10 @@ struct ChosenSessionTests {
             (["token", "device_authorization", "authorization"], false, nil),
             (["token"], true, .clientCredentials),
         ] as [([String], Bool, LoginCommand.Flow?)] {
-            #expect(try ChosenSession(try written(endpoints, hasSecret: hasSecret), nil).flow == flow)
+            #expect(try ResolvedSession(try written(endpoints, hasSecret: hasSecret), nil).flow == flow)
         }
         for flow in [LoginCommand.Flow.password, .import, .clientCredentials] {
-            #expect(try ChosenSession(try written(["token"], flow: flow, hasSecret: true), nil).flow == flow)
+            #expect(try ResolvedSession(try written(["token"], flow: flow, hasSecret: true), nil).flow == flow)
         }
     }
 
@@ -111,15 +111,15 @@ struct ChosenSessionTests {
         option: String
     ) throws {
         let wanted = try written(endpoints, flow: flow)
-        let error = #expect(throws: AgentError.self) { try ChosenSession(wanted, nil) }
+        let error = #expect(throws: AgentError.self) { try ResolvedSession(wanted, nil) }
         #expect(error?.code == .badRequest && error?.remedy?.contains(option) == true)
     }
 
     @Test func `an issuer without any flow is good for an import alone`() throws {
         let offer = ExaminationMessage { $0.flows = [] }
-        let error = #expect(throws: AgentError.self) { try ChosenSession(try wish(), offer) }
+        let error = #expect(throws: AgentError.self) { try ResolvedSession(try wish(), offer) }
         #expect(error?.remedy?.contains("--flow import") == true)
-        #expect(try ChosenSession(try wish { $0.flow = .login(.import) }, offer).notes.isEmpty)
+        #expect(try ResolvedSession(try wish { $0.flow = .login(.import) }, offer).notes.isEmpty)
     }
 
     @Test(
@@ -136,7 +136,7 @@ struct ChosenSessionTests {
             $0.flows = ["browser"]
             $0.scopes = named
         }
-        #expect(try ChosenSession(try wish(), offer).scopes == scopes)
+        #expect(try ResolvedSession(try wish(), offer).scopes == scopes)
     }
 
     @Test func `scopes of a preset that the issuer need not name stay`() throws {
@@ -145,16 +145,16 @@ struct ChosenSessionTests {
             $0.scopes = ["openid"]
         }
         #expect(
-            try ChosenSession(try wish(preset: "gitlab"), offer).scopes == [
+            try ResolvedSession(try wish(preset: "gitlab"), offer).scopes == [
                 "openid", "read_api", "write_repository",
             ]
         )
-        #expect(try ChosenSession(try wish(preset: "keycloak"), offer).scopes == ["openid"])
+        #expect(try ResolvedSession(try wish(preset: "keycloak"), offer).scopes == ["openid"])
     }
 
     @Test func `a program's own login asks for no person's scopes`() throws {
         #expect(
-            try ChosenSession(
+            try ResolvedSession(
                 try wish {
                     $0.flow = .login(.clientCredentials)
                     $0.client.givesSecret = true
@@ -163,7 +163,7 @@ struct ChosenSessionTests {
             )
             .scopes.isEmpty
         )
-        #expect(try ChosenSession(try wish(preset: "cognito"), nil).scopes.isEmpty)
+        #expect(try ResolvedSession(try wish(preset: "cognito"), nil).scopes.isEmpty)
     }
 
     @Test(
@@ -176,7 +176,7 @@ struct ChosenSessionTests {
             $0.flows = ["browser"]
             $0.authentication = ways
         }
-        let notes = try ChosenSession(try wish(), offer).notes
+        let notes = try ResolvedSession(try wish(), offer).notes
         #expect(notes == (isNamed ? [] : ["the issuer names no clients without a secret"]))
     }
 

@@ -14,7 +14,7 @@ enum RefusalSign {
 }
 
 /// Asks for a token and heeds signs that the last one was refused.
-struct AttentiveAsk {
+struct RejectionAwareRequest {
     /// How soon a second question means a refusal: 10 s.
     ///
     /// A program that got a good token asks again only when it expires.
@@ -34,8 +34,8 @@ struct AttentiveAsk {
         case .none: return token
         case .repetition(let text), .answer(_, let text, _): question = "\(demand.session) \(text)"
         }
-        guard let memory = AskMemory(of: endpoint) else { return token }
-        let times = memory.timesGiven(token, for: question, within: AttentiveAsk.window)
+        guard let memory = RecentRequestCache(of: endpoint) else { return token }
+        let times = memory.timesGiven(token, for: question, within: RejectionAwareRequest.window)
         let fresh = try replacement(of: token, for: question, after: times, memory)
         memory.remember(fresh ?? token, for: question, after: fresh == nil ? times : 0)
         return fresh ?? token
@@ -45,7 +45,7 @@ struct AttentiveAsk {
         of token: AgentToken,
         for question: String,
         after times: Int,
-        _ memory: AskMemory
+        _ memory: RecentRequestCache
     ) throws(AgentError) -> AgentToken? {
         switch sign {
         case .none: return nil
@@ -59,7 +59,7 @@ struct AttentiveAsk {
         case .answer(let answer, _, let place):
             // The server may have refused a request that held no token of ours.
             guard let refusal = answer?.refusal,
-                memory.wasGiven(token, for: question, within: AttentiveAsk.patience)
+                memory.wasGiven(token, for: question, within: RejectionAwareRequest.patience)
             else { return nil }
             let report = RefusalReport(
                 status: refusal.status,
@@ -81,7 +81,7 @@ struct AttentiveAsk {
         _ token: AgentToken,
         _ question: String,
         after times: Int,
-        _ memory: AskMemory
+        _ memory: RecentRequestCache
     ) -> Bool {
         guard times > 0, times > 1 || !memory.isRepeatedAnyway(question, for: token) else { return false }
         return memory.mayRefresh(demand.session)

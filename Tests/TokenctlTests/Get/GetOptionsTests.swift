@@ -33,7 +33,7 @@ import Testing
             var arguments = (0..<count).map { _ in Self.words.randomElement(using: &generator) ?? "" }
             arguments.insert("work", at: Int.random(in: 0...count, using: &generator))
             arguments.insert("get", at: 0)
-            guard let order = GetOrder(reading: arguments) else { continue }
+            guard let order = GetOptions(reading: arguments) else { continue }
             both += 1
             let command = Self.parsed(arguments.dropFirst())
             #expect(command?.order == order, "\(arguments)")
@@ -51,7 +51,7 @@ import Testing
         ["--no-autostart"], [],
     ])
     func `every option that get has is read by hand`(options: [String]) throws {
-        let order = try #require(GetOrder(reading: ["get", "work"] + options))
+        let order = try #require(GetOptions(reading: ["get", "work"] + options))
         #expect(Self.parsed(["work"] + options)?.order == order)
         let command = try CommandTree.parseAsRoot(["get", "work"] + options) as? GetCommand
         #expect(command?.order == order)
