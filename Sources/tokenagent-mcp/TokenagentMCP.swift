@@ -21,7 +21,7 @@ enum TokenagentMCP {
     }
 
     private static func serve(_ order: BridgeOrder) async throws(AgentError) {
-        let signs = try EndingSigns()
+        let signs = try ShutdownSignals()
         let bridge = try Bridge(
             SessionSource(order.address, order.endpoint),
             authorities: order.authorities,

@@ -104,9 +104,9 @@ struct JSONSettingsTests {
     func `an envelope is a place`(written: String, steps: [String]) throws {
         let keys = "refresh_url = \"https://api.example/r\"\nenvelope = \(written)\nerror_code = \(written)\n"
         let rules = try backEnd(keys).rules
-        #expect(rules.envelope == JSONPlace(steps))
-        #expect(rules.errorCode == JSONPlace(steps))
-        #expect(try settings(keys).sessions.first?.answerPlaces == rules.places)
+        #expect(rules.envelope == JSONPath(steps))
+        #expect(rules.errorCode == JSONPath(steps))
+        #expect(try settings(keys).sessions.first?.jsonResponsePaths == rules.places)
     }
 
     @Test(arguments: ["\"\"", "\"a..b\"", "[]", "[\"a\", 1]", "3", "\"a.b.c.d.e.f.g.h.i\"", "{ a = 1 }"])

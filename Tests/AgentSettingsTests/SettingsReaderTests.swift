@@ -288,7 +288,7 @@ struct SettingsReaderTests {
         #expect(settings.sessions[1].refreshCodes == ["too_old"])
         #expect(settings.sessions[1].logoutCodes == ["token_revoked"])
         #expect(settings.sessions.map(\.endsWithSecondRefusal) == [false, true, false])
-        #expect(settings.sessions[1].answerPlaces.loginDemand == "requiresReauth")
+        #expect(settings.sessions[1].jsonResponsePaths.loginDemand == "requiresReauth")
         #expect(settings.sessions.map(\.flow) == [.browser, .password, .password])
     }
 

@@ -47,8 +47,8 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
 /// The rules of a back end that wraps its answers.
 private let wrappedRules: JSONRules = {
     var rules = JSONRules.common
-    rules.envelope = JSONPlace(["data"])
-    rules.errorCode = JSONPlace(["error", "code"])
+    rules.envelope = JSONPath(["data"])
+    rules.errorCode = JSONPath(["error", "code"])
     return rules
 }()
 

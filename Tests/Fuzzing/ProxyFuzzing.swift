@@ -66,7 +66,7 @@ private func fuzzRequests(_ stream: ArraySlice<UInt8>, _ rules: ProxyRules) {
 private func checkPassed(_ request: ProxiedRequest, _ body: ReadBody, _ rules: ProxyRules) {
     let isAllowed = ProcessorTime.limited("the rules") { (try? rules.check(request)) != nil }
     guard isAllowed else { return }
-    let passed = PassedRequest(request: request, rules: rules)
+    let passed = ForwardedRequest(request: request, rules: rules)
     let head = ProcessorTime.limited("a passed head") {
         try? passed.head(authorization: ProxyScene.token, proof: nil)
     }
@@ -114,7 +114,7 @@ private func fuzzAnswers(_ stream: ArraySlice<UInt8>, toHead isHead: Bool) {
             (try? MessageHead(head)).flatMap { try? UpstreamAnswer($0, toHead: isHead) }
         }
         guard let answer else { return }
-        let passed = PassedAnswer(
+        let passed = ForwardedResponse(
             answer: answer,
             request: request,
             rules: ProxyScene.open,

@@ -34,36 +34,36 @@ import Text
 
     @Test(
         arguments: [
-            ([], EndpointWish()), (["read"], EndpointWish()),
-            (["read", "write"], EndpointWish(scopes: ["read", "write"])), (["read", "admin"], nil),
-        ] as [([String], EndpointWish?)]
+            ([], EndpointTokenRequest()), (["read"], EndpointTokenRequest()),
+            (["read", "write"], EndpointTokenRequest(scopes: ["read", "write"])), (["read", "admin"], nil),
+        ] as [([String], EndpointTokenRequest?)]
     )
     func `scopes are those of the session, or those of the table`(
         scopes: [String],
-        wish: EndpointWish?
+        wish: EndpointTokenRequest?
     ) {
         #expect(Self.rules().wish(scopes: scopes) == wish)
     }
 
     @Test(
         arguments: [
-            ("https://api.example", EndpointWish()), ("https://api.example/", EndpointWish()),
-            ("https://extra.example", EndpointWish(audience: "https://extra.example")),
-            ("https://vault.example", EndpointWish(scopes: ["https://vault.example/.default"])),
-            ("https://slash.example", EndpointWish(audience: "https://slash.example/")),
-            ("https://slash.example/", EndpointWish(audience: "https://slash.example/")),
+            ("https://api.example", EndpointTokenRequest()), ("https://api.example/", EndpointTokenRequest()),
+            ("https://extra.example", EndpointTokenRequest(audience: "https://extra.example")),
+            ("https://vault.example", EndpointTokenRequest(scopes: ["https://vault.example/.default"])),
+            ("https://slash.example", EndpointTokenRequest(audience: "https://slash.example/")),
+            ("https://slash.example/", EndpointTokenRequest(audience: "https://slash.example/")),
             ("https://other.example", nil), ("https://api.example/x", nil), ("HTTPS://api.example", nil),
-        ] as [(String, EndpointWish?)]
+        ] as [(String, EndpointTokenRequest?)]
     )
     func `a resource is an audience or a default scope that may be asked for`(
         resource: String,
-        wish: EndpointWish?
+        wish: EndpointTokenRequest?
     ) {
         #expect(Self.rules().wish(resource: resource) == wish)
     }
 
     @Test func `an ID token may be asked for the client, a token may not`() {
-        #expect(Self.rules().wish(ofIDTokenFor: "cli") == EndpointWish())
+        #expect(Self.rules().wish(ofIDTokenFor: "cli") == EndpointTokenRequest())
         #expect(Self.rules().wish(ofIDTokenFor: "https://extra.example")?.audience == "https://extra.example")
         #expect(Self.rules().wish(ofIDTokenFor: "other") == nil)
         #expect(Self.rules().wish(audience: "cli") == nil)

@@ -23,7 +23,7 @@ import Testing
 
     private static func passed(_ request: String, _ rules: ProxyRules) throws -> [String] {
         let request = try RequestTests.request(request)
-        let head = try PassedRequest(request: request, rules: rules).head(
+        let head = try ForwardedRequest(request: request, rules: rules).head(
             authorization: "Bearer T",
             proof: nil
         )
@@ -139,7 +139,7 @@ import Testing
         let bytes = answer.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")
         let head = try MessageHead(Array(bytes.utf8))
         let request = try RequestTests.request(request)
-        let passed = PassedAnswer(
+        let passed = ForwardedResponse(
             answer: try UpstreamAnswer(head, toHead: request.isHead),
             request: request,
             rules: try rules(upstream),

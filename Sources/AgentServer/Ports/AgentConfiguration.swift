@@ -76,7 +76,7 @@ package struct SessionSettings: Equatable, Sendable {
     /// Error codes of resource servers that mean: the session is over.
     package var endCodes: Set<String>
     /// Where resource servers put these codes, and how they say that the session is over.
-    package var answerPlaces: AnswerPlaces
+    package var jsonResponsePaths: JSONResponsePaths
     /// Whether the session is over when a resource server refuses the refreshed token too.
     package var endsWithSecondRefusal: Bool
     /// The command that prints the password or assertion for ``SilentLogin/command``; empty if there is none.
@@ -105,7 +105,7 @@ package struct SessionSettings: Equatable, Sendable {
         hasHostsOfResource: Bool = false,
         refreshCodes: Set<String> = [],
         endCodes: Set<String> = [],
-        answerPlaces: AnswerPlaces = AnswerPlaces(),
+        jsonResponsePaths: JSONResponsePaths = JSONResponsePaths(),
         endsWithSecondRefusal: Bool = false,
         reauthCommand: [String] = [],
         rules: [AllowRule] = [],
@@ -128,7 +128,7 @@ package struct SessionSettings: Equatable, Sendable {
         self.hasHostsOfResource = hasHostsOfResource
         self.refreshCodes = refreshCodes
         self.endCodes = endCodes
-        self.answerPlaces = answerPlaces
+        self.jsonResponsePaths = jsonResponsePaths
         self.endsWithSecondRefusal = endsWithSecondRefusal
         self.reauthCommand = reauthCommand
         self.rules = rules

@@ -33,7 +33,7 @@ struct ReportedRejection: Equatable {
     func verdict(for settings: SessionSettings) -> Verdict {
         // A server that fails, or that served after all, says nothing about token or session.
         guard (400...499).contains(status) else { return .unrelated }
-        if let object, settings.answerPlaces.demandLogin(in: object) { return .sessionOver }
+        if let object, settings.jsonResponsePaths.demandLogin(in: object) { return .sessionOver }
         let said = (codes(for: settings) + [challengeError].compactMap(\.self)).map(\.bytewise)
         let ends = Set(settings.endCodes.map(\.bytewise))
         let refreshes = Set(settings.refreshCodes.map(\.bytewise))
@@ -52,7 +52,7 @@ struct ReportedRejection: Equatable {
 
     /// Every code in the body, the most specific first.
     private func codes(for settings: SessionSettings) -> [String] {
-        object.map(settings.answerPlaces.codes) ?? []
+        object.map(settings.jsonResponsePaths.codes) ?? []
     }
 
     private var object: JSONObject? {

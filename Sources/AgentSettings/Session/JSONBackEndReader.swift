@@ -119,20 +119,20 @@ struct JSONBackEndReader: SessionPartReading {
     }
 
     /// A place in an answer: names with dots between, or an array of the names where one holds a dot itself.
-    private func place(_ key: String, _ value: TOMLValue?, such example: String) -> JSONPlace? {
+    private func place(_ key: String, _ value: TOMLValue?, such example: String) -> JSONPath? {
         guard let value else { return nil }
-        let place: JSONPlace?
+        let place: JSONPath?
         switch value.content {
-        case .string(let text): place = JSONPlace(dotted: text)
+        case .string(let text): place = JSONPath(dotted: text)
         case .array(let elements):
             let names = elements.compactMap(\.text)
-            place = names.count == elements.count ? JSONPlace(names) : nil
+            place = names.count == elements.count ? JSONPath(names) : nil
         case .integer, .float, .boolean, .dateTime, .table: place = nil
         }
         if place == nil {
             table.report(
                 key,
-                "must be up to \(JSONPlace.longest) names with dots between, such as \"\(example)\", or an array "
+                "must be up to \(JSONPath.longest) names with dots between, such as \"\(example)\", or an array "
                     + "of names where one holds a dot"
             )
         }

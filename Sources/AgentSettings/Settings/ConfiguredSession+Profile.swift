@@ -113,9 +113,9 @@ extension ConfiguredSession {
     /// Where a resource server puts its codes, and the member by which it demands a new login.
     ///
     /// There is no such member for the standard kinds, whose logins only the authorization server itself ends.
-    package var answerPlaces: AnswerPlaces {
+    package var jsonResponsePaths: JSONResponsePaths {
         if case .json(let json) = server { return json.rules.places }
-        return AnswerPlaces(loginDemand: server.identity.kind == .cognito ? "requiresReauth" : nil)
+        return JSONResponsePaths(loginDemand: server.identity.kind == .cognito ? "requiresReauth" : nil)
     }
 
     /// Whether the session ends when a resource server refuses the refreshed token too.

@@ -17,7 +17,7 @@ extension Bridge {
 
     /// Begins a session with the client's own messages; the answer stays here, as the client has had one.
     private func begun(
-        _ opening: Conversation.Opening,
+        _ opening: MCPSessionState.Opening,
         like former: MCPSession
     ) async -> Result<MCPSession, RPCFailure> {
         do throws(RPCFailure) {
@@ -48,7 +48,7 @@ extension Bridge {
             return .enough
         }
         if reply.mediaType == "text/event-stream" {
-            var place = StreamPlace()
+            var place = EventStreamCursor()
             try await EventStream.read(reply, at: &place, budget) { packet async throws(RPCFailure) in
                 read(packet)
             }
@@ -64,7 +64,7 @@ extension Bridge {
 
     /// Hears what the server says by itself, as long as it offers that.
     private func listen(in session: MCPSession) async {
-        var place = StreamPlace()
+        var place = EventStreamCursor()
         while !Task.isCancelled {
             let outages = requests.outage.endings
             do throws(RPCFailure) {

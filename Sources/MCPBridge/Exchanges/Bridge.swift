@@ -19,7 +19,7 @@ package final class Bridge: Sendable {
     /// Longest wait until the server has taken leave.
     private static let leaveLimit: Duration = .seconds(1)
 
-    let conversation = Conversation()
+    let conversation = MCPSessionState()
     let table = ExchangeTable()
     let budget: ByteBudget
     /// What lists of tools have said about their calls.
@@ -207,7 +207,7 @@ package final class Bridge: Sendable {
     }
 
     /// The request for what the server says by itself, or for the rest of a stream.
-    func listeningRequest(in session: MCPSession, _ place: StreamPlace) -> ResourceRequest {
+    func listeningRequest(in session: MCPSession, _ place: EventStreamCursor) -> ResourceRequest {
         let fields = [(name: "accept", value: "text/event-stream")] + session.fields + place.fields
         return ResourceRequest(method: .get, fields: fields)
     }

@@ -3,7 +3,7 @@
 import Text
 
 /// Where a stream of events has broken off, and how to come back to it.
-struct StreamPlace {
+struct EventStreamCursor {
     /// Shortest and longest wait before another try: a tenth of a second, five minutes.
     private static let shortest: Duration = .milliseconds(100)
     private static let longest: Duration = .seconds(300)
@@ -32,13 +32,13 @@ struct StreamPlace {
     ///
     /// What failed before is over, but a server that ends each stream at once is left alone for some seconds.
     mutating func hasEnded() {
-        failures = min(failures, StreamPlace.mostOnceOpened)
+        failures = min(failures, EventStreamCursor.mostOnceOpened)
     }
 
     /// How long to wait before the next try: as the server wants, else a second, doubled with each failure.
     var pause: Duration {
-        let first = max(StreamPlace.shortest, retry ?? .seconds(1))
-        return min(StreamPlace.longest, first * (1 << min(failures, 12)))
+        let first = max(EventStreamCursor.shortest, retry ?? .seconds(1))
+        return min(EventStreamCursor.longest, first * (1 << min(failures, 12)))
     }
 
     /// The field that tells the server where to go on.
@@ -61,7 +61,7 @@ enum EventStream {
     /// - Throws: ``RPCFailure`` if the stream holds what is no message, and what `take` throws.
     static func read(
         _ reply: ResourceReply,
-        at place: inout StreamPlace,
+        at place: inout EventStreamCursor,
         _ budget: ByteBudget,
         _ take: (RPCPacket) async throws(RPCFailure) -> Wish
     ) async throws(RPCFailure) {

@@ -79,7 +79,7 @@ struct Exchange: Sendable {
 
     /// Reads the stream to its end, and goes on with it where it breaks off before all requests are answered.
     private func follow(_ first: ResourceReply) async throws(RPCFailure) {
-        var place = StreamPlace()
+        var place = EventStreamCursor()
         var reply = first
         var isEnding = false
         while true {
@@ -100,7 +100,7 @@ struct Exchange: Sendable {
     /// The rest of a stream whose events have identifiers; `nil`: it is not to be had, and nothing is to be said of that.
     ///
     /// - Throws: ``RPCFailure`` as soon as another try would not help: there is no token, or the server has no more.
-    private func resumed(_ place: inout StreamPlace) async throws(RPCFailure) -> ResourceReply? {
+    private func resumed(_ place: inout EventStreamCursor) async throws(RPCFailure) -> ResourceReply? {
         var latest: RPCFailure?
         while place.failures < Exchange.mostFailures, !Task.isCancelled {
             try? await Task.sleep(for: place.pause)

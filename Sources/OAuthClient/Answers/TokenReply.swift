@@ -8,14 +8,14 @@ struct TokenMemberNames: Equatable, Sendable {
     var accessToken: String
     var refreshToken: String
     /// The object that holds both, or `nil` for the response itself.
-    var envelope: JSONPlace?
+    var envelope: JSONPath?
 
     /// RFC 6749 §5.1.
     static let standard = TokenMemberNames(accessToken: "access_token", refreshToken: "refresh_token")
     static let cognito = TokenMemberNames(
         accessToken: "AccessToken",
         refreshToken: "RefreshToken",
-        envelope: JSONPlace(["AuthenticationResult"])
+        envelope: JSONPath(["AuthenticationResult"])
     )
     static let identityCenter = TokenMemberNames(accessToken: "accessToken", refreshToken: "refreshToken")
 

@@ -76,11 +76,11 @@ package struct JSONRules: Equatable, Sendable {
 
     package var fields = Fields()
     /// The object that holds the members of an answer; `nil`: the answer itself.
-    package var envelope: JSONPlace?
+    package var envelope: JSONPath?
     /// The same in the answer to a login, where that is another.
-    package var loginEnvelope: JSONPlace?
+    package var loginEnvelope: JSONPath?
     /// Where the code of an error stands, beside the usual places.
-    package var errorCode: JSONPlace?
+    package var errorCode: JSONPath?
     /// Extra members of token answers that are kept and shown.
     package var keptMembers: [String]
     /// Codes that say: this access token is too old, refresh.
@@ -109,12 +109,12 @@ package struct JSONRules: Equatable, Sendable {
     }
 
     /// Where answers have their members and what is wrong.
-    package var places: AnswerPlaces {
-        AnswerPlaces(envelope: envelope, errorCode: errorCode, loginDemand: fields.requiresReauth)
+    package var places: JSONResponsePaths {
+        JSONResponsePaths(envelope: envelope, errorCode: errorCode, loginDemand: fields.requiresReauth)
     }
 
     /// ``places`` in the answer to a request of this purpose.
-    func places(in purpose: JSONPurpose) -> AnswerPlaces {
+    func places(in purpose: JSONPurpose) -> JSONResponsePaths {
         var places = self.places
         if purpose == .login, let loginEnvelope { places.envelope = loginEnvelope }
         return places

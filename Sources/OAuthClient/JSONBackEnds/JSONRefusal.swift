@@ -12,7 +12,7 @@ struct JSONRefusal: Equatable, Sendable {
     let description: String?
 
     /// Reads `object` where `places` say.
-    init(_ object: JSONObject, at places: AnswerPlaces) {
+    init(_ object: JSONObject, at places: JSONResponsePaths) {
         codes = places.codes(in: object).map { ServerText.cleaned($0, limit: 100) }
         requiresReauth = places.demandLogin(in: object)
         description =

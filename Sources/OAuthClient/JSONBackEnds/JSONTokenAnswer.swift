@@ -61,7 +61,7 @@ extension JSONRules {
             return content
         }
         let names = tokenNames(in: purpose)
-        let found = answer.objects(upTo: JSONPlace.longest).filter(names.hasBothTokens)
+        let found = answer.objects(upTo: JSONPath.longest).filter(names.hasBothTokens)
         return found.count == 1 ? found.first : nil
     }
 

@@ -26,14 +26,14 @@ struct PrintedToken: Equatable, Sendable {
     private static let tokens = [
         ["access_token"], ["accessToken"], ["token"], ["id_token"], ["credential", "access_token"],
         ["status", "token"],
-    ].compactMap { JSONPlace($0) }
+    ].compactMap { JSONPath($0) }
     /// The members that say when it ends, in this order; `expiresOn` of az has no zone and is then not read.
     private static let ends = [
         ["expires_on"], ["expires_in"], ["credential", "token_expiry"], ["status", "expirationTimestamp"],
         ["expiresOn"],
-    ].compactMap { JSONPlace($0) }
+    ].compactMap { JSONPath($0) }
     /// The one of them that counts from now on.
-    private static let lifetime = JSONPlace(["expires_in"])
+    private static let lifetime = JSONPath(["expires_in"])
 
     /// Reads what a program wrote to its standard output.
     init(_ output: [UInt8]) throws(Problem) {

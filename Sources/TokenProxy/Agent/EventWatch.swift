@@ -9,14 +9,14 @@ import NIOCore
 final class EventWatch: @unchecked Sendable {
     /// Once heard nothing is known any more; also when the watch begins and when it breaks off.
     private let changed: () -> Void
-    private let link: AgentLink
+    private let link: AgentConnectionPool
     private var channel: (any Channel)?
     private var isOpening = false
     private var nextTry = NIODeadline.uptimeNanoseconds(0)
     /// Whether events are heard, so that silence means that nothing has happened.
     private(set) var isListening = false
 
-    init(link: AgentLink, changed: @escaping () -> Void) {
+    init(link: AgentConnectionPool, changed: @escaping () -> Void) {
         self.link = link
         self.changed = changed
     }

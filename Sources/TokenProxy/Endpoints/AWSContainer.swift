@@ -14,7 +14,7 @@ struct AWSContainer {
         self.service = service
     }
 
-    func answer(_ call: EndpointCall, _ answered: @escaping (OwnAnswer) -> Void) {
+    func answer(_ call: EndpointCall, _ answered: @escaping (LocalResponse) -> Void) {
         guard call.showsSecret(in: "authorization") else {
             return answered(
                 AWSContainer.refusal(401, "AccessDenied", "the authorization token is wrong or missing")
@@ -28,10 +28,10 @@ struct AWSContainer {
         service.ask(request) { answered(AWSContainer.answer($0)) }
     }
 
-    private static func answer(_ result: Result<AgentResponse, AgentError>) -> OwnAnswer {
+    private static func answer(_ result: Result<AgentResponse, AgentError>) -> LocalResponse {
         switch result {
         case .failure(let error):
-            let status = OwnAnswer.status(of: error.code)
+            let status = LocalResponse.status(of: error.code)
             return refusal(status, error.code.rawValue, error.advised.description).telling(error)
         case .success(let response):
             guard let role = (try? JSONValue(parsing: response.body))?.object,
@@ -40,13 +40,13 @@ struct AWSContainer {
             var object: JSONObject = ["AccessKeyId": key, "SecretAccessKey": secret]
             object["Token"] = role["SessionToken"]
             object["Expiration"] = role["Expiration"]
-            return OwnAnswer(200, "application/json", JSONValue.object(object).serialized)
+            return LocalResponse(200, "application/json", JSONValue.object(object).serialized)
         }
     }
 
     /// SDKs show these two members.
-    private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
+    private static func refusal(_ status: Int, _ code: String, _ message: String) -> LocalResponse {
         let body: JSONValue = ["code": .string(code), "message": .string(message)]
-        return OwnAnswer(status, "application/json", body.serialized)
+        return LocalResponse(status, "application/json", body.serialized)
     }
 }

@@ -15,7 +15,7 @@ struct AzureIdentity {
         self.service = service
     }
 
-    func answer(_ call: EndpointCall, _ answered: @escaping (OwnAnswer) -> Void) {
+    func answer(_ call: EndpointCall, _ answered: @escaping (LocalResponse) -> Void) {
         let isMetadata = call.path.bytewise == "/metadata/identity/oauth2/token"
         guard isMetadata || call.path.bytewise == "/msi/token" else {
             return answered(AzureIdentity.refusal(404, "not_found", "nothing is here"))
@@ -41,10 +41,10 @@ struct AzureIdentity {
         call.rules.doesWithoutSecret && call.request.only("metadata")?.says("true") == true
     }
 
-    private static func answer(_ result: Result<AgentToken, AgentError>, _ resource: String) -> OwnAnswer {
+    private static func answer(_ result: Result<AgentToken, AgentError>, _ resource: String) -> LocalResponse {
         switch result {
         case .failure(let error):
-            let status = OwnAnswer.status(of: error.code)
+            let status = LocalResponse.status(of: error.code)
             return refusal(status, error.code.rawValue, error.advised.description).telling(error)
         case .success(let token):
             // Numbers are texts here.
@@ -53,16 +53,16 @@ struct AzureIdentity {
             ]
             if let end = token.expiresAt { object["expires_on"] = .string(String(end)) }
             if let life = token.expiresIn { object["expires_in"] = .string(String(life)) }
-            return OwnAnswer(200, "application/json", JSONValue.object(object).serialized)
+            return LocalResponse(200, "application/json", JSONValue.object(object).serialized)
         }
     }
 
     /// The SDKs show the first two members of the metadata service, and the others of App Service.
-    private static func refusal(_ status: Int, _ code: String, _ message: String) -> OwnAnswer {
+    private static func refusal(_ status: Int, _ code: String, _ message: String) -> LocalResponse {
         let body: JSONValue = [
             "error": .string(code), "error_description": .string(message),
             "statusCode": .integer(status), "message": .string(message),
         ]
-        return OwnAnswer(status, "application/json", body.serialized)
+        return LocalResponse(status, "application/json", body.serialized)
     }
 }

@@ -17,29 +17,29 @@ struct EndpointService {
     }
 
     /// Answers `request`, now or when the agent has answered.
-    func answer(_ request: ProxiedRequest, _ answered: @escaping (OwnAnswer) -> Void) {
+    func answer(_ request: ProxiedRequest, _ answered: @escaping (LocalResponse) -> Void) {
         // Real ones refuse it too: it comes from a proxy, which speaks for anybody.
         guard !request.has(.forwardedPart), !request.has(.forwarded) else {
-            return answered(OwnAnswer(MessageFault(403, "requests of proxies are not answered")))
+            return answered(LocalResponse(MessageFault(403, "requests of proxies are not answered")))
         }
         guard request.method.spells("GET") || request.isHead else {
-            return answered(OwnAnswer(MessageFault(405, "only GET is answered here")))
+            return answered(LocalResponse(MessageFault(405, "only GET is answered here")))
         }
         guard let query = FormEncoding.decoded((request.query ?? []).text) else {
-            return answered(OwnAnswer(.malformed("the query cannot be read")))
+            return answered(LocalResponse(.malformed("the query cannot be read")))
         }
         let call = EndpointCall(request: request, path: request.path.text, query: query, rules: rules)
         switch kind {
         case .awsContainer: AWSContainer(self).answer(call, answered)
         case .azureIdentity: AzureIdentity(self).answer(call, answered)
         case .gceMetadata: GCEMetadata(self).answer(call, answered)
-        case .proxy: answered(OwnAnswer(MessageFault(404, "nothing is here")))
+        case .proxy: answered(LocalResponse(MessageFault(404, "nothing is here")))
         }
     }
 
     /// Gets a token of the session, or its ID token, that is for what `wish` says.
     func token(
-        _ wish: EndpointWish,
+        _ wish: EndpointTokenRequest,
         isID: Bool = false,
         _ answered: @escaping (Result<AgentToken, AgentError>) -> Void
     ) {
@@ -63,7 +63,7 @@ struct EndpointService {
     }
 
     /// Asks the agent on behalf of this endpoint.
-    func ask(_ request: AgentRequest, _ answered: @escaping AgentLink.Answered) {
+    func ask(_ request: AgentRequest, _ answered: @escaping AgentConnectionPool.Answered) {
         var request = request
         request.listener = services.table.claim
         services.agent.ask(request, answered)
@@ -107,37 +107,37 @@ struct EndpointCall {
 }
 
 /// What a token is asked to be for, beside what the session's tokens are for anyway.
-struct EndpointWish: Equatable {
+struct EndpointTokenRequest: Equatable {
     var scopes: [String] = []
     var audience: String?
 }
 
 extension EndpointRules {
     /// What `scopes` amount to; nil if they may not be asked for.
-    func wish(scopes wanted: [String]) -> EndpointWish? {
+    func wish(scopes wanted: [String]) -> EndpointTokenRequest? {
         let own = Set(sessionScopes.map(\.bytewise))
-        guard !wanted.allSatisfy({ own.contains($0.bytewise) }) else { return EndpointWish() }
+        guard !wanted.allSatisfy({ own.contains($0.bytewise) }) else { return EndpointTokenRequest() }
         let allowed = own.union(scopes.map(\.bytewise))
         guard wanted.allSatisfy({ allowed.contains($0.bytewise) }) else { return nil }
-        return EndpointWish(scopes: wanted)
+        return EndpointTokenRequest(scopes: wanted)
     }
 
     /// What an audience amounts to; nil if it may not be asked for.
-    func wish(audience wanted: String) -> EndpointWish? {
-        if sessionAudiences.contains(where: { $0.bytewise == wanted.bytewise }) { return EndpointWish() }
+    func wish(audience wanted: String) -> EndpointTokenRequest? {
+        if sessionAudiences.contains(where: { $0.bytewise == wanted.bytewise }) { return EndpointTokenRequest() }
         guard audiences.contains(where: { $0.bytewise == wanted.bytewise }) else { return nil }
-        return EndpointWish(audience: wanted)
+        return EndpointTokenRequest(audience: wanted)
     }
 
     /// What the audience of an ID token amounts to; nil if it may not be asked for.
-    func wish(ofIDTokenFor wanted: String) -> EndpointWish? {
-        sessionClient?.bytewise == wanted.bytewise ? EndpointWish() : wish(audience: wanted)
+    func wish(ofIDTokenFor wanted: String) -> EndpointTokenRequest? {
+        sessionClient?.bytewise == wanted.bytewise ? EndpointTokenRequest() : wish(audience: wanted)
     }
 
     /// What a resource amounts to: an audience, or what Entra ID calls its default scope; nil if it may not be asked for.
     ///
     /// One slash at its end counts for nothing: libraries leave it out, and some audiences are written with it.
-    func wish(resource wanted: String) -> EndpointWish? {
+    func wish(resource wanted: String) -> EndpointTokenRequest? {
         let bare = wanted.hasSuffix("/") ? String(wanted.dropLast()) : wanted
         let names = [wanted, bare, bare + "/"]
         return names.lazy.compactMap { wish(audience: $0) }.first

@@ -11,8 +11,8 @@ struct GCEMetadata {
         self.service = service
     }
 
-    func answer(_ call: EndpointCall, _ answered: @escaping (OwnAnswer) -> Void) {
-        let reply: (OwnAnswer) -> Void = { answer in
+    func answer(_ call: EndpointCall, _ answered: @escaping (LocalResponse) -> Void) {
+        let reply: (LocalResponse) -> Void = { answer in
             var answer = answer
             answer.fields.append(("Metadata-Flavor", "Google"))
             answered(answer)
@@ -39,7 +39,7 @@ struct GCEMetadata {
         _ path: GCEMetadataPath,
         _ mail: String,
         _ call: EndpointCall,
-        _ reply: @escaping (OwnAnswer) -> Void
+        _ reply: @escaping (LocalResponse) -> Void
     ) {
         switch path {
         case .directory(let depth): reply(GCEMetadata.directory(depth, mail, call))
@@ -57,7 +57,7 @@ struct GCEMetadata {
         _ item: String?,
         _ mail: String,
         _ call: EndpointCall,
-        _ reply: @escaping (OwnAnswer) -> Void
+        _ reply: @escaping (LocalResponse) -> Void
     ) {
         switch item?.bytewise {
         case nil: reply(GCEMetadata.account(mail, call))
@@ -71,7 +71,7 @@ struct GCEMetadata {
     }
 
     /// A directory above the accounts, `depth` names below the root; all that is in it where that is asked for.
-    private static func directory(_ depth: Int, _ mail: String, _ call: EndpointCall) -> OwnAnswer {
+    private static func directory(_ depth: Int, _ mail: String, _ call: EndpointCall) -> LocalResponse {
         let names = Set(["default", mail]).sorted()
         guard call.isRecursive else {
             var below = GCEMetadataPath.above.dropFirst(depth).first.map { [$0.name] } ?? names
@@ -93,7 +93,7 @@ struct GCEMetadata {
     }
 
     /// The project, if the table names it; `item` is what is asked of it, nil for its directory.
-    private static func project(_ item: String?, _ call: EndpointCall) -> OwnAnswer {
+    private static func project(_ item: String?, _ call: EndpointCall) -> LocalResponse {
         guard let project = call.rules.project else { return nothing }
         switch item?.bytewise {
         case nil: return call.isRecursive ? json(["projectId": .string(project)]) : text("project-id\n")
@@ -102,7 +102,7 @@ struct GCEMetadata {
         }
     }
 
-    private static func account(_ mail: String, _ call: EndpointCall) -> OwnAnswer {
+    private static func account(_ mail: String, _ call: EndpointCall) -> LocalResponse {
         call.isRecursive ? json(whole(mail, call)) : text("aliases\nemail\nidentity\nscopes\ntoken\n")
     }
 
@@ -114,11 +114,11 @@ struct GCEMetadata {
         ]
     }
 
-    private static func list(_ words: [String], _ call: EndpointCall) -> OwnAnswer {
+    private static func list(_ words: [String], _ call: EndpointCall) -> LocalResponse {
         call.wantsJSON ? json(.strings(words)) : text(words.map { $0 + "\n" }.joined())
     }
 
-    private func token(_ call: EndpointCall, _ reply: @escaping (OwnAnswer) -> Void) {
+    private func token(_ call: EndpointCall, _ reply: @escaping (LocalResponse) -> Void) {
         let wanted = (call.parameter("scopes") ?? "").utf8.split {
             $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: " ")
         }
@@ -142,7 +142,7 @@ struct GCEMetadata {
         }
     }
 
-    private func identity(_ call: EndpointCall, _ reply: @escaping (OwnAnswer) -> Void) {
+    private func identity(_ call: EndpointCall, _ reply: @escaping (LocalResponse) -> Void) {
         guard let audience = call.parameter("audience"), audience.utf8.isVisibleWord,
             let wish = call.rules.wish(ofIDTokenFor: audience)
         else {
@@ -162,7 +162,7 @@ struct GCEMetadata {
     }
 
     /// The ID token, if it is for `audience`: servers may give one that is for the client alone, whatever was asked for.
-    static func identity(_ token: String, for audience: String) -> OwnAnswer {
+    static func identity(_ token: String, for audience: String) -> LocalResponse {
         guard JWTParts(token)?.claims.audiences?.contains(audience.bytewise) == true else {
             return text("The server's ID token is not for this audience.\n", status: 400)
         }
@@ -171,16 +171,16 @@ struct GCEMetadata {
 
     private static let nothing = text("Not Found\n", status: 404)
 
-    private static func refusal(_ error: AgentError) -> OwnAnswer {
-        text(error.advised.description + "\n", status: OwnAnswer.status(of: error.code)).telling(error)
+    private static func refusal(_ error: AgentError) -> LocalResponse {
+        text(error.advised.description + "\n", status: LocalResponse.status(of: error.code)).telling(error)
     }
 
-    private static func json(_ value: JSONValue) -> OwnAnswer {
-        OwnAnswer(200, "application/json", value.serialized)
+    private static func json(_ value: JSONValue) -> LocalResponse {
+        LocalResponse(200, "application/json", value.serialized)
     }
 
-    private static func text(_ text: String, status: Int = 200) -> OwnAnswer {
-        OwnAnswer(status, "application/text", Array(text.utf8))
+    private static func text(_ text: String, status: Int = 200) -> LocalResponse {
+        LocalResponse(status, "application/text", Array(text.utf8))
     }
 }
 

@@ -33,7 +33,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private var channel: (any Channel)?
     private var input = ByteBuffer()
     private var search = HeadSearch(longest: ClientConnection.longestHead)
-    private let intake = Pump()
+    private let intake = ReentrancyGuard()
     /// When the present wait for the client is over; nil while it waits for us.
     private var deadline: NIODeadline?
     /// Whether the client may send another request after this one.
@@ -60,7 +60,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     func flush() { channel?.flush() }
 
     /// Answers the request from here.
-    func answer(_ answer: OwnAnswer) {
+    func answer(_ answer: LocalResponse) {
         guard channel != nil else { return }
         var isWhole = true
         var isHead = false
@@ -73,7 +73,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Sends an answer of our own, which is the last one of this request.
-    private func send(_ answer: OwnAnswer, isHead: Bool) {
+    private func send(_ answer: LocalResponse, isHead: Bool) {
         write(answer.bytes(withoutBody: isHead, keepsAlive: keepsAlive && mayContinue))
         flush()
         exchangeEnded()
@@ -216,9 +216,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case .metrics:
             try serveHere(request, services) { answered in
                 guard request.path.spells("/metrics") else {
-                    return answered(OwnAnswer(MessageFault(404, "the metrics are at /metrics")))
+                    return answered(LocalResponse(MessageFault(404, "the metrics are at /metrics")))
                 }
-                answered(OwnAnswer(200, "text/plain; version=0.0.4", Array(services.report.metrics.utf8)))
+                answered(LocalResponse(200, "text/plain; version=0.0.4", Array(services.report.metrics.utf8)))
             }
         }
     }
@@ -227,7 +227,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private func serveHere(
         _ request: ProxiedRequest,
         _ services: ListenerServices,
-        _ serve: (@escaping (OwnAnswer) -> Void) -> Void
+        _ serve: (@escaping (LocalResponse) -> Void) -> Void
     ) throws(MessageFault) {
         guard request.framing == .none || request.framing == .length(0) else {
             throw MessageFault(413, "no body is taken here")
@@ -245,7 +245,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     /// Answers a request that goes no further, and ends the connection: what follows may not be what it seems.
     private func refuse(_ fault: MessageFault, _ record: AccessRecord? = nil) {
-        let answer = OwnAnswer(fault)
+        let answer = LocalResponse(fault)
         var isHead = record?.isHead == true
         var line: String? = "refused \(fault.status)"
         if case .exchange(let exchange, _) = state {

@@ -8,7 +8,7 @@ import Text
 ///
 /// Nothing is collected but what a repetition needs: each side is read as fast as the other one takes. Unchecked:
 /// confined to the event loop.
-final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
+final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     private enum Phase {
         /// A token is being asked for.
         case asking
@@ -16,7 +16,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         /// The request is out; the answer has not begun, or goes on to the client.
         case relaying
         /// The upstream has refused the token; the beginning of its answer is held back.
-        case judging(WithheldAnswer)
+        case judging(BufferedResponse)
         case tunnel
         case ended
     }
@@ -30,7 +30,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     private var phase = Phase.asking
     private var upstream: UpstreamConnection?
     private var credential: Credential?
-    private var kept = KeptBody()
+    private var kept = ReplayableBody()
     /// Whether the whole request has been taken from the client.
     private(set) var hasWholeRequest: Bool
     /// Nil until it is known that the client gets the upstream's answer.
@@ -104,7 +104,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     }
 
     /// What the client sends breaks a rule: it gets this answer, unless it has a part of another one.
-    func clientFailed(_ answer: OwnAnswer) {
+    func clientFailed(_ answer: LocalResponse) {
         if case .ended = phase { return }
         guard !hasAnswered else { return clientLeft() }
         upstream?.close()
@@ -145,7 +145,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
             case .success(let credential):
                 self.credential = credential
                 connect(isFresh: false)
-            case .failure(let error): refuse(OwnAnswer(error, isForGit: request.isOfGit))
+            case .failure(let error): refuse(LocalResponse(error, isForGit: request.isOfGit))
             }
         }
     }
@@ -159,7 +159,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
             }
             switch result {
             case .success(let connection): send(on: connection)
-            case .failure(let fault): refuse(OwnAnswer(fault))
+            case .failure(let fault): refuse(LocalResponse(fault))
             }
         }
     }
@@ -168,11 +168,11 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         guard let credential else { return }
         let head: ByteBuffer
         do throws(MessageFault) {
-            let outgoing = PassedRequest(request: request, rules: rules)
+            let outgoing = ForwardedRequest(request: request, rules: rules)
             head = try outgoing.head(authorization: credential.authorization, proof: credential.answer.proof)
         } catch {
             services.pool?.give(connection)
-            return refuse(OwnAnswer(error))
+            return refuse(LocalResponse(error))
         }
         upstream = connection
         phase = .relaying
@@ -195,7 +195,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     }
 
     /// Answers from here; nothing of another answer has gone to the client.
-    private func refuse(_ answer: OwnAnswer) {
+    private func refuse(_ answer: LocalResponse) {
         upstream?.close()
         record.took(answer)
         end(as: answer.status)
@@ -220,7 +220,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         if let nonce = answer.nonce { services.desk.nonce = nonce }
         guard answer.status != 101 else { return openTunnel(answer) }
         guard answer.status == 401, mayJudge else { return relay(answer) }
-        let held = WithheldAnswer(answer)
+        let held = BufferedResponse(answer)
         phase = .judging(held)
         held.limitWait(on: services.agent.loop) { [weak self] in self?.judge($0) }
     }
@@ -254,8 +254,8 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         finish(trailers)
     }
 
-    private func outgoing(_ answer: UpstreamAnswer) -> PassedAnswer {
-        PassedAnswer(answer: answer, request: request, rules: rules, authority: authority)
+    private func outgoing(_ answer: UpstreamAnswer) -> ForwardedResponse {
+        ForwardedResponse(answer: answer, request: request, rules: rules, authority: authority)
     }
 
     private func relay(_ answer: UpstreamAnswer) {
@@ -287,7 +287,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
 
     private func openTunnel(_ answer: UpstreamAnswer) {
         guard request.wantsWebSocket, answer.opensWebSocket else {
-            return refuse(OwnAnswer(.badAnswer("switches to a protocol that nobody asked for")))
+            return refuse(LocalResponse(.badAnswer("switches to a protocol that nobody asked for")))
         }
         phase = .tunnel
         record.status = 101
@@ -330,7 +330,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
             upstream = nil
             return connect(isFresh: true)
         }
-        refuse(OwnAnswer(fault ?? MessageFault(502, "the upstream ended the connection without an answer")))
+        refuse(LocalResponse(fault ?? MessageFault(502, "the upstream ended the connection without an answer")))
     }
 
     /// Whether the connection was one that the upstream had ended before it saw the request.
@@ -356,7 +356,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     }
 
     /// Decides what a refusal means: the agent knows whether another token helps.
-    private func judge(_ held: WithheldAnswer) {
+    private func judge(_ held: BufferedResponse) {
         guard let credential, held.beginJudgement() else { return }
         let challenge = held.answer.challenge
         let wantsNonce = Challenges(challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
@@ -377,7 +377,7 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
         services.desk.report(credential, refusal) { [self] verdict in
             guard case .judging(let held) = phase else { return }
             switch verdict {
-            case .over(let error): refuse(OwnAnswer(error, isForGit: request.isOfGit))
+            case .over(let error): refuse(LocalResponse(error, isForGit: request.isOfGit))
             case .retry where kept.isWhole:
                 record.isRepeated = true
                 repeatRequest()
@@ -387,8 +387,8 @@ final class ProxiedExchange: AnswerReceiving, @unchecked Sendable {
     }
 
     /// Lets the upstream's refusal through as it came, if it came.
-    private func pass(_ held: WithheldAnswer) {
-        if case .broken(let fault) = held.ending { return refuse(OwnAnswer(fault)) }
+    private func pass(_ held: BufferedResponse) {
+        if case .broken(let fault) = held.ending { return refuse(LocalResponse(fault)) }
         phase = .relaying
         relay(held.answer)
         if held.bytes.readableBytes > 0 { answerWent(on: held.bytes) }

@@ -8,18 +8,18 @@ import NIOCore
 /// Unchecked: confined to the event loop.
 final class ListenerServices: @unchecked Sendable {
     let table: ListenerTable
-    let desk: CredentialDesk
-    let agent: AgentLink
+    let desk: CredentialProvider
+    let agent: AgentConnectionPool
     /// Nil for an endpoint.
     let pool: UpstreamPool?
     let report: ProxyReport
 
-    init(_ table: ListenerTable, agent: AgentLink, watch: EventWatch, report: ProxyReport) throws(AgentError)
+    init(_ table: ListenerTable, agent: AgentConnectionPool, watch: EventWatch, report: ProxyReport) throws(AgentError)
     {
         self.table = table
         self.agent = agent
         self.report = report
-        desk = CredentialDesk(table, agent: agent, watch: watch)
+        desk = CredentialProvider(table, agent: agent, watch: watch)
         guard case .proxy(let rules) = table.service else {
             pool = nil
             return

@@ -40,13 +40,13 @@ struct AccessRecord: Sendable {
     var isHead: Bool { method.spells("HEAD") }
 
     /// The request has got an answer from here.
-    mutating func took(_ answer: OwnAnswer) {
+    mutating func took(_ answer: LocalResponse) {
         status = answer.status
         sent = isHead ? 0 : Int64(answer.body.count)
     }
 
     /// The request breaks a rule, and got this answer.
-    mutating func refused(with answer: OwnAnswer) {
+    mutating func refused(with answer: LocalResponse) {
         took(answer)
         isRefused = true
     }

@@ -15,9 +15,9 @@ final class Proxy: @unchecked Sendable {
 
     private let loop: any EventLoop
     private let owner: ConnectionOwner
-    private let agent: AgentLink
+    private let agent: AgentConnectionPool
     private let report: ProxyReport
-    private let drops = DropList()
+    private let drops = CacheInvalidationList()
     private let watch: EventWatch
     /// By the place where they listen; at a free port, by their names.
     private var listeners: [Place: ServedListener] = [:]
@@ -37,14 +37,14 @@ final class Proxy: @unchecked Sendable {
     }
 
     /// The desks that forget their tokens when something happens.
-    private final class DropList {
-        var desks: [CredentialDesk] = []
+    private final class CacheInvalidationList {
+        var desks: [CredentialProvider] = []
     }
 
     init(agentSocket: String, owner: ConnectionOwner, loop: any EventLoop, pool: NIOThreadPool) {
         self.loop = loop
         self.owner = owner
-        agent = AgentLink(socket: agentSocket, loop: loop)
+        agent = AgentConnectionPool(socket: agentSocket, loop: loop)
         report = ProxyReport(pool: pool, loop: loop)
         watch = EventWatch(link: agent) { [drops] in
             for desk in drops.desks { desk.drop() }

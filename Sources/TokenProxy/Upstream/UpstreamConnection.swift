@@ -6,7 +6,7 @@ import NIOSSL
 import NIOTLS
 
 /// What hears of an answer.
-protocol AnswerReceiving: AnyObject {
+protocol UpstreamResponseDelegate: AnyObject {
     /// Whether a further piece of the answer can be taken.
     var takesAnswer: Bool { get }
     func answerBegan(_ answer: UpstreamAnswer)
@@ -57,11 +57,11 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private var input = ByteBuffer()
     private var search = HeadSearch(longest: UpstreamConnection.longestHead)
     /// Nil once it has the end of its answer: what becomes of the connection is not its concern any more.
-    private weak var receiver: (any AnswerReceiving)?
+    private weak var receiver: (any UpstreamResponseDelegate)?
     private weak var pool: UpstreamPool?
     private var answersHead = false
     private var interimCount = 0
-    private let intake = Pump()
+    private let intake = ReentrancyGuard()
     /// Whether it had another request before.
     var isReused = false
     /// Nil as long as the connection is there.
@@ -91,7 +91,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     // MARK: What is done with it
 
     /// Sends the head of a request; its answer goes to `receiver`.
-    func begin(_ head: ByteBuffer, answersHead: Bool, for receiver: any AnswerReceiving) {
+    func begin(_ head: ByteBuffer, answersHead: Bool, for receiver: any UpstreamResponseDelegate) {
         self.receiver = receiver
         self.answersHead = answersHead
         pool = nil
@@ -156,7 +156,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Hands on one piece; `false` if there is none.
-    private func step(_ receiver: any AnswerReceiving) throws(MessageFault) -> Bool {
+    private func step(_ receiver: any UpstreamResponseDelegate) throws(MessageFault) -> Bool {
         switch state {
         case .opening, .resting, .ended: return false
         case .tunnel:
@@ -189,7 +189,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    private func take(_ answer: UpstreamAnswer, _ receiver: any AnswerReceiving) throws(MessageFault) {
+    private func take(_ answer: UpstreamAnswer, _ receiver: any UpstreamResponseDelegate) throws(MessageFault) {
         if answer.isInterim {
             interimCount += 1
             guard interimCount <= UpstreamConnection.mostInterim else { throw .badAnswer("never begins") }

@@ -352,7 +352,7 @@ extension SessionSettings {
             hasHostsOfResource: session.hasHostsOfResource,
             refreshCodes: Set(session.refreshCodes),
             endCodes: Set(session.logoutCodes),
-            answerPlaces: session.answerPlaces,
+            jsonResponsePaths: session.jsonResponsePaths,
             endsWithSecondRefusal: session.endsWithSecondRefusal,
             reauthCommand: session.reauthenticationCommand,
             rules: session.rules.map(\.resolved),

@@ -289,7 +289,7 @@ struct ReportTests {
     ) async throws {
         let agent = try await AgentHarness()
         agent.configuration.change {
-            $0.sessions[AgentHarness.work]?.answerPlaces.loginDemand = "signInAgain"
+            $0.sessions[AgentHarness.work]?.jsonResponsePaths.loginDemand = "signInAgain"
         }
         let peer = try agent.peer()
         #expect(try await peer.exchange("POST", "/v1/reload").status == 200)

@@ -216,7 +216,7 @@ struct RoutesTests {
             fingerprint: "",
             refreshCodes: ["access_token_expired"],
             endCodes: ["token_revoked"],
-            answerPlaces: AnswerPlaces(loginDemand: "requiresReauth")
+            jsonResponsePaths: JSONResponsePaths(loginDemand: "requiresReauth")
         )
         let refusal = ReportedRejection(status: status, challenge: challenge, body: body)
         #expect(refusal.verdict(for: settings) == verdict)

@@ -99,7 +99,7 @@ struct EventTests {
     }
 
     @Test func `a stream that breaks is come back to later and later, but soon after news`() throws {
-        var place = StreamPlace()
+        var place = EventStreamCursor()
         #expect(place.pause == .seconds(1) && place.fields.isEmpty)
         for _ in 0..<3 { place.hasFailed() }
         #expect(place.pause == .seconds(8))

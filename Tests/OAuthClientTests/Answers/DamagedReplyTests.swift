@@ -158,7 +158,7 @@ struct DamagedReplyTests {
 
     @Test func `a damaged answer of kind json is read from its envelope`() async throws {
         var rules = JSONRules.common
-        rules.envelope = JSONPlace(["data"])
+        rules.envelope = JSONPath(["data"])
         var profile = JSONServerTests.profile()
         guard case .json(var backEnd) = profile.kind else { return }
         backEnd.rules = rules

@@ -10,8 +10,8 @@ import TokenCore
 struct EnvelopeTests {
     static let rules: JSONRules = {
         var rules = JSONRules.signaling
-        rules.envelope = JSONPlace(["data", "session"])
-        rules.errorCode = JSONPlace(["errors", "0", "reason"])
+        rules.envelope = JSONPath(["data", "session"])
+        rules.errorCode = JSONPath(["errors", "0", "reason"])
         return rules
     }()
 
@@ -121,8 +121,8 @@ struct EnvelopeTests {
     /// As django-allauth's headless API has it.
     @Test func `a login may have an envelope of its own`() async throws {
         var rules = JSONRules.signaling
-        rules.envelope = JSONPlace(["data"])
-        rules.loginEnvelope = JSONPlace(["meta"])
+        rules.envelope = JSONPath(["data"])
+        rules.loginEnvelope = JSONPath(["meta"])
         let bench = try KindBench(JSONServerTests.profile(rules))
         bench.exchange.expect(
             JSONServerTests.login,

@@ -8,7 +8,7 @@ enum UnpublishedChange {
     /// The answer to a refresh: without it the others have a refresh token that is spent.
     case answer
     /// The same, and a reader cannot give it to etcd.
-    case withheldAnswer
+    case bufferedResponse
     /// The others are still logged in.
     case logout
     /// A login that the others do not have; they go on with what they have.
@@ -50,7 +50,7 @@ extension UnpublishedChange {
 
     /// Whether the others are about to have it.
     func isBeingPaid(for name: SessionName, in agent: isolated SessionAgent) -> Bool {
-        guard self != .withheldAnswer else { return false }
+        guard self != .bufferedResponse else { return false }
         guard let session = agent.fleet[name] else { return agent.fleet.isOpening }
         let isUnanswered = session.isExchanging || UnpublishedChange.isRecovering(name, in: agent)
         return isUnanswered || agent.fleet.trouble == nil && session.trouble == nil
@@ -93,7 +93,7 @@ extension UnpublishedChange {
         if memory.isNews, memory.record?.status == .out {
             self = .logout
         } else if let answer = memory.answer, answer.placedIn == nil {
-            self = role == .reader ? .withheldAnswer : .answer
+            self = role == .reader ? .bufferedResponse : .answer
         } else {
             return nil
         }
@@ -106,7 +106,7 @@ extension GrantWarning {
         if session.hasNews, let trouble = session.trouble {
             let what = state == .loggedOut ? "are still logged in" : "do not have this login yet"
             self.init(.notShared, "the other hosts \(what): \(trouble.advice)")
-        } else if UnpublishedChange(of: session, isRecovering: false) == .withheldAnswer {
+        } else if UnpublishedChange(of: session, isRecovering: false) == .bufferedResponse {
             let message =
                 "this host has tokens that the others lack, and a reader cannot give them: make it a keeper again"
             self.init(.notShared, message)
@@ -121,7 +121,7 @@ extension RequestFailure {
     init(_ debt: UnpublishedChange, _ trouble: FleetStoreError?, of name: SessionName) {
         let what =
             switch debt {
-            case .answer, .withheldAnswer: "the newest tokens of \(name)"
+            case .answer, .bufferedResponse: "the newest tokens of \(name)"
             case .logout: "the logout of \(name)"
             case .login: "the latest login of \(name)"
             }
@@ -129,7 +129,7 @@ extension RequestFailure {
         let remedy =
             switch debt {
             case .answer, .logout: "wait until etcd has that, see tokenctl fleet status"
-            case .withheldAnswer: "make this host a keeper again until etcd has them"
+            case .bufferedResponse: "make this host a keeper again until etcd has them"
             case .login: "wait until etcd has that, or give it up with tokenctl logout \(name) --local"
             }
         self.init(

@@ -4,7 +4,7 @@ import NIOCore
 import Text
 
 /// The head that the upstream gets: what the client wrote, without what is about its own connection or its own rights.
-struct PassedRequest {
+struct ForwardedRequest {
     let request: ProxiedRequest
     let rules: ProxyRules
 

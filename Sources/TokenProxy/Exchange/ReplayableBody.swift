@@ -3,7 +3,7 @@
 import NIOCore
 
 /// The body of a request as far as it was sent, so that the request can be repeated.
-struct KeptBody {
+struct ReplayableBody {
     /// Most bytes that are kept; a longer body is sent once.
     private static let longest = 1 << 20
 
@@ -14,7 +14,7 @@ struct KeptBody {
 
     mutating func add(_ data: ByteBuffer) {
         guard isWhole else { return }
-        guard bytes.readableBytes + data.readableBytes <= KeptBody.longest else { return discard() }
+        guard bytes.readableBytes + data.readableBytes <= ReplayableBody.longest else { return discard() }
         bytes.writeImmutableBuffer(data)
     }
 

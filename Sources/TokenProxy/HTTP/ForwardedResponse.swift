@@ -4,7 +4,7 @@ import NIOCore
 import Text
 
 /// The head that the client gets: what the upstream wrote, in the frame of the client's own connection.
-struct PassedAnswer {
+struct ForwardedResponse {
     let answer: UpstreamAnswer
     let request: ProxiedRequest
     let rules: ProxyRules

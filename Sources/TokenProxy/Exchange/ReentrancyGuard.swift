@@ -4,7 +4,7 @@
 ///
 /// Bytes that are handed on may leave at once, and the news that there is room again comes while they are being handed
 /// on. Nobody tells it a second time.
-final class Pump {
+final class ReentrancyGuard {
     private var isRunning = false
     private var hasNews = false
 

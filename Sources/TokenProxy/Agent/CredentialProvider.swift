@@ -24,7 +24,7 @@ struct Credential: Sendable {
 /// as soon as anything happens to any session, such as a lock or a logout; where the agent does not tell, nothing is kept.
 ///
 /// Unchecked: confined to the event loop.
-final class CredentialDesk: @unchecked Sendable {
+final class CredentialProvider: @unchecked Sendable {
     typealias Received = (Result<Credential, AgentError>) -> Void
     /// What a request wants a proof of; made for those tokens alone that need one.
     typealias Proof = () -> TokenRequest.Proof
@@ -33,7 +33,7 @@ final class CredentialDesk: @unchecked Sendable {
 
     private let demand: TokenRequest
     private let claim: String?
-    private let agent: AgentLink
+    private let agent: AgentConnectionPool
     private let watch: EventWatch
     private var held: (credential: Credential, until: NIODeadline)?
     private var waiting: [(proof: Proof, received: Received)] = []
@@ -44,7 +44,7 @@ final class CredentialDesk: @unchecked Sendable {
     /// The nonce that the upstream gave last (RFC 9449 §8.2).
     var nonce: String?
 
-    init(_ table: ListenerTable, agent: AgentLink, watch: EventWatch) {
+    init(_ table: ListenerTable, agent: AgentConnectionPool, watch: EventWatch) {
         demand = table.demand
         claim = table.claim
         self.agent = agent
@@ -84,7 +84,7 @@ final class CredentialDesk: @unchecked Sendable {
     private func keep(_ credential: Credential, askedAt asked: UInt64) {
         guard asked == generation, watch.isListening else { return }
         let life = credential.answer.expiresIn.map { TimeAmount.milliseconds(max(0, min($0, 3600)) * 250) }
-        held = (credential, .now() + min(CredentialDesk.longestUse, life ?? CredentialDesk.longestUse))
+        held = (credential, .now() + min(CredentialProvider.longestUse, life ?? CredentialProvider.longestUse))
     }
 
     private func ask(_ proof: TokenRequest.Proof?, _ received: @escaping Received) {

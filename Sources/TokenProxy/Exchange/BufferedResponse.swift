@@ -5,7 +5,7 @@ import NIOCore
 /// An answer that is held back until it is known what it means.
 ///
 /// Confined to the event loop.
-final class WithheldAnswer {
+final class BufferedResponse {
     enum Ending {
         case whole(trailers: [MessageField])
         case broken(MessageFault)
@@ -30,7 +30,7 @@ final class WithheldAnswer {
     deinit { wait?.cancel() }
 
     /// Whether no more is held back: the rest waits at the upstream.
-    var isFull: Bool { ending != nil || isBeingJudged || bytes.readableBytes >= WithheldAnswer.longest }
+    var isFull: Bool { ending != nil || isBeingJudged || bytes.readableBytes >= BufferedResponse.longest }
 
     /// What is known of the body; empty if that is not all.
     var body: [UInt8] {
@@ -38,8 +38,8 @@ final class WithheldAnswer {
     }
 
     /// Calls `isOver` if nobody has begun to judge it when the time for its body is over.
-    func limitWait(on loop: any EventLoop, _ isOver: @escaping (WithheldAnswer) -> Void) {
-        wait = loop.assumeIsolated().scheduleTask(in: WithheldAnswer.longestWait) { [weak self] in
+    func limitWait(on loop: any EventLoop, _ isOver: @escaping (BufferedResponse) -> Void) {
+        wait = loop.assumeIsolated().scheduleTask(in: BufferedResponse.longestWait) { [weak self] in
             if let self { isOver(self) }
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A way from a JSON text's outermost value to one inside it.
-package struct JSONPlace: Hashable, Sendable {
+package struct JSONPath: Hashable, Sendable {
     /// Steps of the longest way: no honest answer is nested deeper.
     package static let longest = 8
 
@@ -10,7 +10,7 @@ package struct JSONPlace: Hashable, Sendable {
 
     /// `nil`: there are no steps or too many, or one is empty or longer than a member's name may be.
     package init?(_ steps: [String]) {
-        guard (1...JSONPlace.longest).contains(steps.count),
+        guard (1...JSONPath.longest).contains(steps.count),
             steps.allSatisfy({ (1...JSONObject.longestName).contains($0.utf8.count) })
         else { return nil }
         self.steps = steps.map(\.bytewise)
@@ -18,12 +18,12 @@ package struct JSONPlace: Hashable, Sendable {
 
     /// Reads `data.accessToken`; a name that holds a dot itself cannot be written like this.
     package init?(dotted text: String) {
-        let steps = text.bytewise.split(on: ".", maxSplits: JSONPlace.longest, omittingEmpty: false)
+        let steps = text.bytewise.split(on: ".", maxSplits: JSONPath.longest, omittingEmpty: false)
         self.init(steps.map(String.init))
     }
 }
 
-extension JSONPlace: CustomStringConvertible {
+extension JSONPath: CustomStringConvertible {
     package var description: String { steps.map(\.text).joined(separator: ".") }
 }
 
@@ -40,7 +40,7 @@ extension JSONValue {
 
 extension JSONObject {
     /// The value at `place`; `nil`: the way there ends before.
-    package subscript(place: JSONPlace) -> JSONValue? {
+    package subscript(place: JSONPath) -> JSONValue? {
         place.steps.reduce(JSONValue?.some(.object(self))) { value, step in value?.value(at: step) }
     }
 
@@ -51,7 +51,7 @@ extension JSONObject {
     }
 
     /// The objects on the way to `place`, the innermost first and this one last.
-    func objects(onTheWayTo place: JSONPlace) -> [JSONObject] {
+    func objects(onTheWayTo place: JSONPath) -> [JSONObject] {
         var objects = [self]
         var value = JSONValue.object(self)
         for step in place.steps {

@@ -5,7 +5,7 @@ import CommandCore
 import Glibc
 
 /// What ends the bridge beside the end of its input: a signal, or a client that reads no more.
-package final class EndingSigns: Sendable {
+package final class ShutdownSignals: Sendable {
     private static let caught = [SIGINT, SIGTERM, SIGHUP]
 
     private let pipe: Pipe
@@ -15,7 +15,7 @@ package final class EndingSigns: Sendable {
     package init() throws(AgentError) {
         pipe = try Pipe()
         unsafe endingPipe = pipe.writing
-        for signal in EndingSigns.caught {
+        for signal in ShutdownSignals.caught {
             var action = sigaction()
             unsafe action.__sigaction_handler.sa_handler = { signal in
                 let saved = errno

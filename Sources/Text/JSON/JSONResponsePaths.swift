@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 /// Where servers other than authorization servers put things in their JSON answers.
-package struct AnswerPlaces: Hashable, Sendable {
+package struct JSONResponsePaths: Hashable, Sendable {
     /// The object that holds an answer's members; `nil`: the answer itself.
-    package var envelope: JSONPlace?
+    package var envelope: JSONPath?
     /// Where the code of an error stands, looked at before the usual places; from the answer's beginning.
-    package var errorCode: JSONPlace?
+    package var errorCode: JSONPath?
     /// The member that is `true` when only a new login helps; `nil`: there is none.
     package var loginDemand: String?
 
@@ -14,7 +14,7 @@ package struct AnswerPlaces: Hashable, Sendable {
     /// The usual members for a code, the most specific first: `error` may be no more than a word for the status.
     private static let codeMembers = ["code", "errorCode", "error_code", "error"]
 
-    package init(envelope: JSONPlace? = nil, errorCode: JSONPlace? = nil, loginDemand: String? = nil) {
+    package init(envelope: JSONPath? = nil, errorCode: JSONPath? = nil, loginDemand: String? = nil) {
         self.envelope = envelope
         self.errorCode = errorCode
         self.loginDemand = loginDemand
@@ -34,7 +34,7 @@ package struct AnswerPlaces: Hashable, Sendable {
     /// The objects of `answer` that may say what is wrong, the most specific first.
     package func errors(in answer: JSONObject) -> [JSONObject] {
         layers(of: answer).flatMap { layer in
-            [layer[AnswerPlaces.wrapper]?.object, layer].compactMap(\.self)
+            [layer[JSONResponsePaths.wrapper]?.object, layer].compactMap(\.self)
         }
     }
 
@@ -43,7 +43,7 @@ package struct AnswerPlaces: Hashable, Sendable {
         let code = errorCode.flatMap { answer[$0] }
         let placed = code?.string ?? code?.literal
         let usual = errors(in: answer).flatMap { object in
-            AnswerPlaces.codeMembers.compactMap { object[$0]?.string }
+            JSONResponsePaths.codeMembers.compactMap { object[$0]?.string }
         }
         return ([placed].compactMap(\.self) + usual).filter { !$0.utf8.isEmpty }
     }
@@ -51,7 +51,7 @@ package struct AnswerPlaces: Hashable, Sendable {
     /// Whether `answer` holds an error, whatever its status; not every member `code` is one.
     package func hasError(in answer: JSONObject) -> Bool {
         layers(of: answer).contains { layer in
-            let error = layer[AnswerPlaces.wrapper]
+            let error = layer[JSONResponsePaths.wrapper]
             return error?.string?.utf8.isEmpty == false || error?.object != nil || error?.bool == true
         }
     }

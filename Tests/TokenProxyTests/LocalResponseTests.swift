@@ -8,7 +8,7 @@ import Text
 @testable import TokenProxy
 
 /// What the agent says in place of a token.
-@Suite struct OwnAnswerTests {
+@Suite struct LocalResponseTests {
     @Test(
         arguments: [
             (.loginRequired, 403, "tokenctl login work"), (.locked, 423, "tokenctl unlock"),
@@ -17,7 +17,7 @@ import Text
     )
     func `a problem says what to do about it`(code: FailureCode, status: Int, remedy: String) {
         let error = AgentError(code, "no token", session: "work", retryAfter: .seconds(7))
-        let answer = OwnAnswer(error)
+        let answer = LocalResponse(error)
         let problem = (try? JSONValue(parsing: answer.body))?.object
         #expect(answer.status == status && answer.contentType == "application/problem+json")
         #expect(problem?["remedy"]?.string == remedy)
@@ -38,7 +38,7 @@ import Text
         remedy: String?,
         line: String
     ) {
-        let answer = OwnAnswer(AgentError(code, "no token", session: "work", remedy: remedy))
+        let answer = LocalResponse(AgentError(code, "no token", session: "work", remedy: remedy))
         let bytes = String(buffer: answer.bytes(withoutBody: false, keepsAlive: true))
         #expect(bytes.hasPrefix("HTTP/1.1 \(line)\r\n"), "\(bytes)")
         // Of a 401, git, wget and pip ask the person for a password.
@@ -48,7 +48,7 @@ import Text
     @Test(arguments: FailureCode.allCases, [true, false])
     func `no failure makes a program ask the person for a password`(code: FailureCode, isForGit: Bool) {
         for message in ["no token", "", "two\r\nlines", "Café"] {
-            let answer = OwnAnswer(AgentError(code, message, session: "work"), isForGit: isForGit)
+            let answer = LocalResponse(AgentError(code, message, session: "work"), isForGit: isForGit)
             #expect(answer.status >= 400 && ![401, 407].contains(answer.status))
             for isHead in [true, false] {
                 let bytes = String(buffer: answer.bytes(withoutBody: isHead, keepsAlive: false))
@@ -62,20 +62,20 @@ import Text
     }
 
     @Test func `git is told in plain text, which it shows`() {
-        let answer = OwnAnswer(AgentError(.loginRequired, "not logged in", session: "work"), isForGit: true)
+        let answer = LocalResponse(AgentError(.loginRequired, "not logged in", session: "work"), isForGit: true)
         #expect(answer.status == 403 && answer.contentType.hasPrefix("text/plain"))
         #expect(answer.body == Array("not logged in\nrun: tokenctl login work\n".utf8))
     }
 
     @Test func `a remedy of the agent's own stands`() {
         let error = AgentError(.temporarilyUnavailable, "no network", remedy: "plug it in")
-        let problem = (try? JSONValue(parsing: OwnAnswer(error).body))?.object
+        let problem = (try? JSONValue(parsing: LocalResponse(error).body))?.object
         #expect(problem?["remedy"]?.string == "plug it in")
     }
 
     @Test(arguments: [nil, .zero, .milliseconds(300)] as [Duration?])
     func `a wait that nobody knows, or that is over, is a second`(wait: Duration?) {
-        let answer = OwnAnswer(AgentError(.temporarilyUnavailable, "no token", retryAfter: wait))
+        let answer = LocalResponse(AgentError(.temporarilyUnavailable, "no token", retryAfter: wait))
         let problem = (try? JSONValue(parsing: answer.body))?.object
         #expect(problem?["remedy"]?.string == "try again in 1s")
         #expect(answer.fields.map(\.value) == ["1"])

@@ -10,7 +10,7 @@ import Text
 /// Connections to the agent, each for one request at a time.
 ///
 /// Unchecked: confined to the event loop.
-final class AgentLink: @unchecked Sendable {
+final class AgentConnectionPool: @unchecked Sendable {
     typealias Answered = (Result<AgentResponse, AgentError>) -> Void
 
     /// Connections that are kept open without a request.
@@ -53,7 +53,7 @@ final class AgentLink: @unchecked Sendable {
 
     /// Asks again and again whether the agent is there, until `pending` is over.
     private func watch(_ pending: PendingAnswer) {
-        loop.assumeIsolated().scheduleTask(in: AgentLink.probeTime) { [self] in
+        loop.assumeIsolated().scheduleTask(in: AgentConnectionPool.probeTime) { [self] in
             guard !pending.isOver else { return }
             let probe = PendingAnswer { [self] result in
                 if case .failure(let error) = result, error.code == .temporarilyUnavailable {
@@ -62,7 +62,7 @@ final class AgentLink: @unchecked Sendable {
                 // Whatever it says, it is there.
                 watch(pending)
             }
-            loop.assumeIsolated().scheduleTask(in: AgentLink.responseTime) { probe.abandon(.silentAgent) }
+            loop.assumeIsolated().scheduleTask(in: AgentConnectionPool.responseTime) { probe.abandon(.silentAgent) }
             sendOnNewConnection(AgentRequest(.get, "sessions", "-"), probe)
         }
     }
@@ -100,11 +100,11 @@ final class AgentLink: @unchecked Sendable {
                         .failure(AgentError(ConnectionFailure.unreachable(socket: socket, errno: number)))
                     )
                 case .success(let channel):
-                    guard let owner = AgentLink.owner(of: channel), owner == geteuid() else {
+                    guard let owner = AgentConnectionPool.owner(of: channel), owner == geteuid() else {
                         channel.close(promise: nil)
                         let failure = ConnectionFailure.foreignServer(
                             socket: socket,
-                            uid: AgentLink.owner(of: channel) ?? .max
+                            uid: AgentConnectionPool.owner(of: channel) ?? .max
                         )
                         return reply.value(.failure(AgentError(failure)))
                     }
@@ -114,7 +114,7 @@ final class AgentLink: @unchecked Sendable {
     }
 
     fileprivate func keep(_ conversation: AgentConversation) {
-        if idle.count < AgentLink.mostIdle { idle.append(conversation) } else { conversation.close() }
+        if idle.count < AgentConnectionPool.mostIdle { idle.append(conversation) } else { conversation.close() }
     }
 
     fileprivate func forget(_ conversation: AgentConversation) {
@@ -136,11 +136,11 @@ final class AgentLink: @unchecked Sendable {
 ///
 /// Unchecked: confined to the event loop.
 private final class PendingAnswer: @unchecked Sendable {
-    private var answered: AgentLink.Answered?
+    private var answered: AgentConnectionPool.Answered?
     /// The connection on which the response is expected.
     var conversation: AgentConversation?
 
-    init(_ answered: @escaping AgentLink.Answered) {
+    init(_ answered: @escaping AgentConnectionPool.Answered) {
         self.answered = answered
     }
 
@@ -191,14 +191,14 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
     /// Bytes of the longest answer.
     private static let longestBody = 1 << 20
 
-    private unowned let link: AgentLink
+    private unowned let link: AgentConnectionPool
     private var channel: (any Channel)?
     private var decoder = ResponseDecoder()
     private var pending: PendingAnswer?
     private var head: ResponseHead?
     private var body: [UInt8] = []
 
-    init(link: AgentLink) {
+    init(link: AgentConnectionPool) {
         self.link = link
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Text
 
-struct AnswerPlacesTests {
+struct JSONResponsePathsTests {
     private func object(_ text: String) throws -> JSONObject {
         try #require(JSONValue(parsing: text.utf8).object)
     }
@@ -14,8 +14,8 @@ struct AnswerPlacesTests {
         ("a.b.c.d.e.f.g.h", ["a", "b", "c", "d", "e", "f", "g", "h"]), ("ä ö", ["ä ö"]),
     ])
     func `a place is names with dots between`(text: String, steps: [String]) {
-        #expect(JSONPlace(dotted: text)?.steps.map(\.text) == steps)
-        #expect(JSONPlace(dotted: text) == JSONPlace(steps))
+        #expect(JSONPath(dotted: text)?.steps.map(\.text) == steps)
+        #expect(JSONPath(dotted: text) == JSONPath(steps))
     }
 
     @Test(arguments: [
@@ -23,7 +23,7 @@ struct AnswerPlacesTests {
         String(repeating: "a.", count: 100_000),
     ])
     func `what has no steps, too many or empty ones is no place`(text: String) {
-        #expect(JSONPlace(dotted: text) == nil)
+        #expect(JSONPath(dotted: text) == nil)
     }
 
     private static let ways: [(text: String, steps: [String], value: JSONValue)] = [
@@ -34,7 +34,7 @@ struct AnswerPlacesTests {
 
     @Test(arguments: ways)
     func `a place leads through objects and arrays`(text: String, steps: [String], value: JSONValue) throws {
-        #expect(try object(text)[#require(JSONPlace(steps))] == value)
+        #expect(try object(text)[#require(JSONPath(steps))] == value)
     }
 
     @Test(arguments: [
@@ -45,37 +45,37 @@ struct AnswerPlacesTests {
         ("{\"\u{E9}\":1}", ["e\u{301}"]),
     ])
     func `a way that ends before leads nowhere`(text: String, steps: [String]) throws {
-        #expect(try object(text)[#require(JSONPlace(steps))] == nil)
+        #expect(try object(text)[#require(JSONPath(steps))] == nil)
     }
 
     @Test func `the content is in the envelope and nowhere else`() throws {
-        let places = AnswerPlaces(envelope: JSONPlace(["data"]))
+        let places = JSONResponsePaths(envelope: JSONPath(["data"]))
         #expect(try places.content(of: object(#"{"data":{"x":1},"x":2}"#)) == ["x": 1])
         for text in [#"{"x":2}"#, #"{"data":[{"x":1}]}"#, #"{"data":"{}"}"#, #"{"data":null}"#] {
             #expect(try places.content(of: object(text)) == nil)
         }
-        #expect(try AnswerPlaces().content(of: object(#"{"x":2}"#)) == ["x": 2])
+        #expect(try JSONResponsePaths().content(of: object(#"{"x":2}"#)) == ["x": 2])
     }
 
     @Test func `codes are read from the place, the envelope and what is around it, in this order`() throws {
-        let places = AnswerPlaces(envelope: JSONPlace(["a", "b"]), errorCode: JSONPlace(["why", "0"]))
+        let places = JSONResponsePaths(envelope: JSONPath(["a", "b"]), errorCode: JSONPath(["why", "0"]))
         let answer = try object(
             #"{"why":[4711],"code":"outer","a":{"error":"middle","b":{"error":{"code":"inner"},"code":""}}}"#
         )
         #expect(places.codes(in: answer) == ["4711", "inner", "middle", "outer"])
         #expect(try places.codes(in: object(#"{"a":[],"error":"outer"}"#)) == ["outer"])
         #expect(try places.codes(in: object(#"{"why":[{"x":1}],"a":{"b":{}}}"#)) == [])
-        #expect(try AnswerPlaces().codes(in: object(#"{"a":{"code":"hidden"},"code":7}"#)) == [])
+        #expect(try JSONResponsePaths().codes(in: object(#"{"a":{"code":"hidden"},"code":7}"#)) == [])
     }
 
     @Test func `a new login is demanded by the member of that name, wherever errors may stand`() throws {
-        let places = AnswerPlaces(envelope: JSONPlace(["data"]), loginDemand: "again")
+        let places = JSONResponsePaths(envelope: JSONPath(["data"]), loginDemand: "again")
         for text in [
             #"{"again":true}"#, #"{"error":{"again":true}}"#, #"{"data":{"again":true}}"#,
             #"{"data":{"error":{"again":true}}}"#,
         ] {
             #expect(try places.demandLogin(in: object(text)))
-            #expect(try !AnswerPlaces().demandLogin(in: object(text)))
+            #expect(try !JSONResponsePaths().demandLogin(in: object(text)))
         }
         for text in [#"{"again":"true"}"#, #"{"other":{"again":true}}"#, #"{"data":[{"again":true}]}"#] {
             #expect(try !places.demandLogin(in: object(text)))
@@ -87,6 +87,6 @@ struct AnswerPlacesTests {
         (#"{"error":""}"#, false), (#"{"error":null,"code":"OK"}"#, false), (#"{"error":false}"#, false),
     ])
     func `an answer with an error is told from one with a code`(text: String, hasError: Bool) throws {
-        #expect(try AnswerPlaces(envelope: JSONPlace(["data"])).hasError(in: object(text)) == hasError)
+        #expect(try JSONResponsePaths(envelope: JSONPath(["data"])).hasError(in: object(text)) == hasError)
     }
 }

@@ -4,7 +4,7 @@
 ///
 /// A server may end its session at any time, of which a client at standard input and output knows nothing. So the
 /// messages that began it are kept, and begin the next one.
-actor Conversation {
+actor MCPSessionState {
     /// What the client said at the beginning.
     struct Opening: Sendable {
         var request: RPCPacket

@@ -5,7 +5,7 @@ import NIOCore
 import Text
 
 /// An answer that comes from here and not from an upstream.
-struct OwnAnswer: Equatable, Sendable {
+struct LocalResponse: Equatable, Sendable {
     var status: Int
     /// The reason phrase; `nil`: the usual one of the status.
     var phrase: String?
@@ -19,7 +19,7 @@ struct OwnAnswer: Equatable, Sendable {
         self.body = Array(body)
     }
 
-    static func == (left: OwnAnswer, right: OwnAnswer) -> Bool {
+    static func == (left: LocalResponse, right: LocalResponse) -> Bool {
         left.status == right.status && left.phrase == right.phrase && left.contentType == right.contentType
             && left.body == right.body
             && left.fields.elementsEqual(right.fields) { $0.name == $1.name && $0.value == $1.value }
@@ -33,7 +33,7 @@ struct OwnAnswer: Equatable, Sendable {
     /// - Returns: all of the answer.
     func bytes(withoutBody: Bool, keepsAlive: Bool) -> ByteBuffer {
         var bytes = ByteBufferAllocator().buffer(capacity: 512 + body.count)
-        bytes.writeString("HTTP/1.1 \(status) \(phrase ?? OwnAnswer.phrases[status] ?? "Refused")\r\n")
+        bytes.writeString("HTTP/1.1 \(status) \(phrase ?? LocalResponse.phrases[status] ?? "Refused")\r\n")
         bytes.write("Server", "tokenagent")
         bytes.write("Content-Type", contentType)
         bytes.write("Content-Length", String(body.count))
@@ -58,16 +58,16 @@ struct OwnAnswer: Equatable, Sendable {
 
 // MARK: Problems (RFC 9457)
 
-extension OwnAnswer {
+extension LocalResponse {
     private static let problemType = "application/problem+json"
 
     /// A request that goes no further.
     init(_ fault: MessageFault) {
         let problem: JSONValue = [
-            "type": "about:blank", "title": .string(OwnAnswer.phrases[fault.status] ?? "Refused"),
+            "type": "about:blank", "title": .string(LocalResponse.phrases[fault.status] ?? "Refused"),
             "status": .integer(fault.status), "detail": .string(fault.message),
         ]
-        self.init(fault.status, OwnAnswer.problemType, problem.serialized)
+        self.init(fault.status, LocalResponse.problemType, problem.serialized)
     }
 
     /// What the agent said in place of a token.
@@ -80,22 +80,22 @@ extension OwnAnswer {
     ///   - isForGit: whether the client is git.
     init(_ error: AgentError, isForGit: Bool = false) {
         let error = error.advised
-        let status = error.code == .loginRequired ? 403 : OwnAnswer.status(of: error.code)
+        let status = error.code == .loginRequired ? 403 : LocalResponse.status(of: error.code)
         if isForGit {
-            let remedy = error.remedy.map { "\n\(OwnAnswer.labelled($0))" } ?? ""
+            let remedy = error.remedy.map { "\n\(LocalResponse.labelled($0))" } ?? ""
             self.init(status, "text/plain; charset=utf-8", "\(error.message)\(remedy)\n".utf8)
         } else {
             var problem: JSONObject = [
-                "type": "about:blank", "title": .string(OwnAnswer.phrases[status] ?? "Refused"),
+                "type": "about:blank", "title": .string(LocalResponse.phrases[status] ?? "Refused"),
                 "status": .integer(status), "detail": .string(error.message),
                 "code": .string(error.code.rawValue),
             ]
             if let session = error.session { problem["session"] = .string(session) }
             if let remedy = error.remedy { problem["remedy"] = .string(remedy) }
-            self.init(status, OwnAnswer.problemType, JSONValue.object(problem).serialized)
+            self.init(status, LocalResponse.problemType, JSONValue.object(problem).serialized)
         }
         self = telling(error)
-        phrase = OwnAnswer.phrase(error, status)
+        phrase = LocalResponse.phrase(error, status)
     }
 
     /// Bytes of the longest reason phrase.
@@ -115,7 +115,7 @@ extension OwnAnswer {
     }
 
     /// The answer with the fields that go with what the agent said, whatever form it has.
-    func telling(_ error: AgentError) -> OwnAnswer {
+    func telling(_ error: AgentError) -> LocalResponse {
         var answer = self
         switch status {
         case 401: answer.fields.append(("WWW-Authenticate", "Tokenagent"))
@@ -141,7 +141,7 @@ extension AgentError {
     /// The error with what to do about it, and when it is worth another try.
     var advised: AgentError {
         var error = self
-        guard OwnAnswer.status(of: code) == 503 else {
+        guard LocalResponse.status(of: code) == 503 else {
             error.remedy = suggestedRemedy
             return error
         }
