@@ -58,7 +58,7 @@ struct FleetSightReading {
     }
 
     private func read(_ values: FleetRecordValues, into sight: inout FleetReadResult) throws(FleetStoreError) {
-        do throws(FleetFault) {
+        do throws(FleetValueError) {
             let (header, epoch) = try records.header(of: values, of: session, since: epoch)
             sight.view.record = header
             sight.epoch = max(sight.epoch, epoch)
@@ -86,7 +86,7 @@ struct FleetSightReading {
             }
             return
         }
-        do throws(FleetFault) {
+        do throws(FleetValueError) {
             if key.kind == .lock {
                 sight.view.lock = try FleetRecords.lock(value)
             } else {
@@ -99,7 +99,7 @@ struct FleetSightReading {
 
     private func take(_ value: [UInt8], _ key: FleetKeyName, into sight: inout FleetReadResult) {
         guard records.role == .keeper else { return }
-        do throws(FleetFault) {
+        do throws(FleetValueError) {
             sight.view.lates.append(try records.late(value, under: key, since: epoch))
         } catch {
             sight.unreadableLates.append(error.sentence)
@@ -114,7 +114,7 @@ struct FleetSightReading {
 }
 
 extension FleetStoreError {
-    init(unreadable what: String, of session: SessionName, _ fault: FleetFault) {
+    init(unreadable what: String, of session: SessionName, _ fault: FleetValueError) {
         self.init(
             .unreadable,
             "the \(what) of \(session) in etcd \(fault.sentence)",

@@ -155,7 +155,7 @@ extension FleetStore {
         as binding: FleetBinding?
     ) -> Bool {
         guard let key = records.names.key(named: pair.key) else { return false }
-        do throws(FleetFault) {
+        do throws(FleetValueError) {
             if key.kind == .record {
                 let values = FleetRecordValues(record: pair.value, access: nil)
                 _ = try records.header(of: values, of: session, since: epoch)

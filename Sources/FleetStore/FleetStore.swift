@@ -154,7 +154,7 @@ package final class FleetStore: FleetSharing {
         as binding: FleetBinding
     ) throws(FleetStoreError) -> SessionSnapshot? {
         let found: FleetContent?
-        do throws(FleetFault) {
+        do throws(FleetValueError) {
             found = try content(of: attempt, in: sight)
         } catch {
             throw FleetStoreError(unreadable: "record or late answer", of: sight.session, error)
@@ -172,7 +172,7 @@ package final class FleetStore: FleetSharing {
     private func content(
         of attempt: AttemptID,
         in sight: FleetReadResult
-    ) throws(FleetFault) -> FleetContent? {
+    ) throws(FleetValueError) -> FleetContent? {
         let name = records.names.name(of: sight.session)
         func value(_ kind: FleetKeyName.Kind) -> [UInt8]? {
             sight.values[records.names.bytes(of: FleetKeyName(kind, of: name))]
@@ -195,7 +195,7 @@ package final class FleetStore: FleetSharing {
         of session: SessionName,
         _ epoch: UInt32,
         as binding: FleetBinding
-    ) throws(FleetFault) -> Bool {
+    ) throws(FleetValueError) -> Bool {
         guard let content = try records.open(values, of: session, since: epoch, at: clock).content else {
             return true
         }
@@ -220,7 +220,7 @@ package final class FleetStore: FleetSharing {
         of attempt: AttemptID,
         _ session: SessionName
     ) throws(FleetStoreError) -> SessionSnapshot {
-        do throws(FleetFault) {
+        do throws(FleetValueError) {
             return try records.open(kept: bytes, of: attempt, session, at: clock).snapshot
         } catch {
             throw FleetStoreError(

@@ -24,8 +24,8 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Reads `http://HOST:PORT` or `https://HOST:PORT`; without a port it is 80 or 443.
-    package init(_ text: String) throws(ForwardProxyProblem) {
-        (self, _) = try ForwardProxy.read(text, needsScheme: true) { () throws(ForwardProxyProblem) in
+    package init(_ text: String) throws(ForwardProxyURLError) {
+        (self, _) = try ForwardProxy.read(text, needsScheme: true) { () throws(ForwardProxyURLError) in
             throw .hasCredentials
         }
     }
@@ -35,7 +35,7 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
     /// - Returns: the proxy, and `USER:PASSWORD` without escapes if it stands there.
     static func ofEnvironment(
         _ text: String
-    ) throws(ForwardProxyProblem) -> (proxy: ForwardProxy, credentials: ProxyCredentials?) {
+    ) throws(ForwardProxyURLError) -> (proxy: ForwardProxy, credentials: ProxyCredentials?) {
         try read(text, needsScheme: false) {}
     }
 
@@ -48,8 +48,8 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
     private static func read(
         _ text: String,
         needsScheme: Bool,
-        _ onCredentials: () throws(ForwardProxyProblem) -> Void
-    ) throws(ForwardProxyProblem) -> (ForwardProxy, ProxyCredentials?) {
+        _ onCredentials: () throws(ForwardProxyURLError) -> Void
+    ) throws(ForwardProxyURLError) -> (ForwardProxy, ProxyCredentials?) {
         let bytes = Array(text.utf8)
         guard bytes.count <= maximumLength, bytes.allSatisfy(\.isVisibleASCII) else { throw .notAnAddress }
         var rest = bytes[...]
@@ -81,7 +81,7 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
     private static func hostAndPort(
         _ text: ArraySlice<UInt8>,
         defaultPort: Int
-    ) throws(ForwardProxyProblem) -> (String, Int) {
+    ) throws(ForwardProxyURLError) -> (String, Int) {
         var host = text
         var port: ArraySlice<UInt8> = []
         if text.first == UInt8(ascii: "[") {
@@ -118,7 +118,7 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Why a text is not the address of a proxy.
-package enum ForwardProxyProblem: Error, Equatable, Sendable, CustomStringConvertible {
+package enum ForwardProxyURLError: Error, Equatable, Sendable, CustomStringConvertible {
     case notAnAddress
     case otherScheme
     case hasCredentials

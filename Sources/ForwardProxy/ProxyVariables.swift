@@ -13,7 +13,7 @@ package struct ProxyVariables: Sendable {
 
     /// The variable that names the proxy.
     package let name: String
-    private let named: Result<(proxy: ForwardProxy, credentials: ProxyCredentials?)?, ForwardProxyProblem>
+    private let named: Result<(proxy: ForwardProxy, credentials: ProxyCredentials?)?, ForwardProxyURLError>
     private let exceptions: ProxyExceptions
 
     /// An environment without proxies.
@@ -24,7 +24,7 @@ package struct ProxyVariables: Sendable {
         let set = ProxyVariables.proxyVariables.first { lookup($0)?.isEmpty == false }
         name = set ?? ProxyVariables.proxyVariables[0]
         if let text = set.flatMap(lookup) {
-            named = Result { () throws(ForwardProxyProblem) in try ForwardProxy.ofEnvironment(text) }
+            named = Result { () throws(ForwardProxyURLError) in try ForwardProxy.ofEnvironment(text) }
         } else {
             named = .success(nil)
         }
@@ -43,7 +43,7 @@ package struct ProxyVariables: Sendable {
     package func proxy(
         for host: String,
         port: Int
-    ) throws(ForwardProxyProblem) -> (proxy: ForwardProxy, credentials: ProxyCredentials?)? {
+    ) throws(ForwardProxyURLError) -> (proxy: ForwardProxy, credentials: ProxyCredentials?)? {
         guard exist, !ForwardProxy.isInternal(host), !exceptions.cover(host, port: port) else { return nil }
         return try named.get()
     }

@@ -67,7 +67,7 @@ private func fuzzOtherKinds(_ reply: HTTPReply, at now: WallTime) {
             wrappedRules.classify(reply, .refresh, from: "id.example.com", at: now)
         },
         ProcessorTime.limited("a pool's refusal") {
-            CognitoRefusal(reply, from: "id.example.com", at: now).failure
+            CognitoErrorResponse(reply, from: "id.example.com", at: now).failure
         },
     ]
     for failure in failures {

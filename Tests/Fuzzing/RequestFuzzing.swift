@@ -7,7 +7,7 @@ import NIOCore
 /// What came out of a stream of requests: the whole ones, and whether it ended with a refusal.
 private struct Reading: Equatable {
     var requests: [HTTPRequest] = []
-    var refusal: RequestRefusal?
+    var refusal: RequestError?
 }
 
 /// The first byte says how large the pieces are; the stream must read the same in one piece.
@@ -34,7 +34,7 @@ private func read(_ stream: ArraySlice<UInt8>, inPiecesOf size: Int) -> Reading 
     var reading = Reading()
     var input = ByteBuffer()
     var rest = stream
-    do throws(RequestRefusal) {
+    do throws(RequestError) {
         while !rest.isEmpty {
             input.writeBytes(rest.prefix(size))
             rest = rest.dropFirst(size)

@@ -109,7 +109,7 @@ private func fuzzFleet(_ bytes: [UInt8], kind: UInt8, _ store: OpenStore) {
 
 private func isBelieved(_ value: FleetValue, under key: FleetKeyName, _ store: OpenStore) -> Bool {
     let sealing = store.fleet.sealing
-    let opens: Void? = try? sealing.open(value, under: key) { _ throws(RecordFault) in }
+    let opens: Void? = try? sealing.open(value, under: key) { _ throws(RecordError) in }
     let isSigned: Void? = try? sealing.check(value, under: key)
     return opens != nil || isSigned != nil
 }

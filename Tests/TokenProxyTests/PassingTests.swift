@@ -98,7 +98,7 @@ import Testing
         let rules = try Self.rules("https://api.example.com/base/", paths: ["/dav/*"])
         let request = "MOVE /dav/a HTTP/1.1\nHost: 127.0.0.1:1\nDestination: \(given)"
         guard let sent else {
-            #expect(throws: MessageFault.self) { try Self.passed(request, rules) }
+            #expect(throws: HTTPMessageError.self) { try Self.passed(request, rules) }
             return
         }
         #expect(try Self.passed(request, rules).contains("Destination: \(sent)"))
@@ -171,7 +171,7 @@ import Testing
     ])
     func `an answer that two readers might read differently goes no further`(text: String) throws {
         let head = try MessageHead(Array(text.split(separator: "\n").joined(separator: "\r\n").utf8))
-        #expect(throws: MessageFault.self) { try UpstreamAnswer(head, toHead: false) }
+        #expect(throws: HTTPMessageError.self) { try UpstreamAnswer(head, toHead: false) }
     }
 
     @Test(arguments: [

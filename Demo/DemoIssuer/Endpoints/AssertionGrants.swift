@@ -38,7 +38,7 @@ extension IssuerState {
     }
 
     /// The claims of an assertion that is signed by somebody trusted, for this issuer, at this time.
-    private func verified(_ text: String) throws(OAuthRefusal) -> JSONObject {
+    private func verified(_ text: String) throws(OAuthErrorResponse) -> JSONObject {
         guard let token = CompactToken(text) else {
             throw IssuerState.refusal("there is no signed assertion")
         }
@@ -66,8 +66,8 @@ extension IssuerState {
         return claims
     }
 
-    private static func refusal(_ description: String) -> OAuthRefusal {
-        OAuthRefusal(code: "invalid_grant", description: description)
+    private static func refusal(_ description: String) -> OAuthErrorResponse {
+        OAuthErrorResponse(code: "invalid_grant", description: description)
     }
 }
 

@@ -64,10 +64,10 @@ extension IssuerState {
     }
 
     /// The scopes of a request that may be granted, in its order.
-    func grantable(_ scope: String?) throws(OAuthRefusal) -> [String] {
+    func grantable(_ scope: String?) throws(OAuthErrorResponse) -> [String] {
         let asked = (scope ?? "").split(separator: " ").map(String.init)
         let granted = asked.filter(settings.knownScopes.contains)
-        guard asked.isEmpty || !granted.isEmpty else { throw OAuthRefusal(code: "invalid_scope") }
+        guard asked.isEmpty || !granted.isEmpty else { throw OAuthErrorResponse(code: "invalid_scope") }
         return granted
     }
 }

@@ -6,7 +6,7 @@ extension IssuerState {
     /// The device authorization endpoint (RFC 8628 §3.1).
     mutating func startDevice(_ request: IssuerRequest) throws -> IssuerReply {
         guard let client = authenticated(request) else {
-            throw OAuthRefusal(code: "invalid_client", status: 401)
+            throw OAuthErrorResponse(code: "invalid_client", status: 401)
         }
         let deviceCode = RandomText.token("device")
         let grant = DeviceGrant(
@@ -47,7 +47,7 @@ extension IssuerState {
         key: String?
     ) throws -> IssuerReply {
         guard let code = form["device_code"], var grant = grants.devices[code], grant.client == client.id
-        else { throw OAuthRefusal(code: "invalid_grant") }
+        else { throw OAuthErrorResponse(code: "invalid_grant") }
         if settings.approvesDevices, grant.decision == .pending {
             grant.decision = .approved(user: registry.users.first?.name ?? "nobody")
         }
@@ -58,19 +58,19 @@ extension IssuerState {
 
     private mutating func judge(
         _ grant: inout DeviceGrant
-    ) -> Result<GrantLedger.Authorization, OAuthRefusal> {
+    ) -> Result<GrantLedger.Authorization, OAuthErrorResponse> {
         let previous = grant.lastPoll
         grant.lastPoll = now
-        guard now < grant.expiresAt else { return .failure(OAuthRefusal(code: "expired_token")) }
+        guard now < grant.expiresAt else { return .failure(OAuthErrorResponse(code: "expired_token")) }
         // Allows a tenth of a second for the network: only polls that are clearly early must slow down.
         if let previous, now - previous + .milliseconds(100) < grant.interval {
             grant.interval += .seconds(5)
-            return .failure(OAuthRefusal(code: "slow_down"))
+            return .failure(OAuthErrorResponse(code: "slow_down"))
         }
         switch grant.decision {
-        case .pending: return .failure(OAuthRefusal(code: "authorization_pending"))
-        case .denied: return .failure(OAuthRefusal(code: "access_denied"))
-        case .used: return .failure(OAuthRefusal(code: "invalid_grant"))
+        case .pending: return .failure(OAuthErrorResponse(code: "authorization_pending"))
+        case .denied: return .failure(OAuthErrorResponse(code: "access_denied"))
+        case .used: return .failure(OAuthErrorResponse(code: "invalid_grant"))
         case .approved(let user):
             grant.decision = .used
             return .success(

@@ -9,7 +9,7 @@ extension IssuerState {
     ) throws -> IssuerReply {
         guard
             form["actor_token"] == nil || form["actor_token"].flatMap({ grants.access($0, now: now) }) != nil
-        else { throw OAuthRefusal(code: "invalid_request", description: "the actor_token is not valid") }
+        else { throw OAuthErrorResponse(code: "invalid_request", description: "the actor_token is not valid") }
         var authorization = try subject(form, of: client).bound(to: key)
         authorization.client = client.id
         authorization.family = grants.newFamily()
@@ -33,7 +33,7 @@ extension IssuerState {
     private func subject(
         _ form: FormFields,
         of client: RegisteredClient
-    ) throws(OAuthRefusal) -> GrantLedger.Authorization {
+    ) throws(OAuthErrorResponse) -> GrantLedger.Authorization {
         let token = form["subject_token"] ?? ""
         switch form["subject_token_type"] {
         case IssuerState.tokenType("access_token"), IssuerState.tokenType("jwt"):
@@ -49,8 +49,8 @@ extension IssuerState {
                     family: 0
                 )
             }
-        default: throw OAuthRefusal(code: "invalid_request", description: "unknown subject_token_type")
+        default: throw OAuthErrorResponse(code: "invalid_request", description: "unknown subject_token_type")
         }
-        throw OAuthRefusal(code: "invalid_request", description: "the subject_token is not valid")
+        throw OAuthErrorResponse(code: "invalid_request", description: "the subject_token is not valid")
     }
 }

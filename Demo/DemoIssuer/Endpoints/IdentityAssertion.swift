@@ -16,7 +16,7 @@ extension IssuerState {
         _ form: FormFields
     ) throws -> IssuerReply {
         guard let audience = form["audience"] else {
-            throw OAuthRefusal(code: "invalid_request", description: "audience is missing")
+            throw OAuthErrorResponse(code: "invalid_request", description: "audience is missing")
         }
         let now = WallClock.seconds
         let scope = authorization.scope.joined(separator: " ")

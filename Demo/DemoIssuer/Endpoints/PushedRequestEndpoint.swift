@@ -9,9 +9,9 @@ extension IssuerState {
     /// The pushed authorization request endpoint (RFC 9126 §2).
     mutating func push(_ request: IssuerRequest) throws -> IssuerReply {
         guard let client = authenticated(request) else {
-            throw OAuthRefusal(code: "invalid_client", status: 401)
+            throw OAuthErrorResponse(code: "invalid_client", status: 401)
         }
-        guard request.form["request_uri"] == nil else { throw OAuthRefusal(code: "invalid_request") }
+        guard request.form["request_uri"] == nil else { throw OAuthErrorResponse(code: "invalid_request") }
         let reference = "urn:ietf:params:oauth:request_uri:" + RandomText.token("par")
         grants.pushedRequests[reference] = GrantLedger.PushedRequest(
             client: client.id,

@@ -9,18 +9,18 @@ extension IssuerState {
     ) throws -> IssuerReply {
         guard let text = form["refresh_token"], var entry = grants.refreshTokens[text],
             entry.authorization.client == client.id
-        else { throw OAuthRefusal(code: "invalid_grant", description: "unknown refresh token") }
+        else { throw OAuthErrorResponse(code: "invalid_grant", description: "unknown refresh token") }
         // First of all, so that a thief who shows the token without its key changes nothing.
         guard entry.authorization.keyThumbprint == nil || entry.authorization.keyThumbprint == key else {
-            throw OAuthRefusal(code: "invalid_grant", description: "bound to another key")
+            throw OAuthErrorResponse(code: "invalid_grant", description: "bound to another key")
         }
         guard !grants.isSpent(entry, rotation: settings.rotation, now: now) else {
             // Somebody has a stolen copy, so all tokens of the login end (RFC 9700 §4.14.2).
             grants.deadFamilies.insert(entry.authorization.family)
-            throw OAuthRefusal(code: "invalid_grant", description: "refresh token used twice")
+            throw OAuthErrorResponse(code: "invalid_grant", description: "refresh token used twice")
         }
         guard grants.isAlive(text, rotation: settings.rotation, now: now) else {
-            throw OAuthRefusal(code: "invalid_grant", description: "refresh token revoked or expired")
+            throw OAuthErrorResponse(code: "invalid_grant", description: "refresh token revoked or expired")
         }
         let granted = try narrowed(entry.authorization.bound(to: key), form)
         if entry.firstUsedAt == nil { entry.firstUsedAt = now }
@@ -46,18 +46,18 @@ extension IssuerState {
     func narrowed(
         _ authorization: GrantLedger.Authorization,
         _ form: FormFields
-    ) throws(OAuthRefusal) -> GrantLedger.Authorization {
+    ) throws(OAuthErrorResponse) -> GrantLedger.Authorization {
         var narrowed = authorization
         if let scope = form["scope"] {
             let asked = scope.split(separator: " ").map(String.init)
             guard asked.allSatisfy(authorization.scope.contains) else {
-                throw OAuthRefusal(code: "invalid_scope")
+                throw OAuthErrorResponse(code: "invalid_scope")
             }
             narrowed.scope = asked
         }
         if let audience = form["resource"] ?? form["audience"] {
             guard !settings.refusedAudiences.contains(audience) else {
-                throw OAuthRefusal(code: "invalid_target")
+                throw OAuthErrorResponse(code: "invalid_target")
             }
             narrowed.audience = audience
         }

@@ -25,7 +25,7 @@ extension IssuerState {
     /// ``IssuerSettings/dpop`` says now (RFC 9449 §7).
     private mutating func presentedAuthorization(
         _ request: IssuerRequest
-    ) throws(OAuthRefusal) -> GrantLedger.Authorization {
+    ) throws(OAuthErrorResponse) -> GrantLedger.Authorization {
         let isProven = request.proofBoundToken != nil
         guard let token = request.proofBoundToken ?? request.bearerToken else {
             throw refusal("Bearer", code: nil)
@@ -46,7 +46,7 @@ extension IssuerState {
         _ thumbprint: String,
         of token: String,
         _ request: IssuerRequest
-    ) throws(OAuthRefusal) {
+    ) throws(OAuthErrorResponse) {
         let proven: String
         do {
             proven = try proof(in: request, accessToken: token).key.thumbprint
@@ -62,14 +62,14 @@ extension IssuerState {
         code: String?,
         _ headers: [IssuerReply.Header] = [],
         because reason: String? = nil
-    ) -> OAuthRefusal {
+    ) -> OAuthErrorResponse {
         var parameters = scheme == "Bearer" ? [#"realm="demo""#] : []
         if let code { parameters.append(#"error="\#(code)""#) }
         let challenge = IssuerReply.Header(
             name: "WWW-Authenticate",
             value: "\(scheme) \(parameters.joined(separator: ", "))"
         )
-        return OAuthRefusal(
+        return OAuthErrorResponse(
             code: code ?? "invalid_token",
             status: 401,
             description: reason,

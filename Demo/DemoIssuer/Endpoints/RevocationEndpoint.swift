@@ -6,7 +6,7 @@ extension IssuerState {
     /// The revocation endpoint (RFC 7009 §2): an unknown token is no error.
     mutating func revoke(_ request: IssuerRequest) throws -> IssuerReply {
         guard let client = authenticated(request) else {
-            throw OAuthRefusal(code: "invalid_client", status: 401)
+            throw OAuthErrorResponse(code: "invalid_client", status: 401)
         }
         let token = request.form["token"] ?? ""
         if let entry = grants.refreshTokens[token], entry.authorization.client == client.id {

@@ -9,7 +9,7 @@ extension IssuerState {
         let client = authenticated(request)
         let isAssertion = request.form["grant_type"] == IssuerState.assertionGrant
         guard client != nil || isAssertion && registry.namesNobody(request) else {
-            throw OAuthRefusal(code: "invalid_client", status: 401)
+            throw OAuthErrorResponse(code: "invalid_client", status: 401)
         }
         let key = try provenKey(request)
         var reply: IssuerReply
@@ -38,8 +38,8 @@ extension IssuerState {
             return try acceptAssertion(form, client: client, key: key)
         case "urn:ietf:params:oauth:grant-type:device_code":
             return try pollDevice(form, client: client, key: key)
-        case nil: throw OAuthRefusal(code: "invalid_request", description: "grant_type is missing")
-        case .some: throw OAuthRefusal(code: "unsupported_grant_type")
+        case nil: throw OAuthErrorResponse(code: "invalid_request", description: "grant_type is missing")
+        case .some: throw OAuthErrorResponse(code: "unsupported_grant_type")
         }
     }
 
@@ -50,18 +50,18 @@ extension IssuerState {
     ) throws -> IssuerReply {
         guard let text = form["code"], var code = grants.codes[text], code.authorization.client == client.id,
             code.redirectURI == form["redirect_uri"]
-        else { throw OAuthRefusal(code: "invalid_grant", description: "unknown code") }
+        else { throw OAuthErrorResponse(code: "invalid_grant", description: "unknown code") }
         guard !code.isUsed else {
             // A code shown twice ends what it bought the first time (RFC 6749 §4.1.2).
             grants.deadFamilies.insert(code.authorization.family)
-            throw OAuthRefusal(code: "invalid_grant", description: "code used twice")
+            throw OAuthErrorResponse(code: "invalid_grant", description: "code used twice")
         }
         let verifier = form["code_verifier"] ?? ""
         guard Base64.urlEncoded(SHA256.hash(data: Array(verifier.utf8))) == code.challenge else {
-            throw OAuthRefusal(code: "invalid_grant", description: "wrong code_verifier")
+            throw OAuthErrorResponse(code: "invalid_grant", description: "wrong code_verifier")
         }
         guard code.keyThumbprint == nil || code.keyThumbprint == key else {
-            throw OAuthRefusal(code: "invalid_grant", description: "not the key of dpop_jkt")
+            throw OAuthErrorResponse(code: "invalid_grant", description: "not the key of dpop_jkt")
         }
         code.isUsed = true
         grants.codes[text] = code
@@ -74,7 +74,7 @@ extension IssuerState {
         key: String?
     ) throws -> IssuerReply {
         guard let user = form["username"].flatMap(registry.user), user.password == form["password"] else {
-            throw OAuthRefusal(code: "invalid_grant", description: "wrong user name or password")
+            throw OAuthErrorResponse(code: "invalid_grant", description: "wrong user name or password")
         }
         return try firstTokens(authorization(form, client: client, user: user.name), boundTo: key)
     }
@@ -85,7 +85,7 @@ extension IssuerState {
         key: String?
     ) throws -> IssuerReply {
         guard client.secret != nil || registry.vouchers[client.id] != nil else {
-            throw OAuthRefusal(code: "unauthorized_client")
+            throw OAuthErrorResponse(code: "unauthorized_client")
         }
         let authorization = try authorization(form, client: client, user: nil).bound(to: key)
         return try tokens(authorization, refreshToken: nil, withIDToken: false)

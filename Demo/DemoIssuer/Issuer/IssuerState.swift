@@ -51,7 +51,7 @@ struct IssuerState: Sendable {
         guard let route = routes.last(where: { $0.matches(request) }) else { return .notFound }
         do {
             return try route.handler(request, &self)
-        } catch let refusal as OAuthRefusal {
+        } catch let refusal as OAuthErrorResponse {
             return refusal.reply
         } catch {
             return .html("<p>\(error)</p>", status: 500)

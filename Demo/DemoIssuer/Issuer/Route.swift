@@ -50,7 +50,7 @@ package struct Route: Sendable {
 }
 
 /// A refusal in OAuth's words (RFC 6749 §5.2).
-struct OAuthRefusal: Error {
+struct OAuthErrorResponse: Error {
     var code: String
     var status = 400
     var description: String?

@@ -12,7 +12,7 @@ struct PossessionProof {
     let claims: JSONObject
 
     /// Reads the value of a `DPoP` header and checks everything that needs no knowledge of the request.
-    init(parsing text: String) throws(ProofRefusal) {
+    init(parsing text: String) throws(ProofError) {
         guard text.utf8.count <= PossessionProof.maximumSize else { throw .oversized }
         guard let token = CompactToken(text) else { throw .malformed }
         guard token.header["typ"] == "dpop+jwt" else { throw .wrongType }
@@ -26,7 +26,7 @@ struct PossessionProof {
     /// Compares what the proof says with the request it came with.
     ///
     /// `url` is without the query, `accessToken` is `nil` at the token endpoint, `now` is in seconds since 1970.
-    func check(method: String, url: String, accessToken: String?, now: Int64) throws(ProofRefusal) {
+    func check(method: String, url: String, accessToken: String?, now: Int64) throws(ProofError) {
         guard claims["htm"]?.string == method else { throw .wrongMethod }
         guard claims["htu"]?.string == url else { throw .wrongURL }
         guard let issuedAt = claims["iat"]?.double, abs(issuedAt - Double(now)) <= 60 else {

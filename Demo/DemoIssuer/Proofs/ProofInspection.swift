@@ -4,7 +4,7 @@ extension IssuerState {
     private static let nonceHeader = "DPoP-Nonce"
 
     /// The thumbprint of the key a token request proves (RFC 9449 §5); `nil`: proofs are off, or it has none.
-    mutating func provenKey(_ request: IssuerRequest) throws(OAuthRefusal) -> String? {
+    mutating func provenKey(_ request: IssuerRequest) throws(OAuthErrorResponse) -> String? {
         switch settings.dpop {
         case .off: return nil
         case .allowed where request.headers(named: "dpop").isEmpty: return nil
@@ -13,7 +13,7 @@ extension IssuerState {
         do {
             return try proof(in: request, accessToken: nil).key.thumbprint
         } catch {
-            throw OAuthRefusal(
+            throw OAuthErrorResponse(
                 code: error.code,
                 description: error.rawValue,
                 headers: freshNonce(after: error)
@@ -27,7 +27,7 @@ extension IssuerState {
     mutating func proof(
         in request: IssuerRequest,
         accessToken: String?
-    ) throws(ProofRefusal) -> PossessionProof {
+    ) throws(ProofError) -> PossessionProof {
         let texts = request.headers(named: "dpop")
         guard let text = texts.first else { throw .missing }
         guard texts.count == 1 else { throw .repeated }
@@ -50,7 +50,7 @@ extension IssuerState {
     }
 
     /// The header that tells a refused client which nonce to use.
-    mutating func freshNonce(after refusal: ProofRefusal) -> [IssuerReply.Header] {
+    mutating func freshNonce(after refusal: ProofError) -> [IssuerReply.Header] {
         guard refusal == .staleNonce else { return [] }
         return [IssuerReply.Header(name: IssuerState.nonceHeader, value: proofs.newNonce())]
     }

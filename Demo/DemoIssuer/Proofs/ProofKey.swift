@@ -10,7 +10,7 @@ struct ProofKey {
     private let publicKey: P256.Signing.PublicKey
 
     /// Reads the member `jwk`; a private key in it is a refusal of its own (RFC 9449 §4.3).
-    init(_ value: JSONValue?) throws(ProofRefusal) {
+    init(_ value: JSONValue?) throws(ProofError) {
         guard let members = value?.object else { throw .unusableKey }
         guard members["d"] == nil else { throw .privateKey }
         guard members["kty"] == "EC", members["crv"] == "P-256",

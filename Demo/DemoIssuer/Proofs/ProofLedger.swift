@@ -8,7 +8,7 @@ struct ProofLedger: Sendable {
     private(set) var newestNonce: String?
 
     /// Remembers the `jti` of a proof, which must be new.
-    mutating func remember(_ name: String?) throws(ProofRefusal) {
+    mutating func remember(_ name: String?) throws(ProofError) {
         guard let name, !name.isEmpty else { throw .unnamed }
         guard seen.insert(name).inserted else { throw .replayed }
     }

@@ -304,7 +304,7 @@ extension SessionAgent {
         for arrival in requests.arrivals.finish() { requests.handle(arrival, in: self) }
     }
 
-    private func tellLocked(_ reason: StoreRefusal) {
+    private func tellLocked(_ reason: StoreAccessError) {
         ports.logger.notice(
             "locked; unlock with: tokenctl unlock",
             metadata: ["reason": "\(RequestFailure(reason).message)"]

@@ -21,8 +21,8 @@ struct TokenFileMark: Hashable, Sendable {
 
     /// The mark of a file with this content.
     ///
-    /// - Throws: ``TokenFileFault`` if there is no digest.
-    init(_ identity: TokenFileLocation.Identity, holding bytes: [UInt8]) throws(TokenFileFault) {
+    /// - Throws: ``TokenFileError`` if there is no digest.
+    init(_ identity: TokenFileLocation.Identity, holding bytes: [UInt8]) throws(TokenFileError) {
         guard let digest = TokenFileMark.digest(of: bytes) else { throw .failed("its content has no digest") }
         self.init(inode: identity.inode, length: bytes.count, digest: digest)
     }
@@ -81,7 +81,7 @@ package final class TokenFileLedger: Sendable {
             guard !listed.isEmpty else { return [] }
             var complaints: [String] = []
             for (file, marks) in listed {
-                do throws(TokenFileFault) {
+                do throws(TokenFileError) {
                     try TokenFileLocation(file.text).remove(matching: marks)
                     listed[file] = nil
                 } catch {
@@ -93,7 +93,7 @@ package final class TokenFileLedger: Sendable {
                     }
                 }
             }
-            do throws(TokenFileFault) {
+            do throws(TokenFileError) {
                 try save(listed)
             } catch {
                 complaints.append(error.reason)
@@ -104,12 +104,12 @@ package final class TokenFileLedger: Sendable {
 
     /// Lists a file that is going to be written, with those that may be at its path until then.
     ///
-    /// - Throws: ``TokenFileFault``; the file must not be written then.
-    func add(_ file: String, _ mark: TokenFileMark) throws(TokenFileFault) {
-        try listed.withLock { listed throws(TokenFileFault) in
+    /// - Throws: ``TokenFileError``; the file must not be written then.
+    func add(_ file: String, _ mark: TokenFileMark) throws(TokenFileError) {
+        try listed.withLock { listed throws(TokenFileError) in
             let former = listed[file.bytewise]
             listed[file.bytewise] = Array(((former ?? []) + [mark]).suffix(Self.mostMarks))
-            do throws(TokenFileFault) {
+            do throws(TokenFileError) {
                 try save(listed)
             } catch {
                 listed[file.bytewise] = former
@@ -126,7 +126,7 @@ package final class TokenFileLedger: Sendable {
         }
     }
 
-    private func save(_ listed: [ByteText: [TokenFileMark]]) throws(TokenFileFault) {
+    private func save(_ listed: [ByteText: [TokenFileMark]]) throws(TokenFileError) {
         guard let path else { return }
         guard !listed.isEmpty else {
             guard unsafe unlink(path) == 0 || errno == ENOENT else { throw .latest("remove \(path)") }

@@ -4,7 +4,7 @@ import Glibc
 import Text
 
 /// Why a token file is not as it should be.
-enum TokenFileFault: Error, Equatable, Sendable {
+enum TokenFileError: Error, Equatable, Sendable {
     /// There is no such directory, and a confined agent cannot use one that is made later.
     case noDirectory(String)
     /// Our own confinement, not its mode, keeps us from writing in its directory.
@@ -30,7 +30,7 @@ enum TokenFileFault: Error, Equatable, Sendable {
     }
 
     /// What the latest system call said.
-    static func latest(_ operation: String) -> TokenFileFault {
+    static func latest(_ operation: String) -> TokenFileError {
         .failed("cannot \(operation): \(unsafe String(cString: strerror(errno)))")
     }
 }
@@ -60,8 +60,8 @@ struct TokenFileLocation: ~Copyable {
 
     /// Opens the directory of `path`, which is absolute.
     ///
-    /// - Throws: ``TokenFileFault`` if it is not there, or not ours alone.
-    init(_ path: String) throws(TokenFileFault) {
+    /// - Throws: ``TokenFileError`` if it is not there, or not ours alone.
+    init(_ path: String) throws(TokenFileError) {
         let parent = ListeningSocket.directory(of: path)
         try Self.reach(parent)
         do throws(ListenFailure) {
@@ -74,19 +74,19 @@ struct TokenFileLocation: ~Copyable {
 
     /// Opens the directory of `path` to remove a file whose identity is known: that goes even where others may write by now.
     ///
-    /// - Throws: ``TokenFileFault`` if it is not there, or is a symbolic link.
-    init(removing path: String) throws(TokenFileFault) {
+    /// - Throws: ``TokenFileError`` if it is not there, or is a symbolic link.
+    init(removing path: String) throws(TokenFileError) {
         try Self.reach(ListeningSocket.directory(of: path))
         try self.init(unchecked: path)
     }
 
-    private static func reach(_ parent: String) throws(TokenFileFault) {
+    private static func reach(_ parent: String) throws(TokenFileError) {
         guard unsafe access(parent, F_OK) != 0 else { return }
         guard errno == ENOENT else { throw .latest("reach \(parent)") }
         throw .noDirectory(parent)
     }
 
-    private init(unchecked path: String) throws(TokenFileFault) {
+    private init(unchecked path: String) throws(TokenFileError) {
         let parent = ListeningSocket.directory(of: path)
         // Only to name it in other calls, which our own confinement allows everywhere.
         let opened = unsafe open(parent, __O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -106,15 +106,15 @@ struct TokenFileLocation: ~Copyable {
     ///   - isDurable: whether they must outlive a power cut.
     ///   - record: is told which file it is before anything is written into it.
     /// - Returns: which file it is.
-    /// - Throws: ``TokenFileFault``, also of `record`; the old one is there then.
+    /// - Throws: ``TokenFileError``, also of `record`; the old one is there then.
     borrowing func replace(
         with bytes: [UInt8],
         isDurable: Bool = false,
-        recording record: (Identity) throws(TokenFileFault) -> Void = { _ in }
-    ) throws(TokenFileFault) -> Identity {
+        recording record: (Identity) throws(TokenFileError) -> Void = { _ in }
+    ) throws(TokenFileError) -> Identity {
         let identity = try write(bytes, isDurable: isDurable, recording: record)
         guard unsafe renameat(directory, draft, directory, name) == 0 else {
-            let fault = TokenFileFault.latest("replace the file")
+            let fault = TokenFileError.latest("replace the file")
             unlinkDraft()
             throw fault
         }
@@ -122,7 +122,7 @@ struct TokenFileLocation: ~Copyable {
     }
 
     /// Fails if files cannot be made there.
-    borrowing func probe() throws(TokenFileFault) {
+    borrowing func probe() throws(TokenFileError) {
         _ = try write([], isDurable: false) { _ in }
         unlinkDraft()
     }
@@ -131,8 +131,8 @@ struct TokenFileLocation: ~Copyable {
     private borrowing func write(
         _ bytes: [UInt8],
         isDurable: Bool,
-        recording record: (Identity) throws(TokenFileFault) -> Void
-    ) throws(TokenFileFault) -> Identity {
+        recording record: (Identity) throws(TokenFileError) -> Void
+    ) throws(TokenFileError) -> Identity {
         unlinkDraft()
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
         let file = unsafe openat(directory, draft, flags, 0o600)
@@ -140,7 +140,7 @@ struct TokenFileLocation: ~Copyable {
         defer { close(file) }
         var status = stat()
         // A umask may have taken even the owner's bits.
-        do throws(TokenFileFault) {
+        do throws(TokenFileError) {
             guard fchmod(file, 0o600) == 0, unsafe fstat(file, &status) == 0 else {
                 throw .latest("write the file")
             }
@@ -156,7 +156,7 @@ struct TokenFileLocation: ~Copyable {
     }
 
     /// Why no file could be made; reads errno.
-    private var creationFault: TokenFileFault {
+    private var creationFault: TokenFileError {
         let reason = errno
         // Its mode lets us, so it was the agent's own confinement that did not.
         if reason == EACCES, unsafe faccessat(directory, ".", W_OK, 0) == 0 { return .outOfReach }
@@ -184,8 +184,8 @@ struct TokenFileLocation: ~Copyable {
     /// Removes the file, and what was begun; what somebody has put in its place stays.
     ///
     /// - Parameter identity: the file that was put there.
-    /// - Throws: ``TokenFileFault``; it is still there.
-    borrowing func remove(_ identity: Identity) throws(TokenFileFault) {
+    /// - Throws: ``TokenFileError``; it is still there.
+    borrowing func remove(_ identity: Identity) throws(TokenFileError) {
         unlinkDraft()
         var status = stat()
         guard unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -197,8 +197,8 @@ struct TokenFileLocation: ~Copyable {
 
     /// Removes the file, and what a killed agent had begun, each if it is one of those with `marks`.
     ///
-    /// - Throws: ``TokenFileFault``; it is still there.
-    borrowing func remove(matching marks: [TokenFileMark]) throws(TokenFileFault) {
+    /// - Throws: ``TokenFileError``; it is still there.
+    borrowing func remove(matching marks: [TokenFileMark]) throws(TokenFileError) {
         for (name, isDraft) in [(draft, true), (name, false)] {
             guard let (inode, content) = contents(of: name),
                 marks.contains(where: { $0.fits(inode, content, isDraft: isDraft) })
@@ -222,7 +222,7 @@ struct TokenFileLocation: ~Copyable {
         return (Identity(status).inode, Array(bytes.prefix(max(0, count))))
     }
 
-    private borrowing func unlink(_ name: String) throws(TokenFileFault) {
+    private borrowing func unlink(_ name: String) throws(TokenFileError) {
         guard unsafe unlinkat(directory, name, 0) == 0 || errno == ENOENT else {
             throw .latest("remove the file")
         }

@@ -21,12 +21,12 @@ final class TokenFileWriter: Sendable {
     /// Replaces the file at `path` in one step.
     ///
     /// - Returns: why it is not there, or still the one before.
-    func write(_ token: SecretID, in content: TokenFileContent, to path: String) -> TokenFileFault? {
-        do throws(TokenFileFault) {
+    func write(_ token: SecretID, in content: TokenFileContent, to path: String) -> TokenFileError? {
+        do throws(TokenFileError) {
             let place = try TokenFileLocation(path)
             var bytes = try text(of: token, in: content)
             defer { bytes.wipe() }
-            let identity = try place.replace(with: bytes) { identity throws(TokenFileFault) in
+            let identity = try place.replace(with: bytes) { identity throws(TokenFileError) in
                 try ledger.add(path, TokenFileMark(identity, holding: bytes))
             }
             written.withLock { $0[path.bytewise] = identity }
@@ -39,10 +39,10 @@ final class TokenFileWriter: Sendable {
     /// Removes the file at `path`, if it is the one that was put there.
     ///
     /// - Returns: why it is still there.
-    func remove(_ path: String) -> TokenFileFault? {
+    func remove(_ path: String) -> TokenFileError? {
         let identity = written.withLock { $0[path.bytewise] }
         guard let identity else { return nil }
-        do throws(TokenFileFault) {
+        do throws(TokenFileError) {
             try TokenFileLocation(removing: path).remove(identity)
         } catch {
             // Without its directory the file is gone too.
@@ -54,8 +54,8 @@ final class TokenFileWriter: Sendable {
     }
 
     /// Why no file can be put at `path`; `nil`: one can.
-    func probe(_ path: String) -> TokenFileFault? {
-        do throws(TokenFileFault) {
+    func probe(_ path: String) -> TokenFileError? {
+        do throws(TokenFileError) {
             try TokenFileLocation(path).probe()
             return nil
         } catch {
@@ -67,7 +67,7 @@ final class TokenFileWriter: Sendable {
     private func text(
         of token: SecretID,
         in content: TokenFileContent
-    ) throws(TokenFileFault) -> [UInt8] {
+    ) throws(TokenFileError) -> [UInt8] {
         var text: [UInt8] = []
         var fits = false
         do {

@@ -29,10 +29,10 @@ final class TokenFiles {
         /// Changes with each job of the thread.
         var job = 0
         /// Why its place has not taken the last change, as it was logged.
-        var fault: TokenFileFault?
+        var fault: TokenFileError?
         /// Why there is nothing to put there, as it was logged; `nil`: there is something, or nobody expects anything.
-        var lack: TokenFileFault?
-        var complaint: TokenFileFault? { fault ?? lack }
+        var lack: TokenFileError?
+        var complaint: TokenFileError? { fault ?? lack }
 
         init(_ outlet: TokenFileTarget) { self.outlet = outlet }
 
@@ -75,7 +75,7 @@ final class TokenFiles {
     }
 
     /// Those that are not as they should be, each with the reason.
-    var complaints: [(outlet: TokenFileTarget, fault: TokenFileFault)] {
+    var complaints: [(outlet: TokenFileTarget, fault: TokenFileError)] {
         files.values.compactMap { file in file.complaint.map { (outlet: file.outlet, fault: $0) } }
             .sorted { $0.outlet.path < $1.outlet.path }
     }
@@ -313,7 +313,7 @@ final class TokenFiles {
         let job = file.job
         let path = file.outlet.path
         let wasFaulty = file.fault != nil
-        thread.run { [writer] () -> TokenFileFault? in
+        thread.run { [writer] () -> TokenFileError? in
             guard let secret, let content else {
                 // What kept a file from being written is over only once another one could be made.
                 return writer.remove(path) ?? (wasFaulty ? writer.probe(path) : nil)
@@ -330,7 +330,7 @@ final class TokenFiles {
         }
     }
 
-    private func finish(_ file: KeptFile, _ fault: TokenFileFault?, in agent: isolated SessionAgent) {
+    private func finish(_ file: KeptFile, _ fault: TokenFileError?, in agent: isolated SessionAgent) {
         guard let fault else {
             file.heldEnd = file.wantedEnd
             file.fault = nil
@@ -343,19 +343,19 @@ final class TokenFiles {
         settle(file, in: agent)
     }
 
-    private func complain(of file: KeptFile, _ fault: TokenFileFault) {
+    private func complain(of file: KeptFile, _ fault: TokenFileError) {
         guard file.fault != fault else { return }
         file.fault = fault
         log(fault, of: file)
     }
 
-    private func noteLack(of file: KeptFile, _ lack: TokenFileFault?) {
+    private func noteLack(of file: KeptFile, _ lack: TokenFileError?) {
         guard file.lack != lack else { return }
         file.lack = lack
         if let lack { log(lack, of: file) }
     }
 
-    private func log(_ fault: TokenFileFault, of file: KeptFile) {
+    private func log(_ fault: TokenFileError, of file: KeptFile) {
         let values: Logger.Metadata = ["path": "\(file.outlet.path)", "reason": "\(fault.reason)"]
         logger.warning("a token file is not as it should be", metadata: values)
     }

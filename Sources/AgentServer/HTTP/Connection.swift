@@ -266,7 +266,7 @@ extension Connection {
     }
 
     /// Handles what the parser finds next; `false` when it needs more bytes.
-    private func takeStep() throws(RequestRefusal) -> Bool {
+    private func takeStep() throws(RequestError) -> Bool {
         switch try input.next() {
         case .request(let request):
             begin(request)
@@ -290,7 +290,7 @@ extension Connection {
         services.agent.receive(request, on: self)
     }
 
-    private func refuse(_ refusal: RequestRefusal) {
+    private func refuse(_ refusal: RequestError) {
         state = .answering
         writer = HTTPResponseWriter(keepsAlive: false, isHTTP11: true, isHead: false)
         answer(HTTPResponse(refusal))

@@ -33,7 +33,7 @@ struct HTTPResponse: Equatable, Sendable {
 
 extension HTTPResponse {
     /// The answer to a request that breaks the rules of the socket.
-    init(_ refusal: RequestRefusal) {
+    init(_ refusal: RequestError) {
         self = HTTPResponse(RequestFailure(code: refusal.code, message: refusal.message))
         status = refusal.status
     }

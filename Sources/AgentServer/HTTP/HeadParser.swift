@@ -16,7 +16,7 @@ struct HeadParser {
         self.limits = limits
     }
 
-    mutating func parse() throws(RequestRefusal) -> HTTPRequestHead {
+    mutating func parse() throws(RequestError) -> HTTPRequestHead {
         let line = takeLine()
         guard line.count <= limits.requestLine else { throw .lineTooLong }
         guard bytes.count - offset - 2 <= limits.headers else { throw .headersTooLong }

@@ -21,7 +21,7 @@ struct HeaderFields {
     }
 
     /// Takes one line.
-    mutating func add(_ line: ArraySlice<UInt8>) throws(RequestRefusal) {
+    mutating func add(_ line: ArraySlice<UInt8>) throws(RequestError) {
         guard let (name, value) = HTTPSyntax.field(line) else { throw .malformed }
         try read(Name(name), value)
     }
@@ -31,7 +31,7 @@ struct HeaderFields {
         method: HTTPRequest.Method,
         target: ArraySlice<UInt8>,
         limits: RequestLimits
-    ) throws(RequestRefusal) -> HTTPRequestHead {
+    ) throws(RequestError) -> HTTPRequestHead {
         guard !isFromBrowser else { throw .fromBrowser }
         guard isOurHost == true else { throw .wrongHost }
         if isChunked { throw contentLength == nil ? .chunkedBody : .malformed }
@@ -50,7 +50,7 @@ struct HeaderFields {
         )
     }
 
-    private mutating func read(_ name: Name, _ value: ArraySlice<UInt8>) throws(RequestRefusal) {
+    private mutating func read(_ name: Name, _ value: ArraySlice<UInt8>) throws(RequestError) {
         switch name {
         case .host:
             guard isOurHost == nil else { throw .wrongHost }
@@ -77,7 +77,7 @@ struct HeaderFields {
         }
     }
 
-    private func length(_ value: ArraySlice<UInt8>) throws(RequestRefusal) -> Int {
+    private func length(_ value: ArraySlice<UInt8>) throws(RequestError) -> Int {
         guard !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .malformed }
         // Longer than any body we take; also keeps the number in range.
         guard value.count <= 9, let length = Int(String(decoding: value, as: UTF8.self)) else {
@@ -97,7 +97,7 @@ struct HeaderFields {
     }
 
     /// `/path`, also taken from `http://tokenagent/path` (RFC 9112 §3.2).
-    private func originForm(_ target: ArraySlice<UInt8>) throws(RequestRefusal) -> String {
+    private func originForm(_ target: ArraySlice<UInt8>) throws(RequestError) -> String {
         if target.first == UInt8(ascii: "/") { return String(decoding: target, as: UTF8.self) }
         let scheme: StaticString = "http://"
         guard target.prefix(scheme.utf8CodeUnitCount).says(scheme) else { throw .malformed }

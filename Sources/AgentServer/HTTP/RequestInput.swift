@@ -51,7 +51,7 @@ struct RequestInput {
     }
 
     /// Takes the next request, if all of it is here.
-    mutating func next() throws(RequestRefusal) -> RequestParser.Step {
+    mutating func next() throws(RequestError) -> RequestParser.Step {
         try parser.next(from: &bytes)
     }
 

@@ -34,7 +34,7 @@ struct RequestParser {
     var isInsideRequest: Bool { head != nil }
 
     /// Takes the next request out of `input`, if all of it is there.
-    mutating func next(from input: inout ByteBuffer) throws(RequestRefusal) -> Step {
+    mutating func next(from input: inout ByteBuffer) throws(RequestError) -> Step {
         var isNewHead = false
         if head == nil {
             skipEmptyLine(in: &input)
@@ -64,7 +64,7 @@ struct RequestParser {
     }
 
     /// The number of bytes of the head with its empty line, or `nil` while that line has not arrived.
-    private mutating func headCount(in input: ByteBuffer) throws(RequestRefusal) -> Int? {
+    private mutating func headCount(in input: ByteBuffer) throws(RequestError) -> Int? {
         let bytes = input.readableBytesUInt8Span
         var index = searched
         while index < bytes.count {
@@ -91,7 +91,7 @@ struct RequestParser {
     private mutating func parseHead(
         _ count: Int,
         from input: inout ByteBuffer
-    ) throws(RequestRefusal) -> HTTPRequestHead {
+    ) throws(RequestError) -> HTTPRequestHead {
         if let last, repeats(last.bytes, count, in: input) {
             input.moveReaderIndex(forwardBy: count)
             return last.head

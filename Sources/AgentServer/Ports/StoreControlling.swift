@@ -17,22 +17,22 @@ package protocol StoreControlling: SessionStoring {
     /// Opens the store again.
     ///
     /// - Parameter passphrase: `nil` to use whatever needs no person (key file, command, credential).
-    /// - Throws: ``StoreRefusal``.
-    func unlock(passphrase: [UInt8]?) throws(StoreRefusal)
+    /// - Throws: ``StoreAccessError``.
+    func unlock(passphrase: [UInt8]?) throws(StoreAccessError)
     /// Replaces the slot made at first start; only while no session is stored.
     ///
-    /// If the proof opens nothing, this and all below throw ``StoreRefusal/wrongKey`` and do nothing.
-    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal)
+    /// If the proof opens nothing, this and all below throw ``StoreAccessError/wrongKey`` and do nothing.
+    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreAccessError)
     /// Adds a way to unlock.
-    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal)
+    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreAccessError)
     /// Removes a way to unlock, never the last.
-    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreRefusal)
-    func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal)
+    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreAccessError)
+    func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreAccessError)
     /// Seals everything under a new master key.
     ///
     /// - Parameter proof: has the passphrase of the passphrase slot, when there is one.
-    /// - Throws: ``StoreRefusal``.
-    func rekey(_ proof: VaultProof) throws(StoreRefusal)
+    /// - Throws: ``StoreAccessError``.
+    func rekey(_ proof: VaultProof) throws(StoreAccessError)
 }
 
 /// What is in the store.
@@ -151,7 +151,7 @@ package enum SlotRequest: Equatable, Sendable {
 }
 
 /// Why the store did not do what was asked.
-package enum StoreRefusal: Error, Equatable, Sendable {
+package enum StoreAccessError: Error, Equatable, Sendable {
     /// The passphrase, key or command output does not open the store.
     case wrongKey
     /// A person has to give the passphrase.

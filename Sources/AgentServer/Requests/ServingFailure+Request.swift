@@ -108,7 +108,7 @@ extension RequestFailure {
     }
 
     /// Why the store did not do what was asked.
-    init(_ refusal: StoreRefusal) {
+    init(_ refusal: StoreAccessError) {
         switch refusal {
         case .wrongKey:
             self.init(

@@ -189,7 +189,7 @@ extension RestrictedSocket {
     }
 }
 
-extension TokenFileFault {
+extension TokenFileError {
     fileprivate var remedy: String {
         let correction = "correct path or format of the [[file]], or the directory"
         return needsRestart

@@ -16,7 +16,7 @@ final class UnlockAttemptQueue: Sendable {
     private struct Guess {
         /// Tries it; returns whether it is right (`nil` if that could not be found out), and how to answer.
         var attempt: @Sendable () -> (isRight: Bool?, answer: @Sendable () -> Void)
-        var turnAway: @Sendable (StoreRefusal) -> Void
+        var turnAway: @Sendable (StoreAccessError) -> Void
     }
 
     private struct State {
@@ -38,11 +38,11 @@ final class UnlockAttemptQueue: Sendable {
         pool.start()
     }
 
-    /// Runs `guess` when its turn has come; ``StoreRefusal/wrongKey`` makes the next one wait longer.
+    /// Runs `guess` when its turn has come; ``StoreAccessError/wrongKey`` makes the next one wait longer.
     func run<Value: Sendable>(
-        _ guess: @escaping @Sendable () throws(StoreRefusal) -> Value
-    ) async throws(StoreRefusal) -> Value {
-        typealias Outcome = CheckedContinuation<Result<Value, StoreRefusal>, Never>
+        _ guess: @escaping @Sendable () throws(StoreAccessError) -> Value
+    ) async throws(StoreAccessError) -> Value {
+        typealias Outcome = CheckedContinuation<Result<Value, StoreAccessError>, Never>
         let result = await withCheckedContinuation { (continuation: Outcome) in
             add(
                 Guess(
@@ -65,8 +65,8 @@ final class UnlockAttemptQueue: Sendable {
 
     /// Runs `work` on the same thread as soon as that is free: it takes as long as a guess but is not one.
     func runUnguessed<Value: Sendable>(
-        _ work: @escaping @Sendable () throws(StoreRefusal) -> Value
-    ) async throws(StoreRefusal) -> Value {
+        _ work: @escaping @Sendable () throws(StoreAccessError) -> Value
+    ) async throws(StoreAccessError) -> Value {
         let finished = pool.runIfActive(eventLoop: eventLoop) { Result(catching: work) }
         guard let result = try? await finished.get() else { throw .failed(Self.stopping) }
         return try result.get()
@@ -96,7 +96,7 @@ final class UnlockAttemptQueue: Sendable {
     private static let stopping = "the agent is stopping"
 
     private func add(_ guess: Guess) {
-        let refusal = state.withLock { state -> StoreRefusal? in
+        let refusal = state.withLock { state -> StoreAccessError? in
             guard !state.isClosed else { return .failed(Self.stopping) }
             guard state.waiting.count < Self.mostWaiting else {
                 return .busy(retryAfter: UnlockThrottle.longestPause)

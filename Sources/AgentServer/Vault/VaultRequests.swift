@@ -46,13 +46,13 @@ final class VaultRequests {
     func openStore(
         _ passphrase: [UInt8]?,
         isolation: isolated (any Actor)? = #isolation
-    ) async -> StoreRefusal? {
+    ) async -> StoreAccessError? {
         let store = store
-        do throws(StoreRefusal) {
+        do throws(StoreAccessError) {
             if let passphrase {
-                try await guesses.run { () throws(StoreRefusal) in try store.unlock(passphrase: passphrase) }
+                try await guesses.run { () throws(StoreAccessError) in try store.unlock(passphrase: passphrase) }
             } else {
-                try await guesses.runUnguessed { () throws(StoreRefusal) in try store.unlock(passphrase: nil)
+                try await guesses.runUnguessed { () throws(StoreAccessError) in try store.unlock(passphrase: nil)
                 }
             }
             return nil
@@ -103,7 +103,7 @@ final class VaultRequests {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let (slot, proof) = try Self.slot(request)
-        change(.made, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
+        change(.made, proof: proof, on: connection, in: agent) { store, proof throws(StoreAccessError) in
             try store.initialize(slot, proof)
         }
     }
@@ -115,7 +115,7 @@ final class VaultRequests {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let (slot, proof) = try Self.slot(request)
-        change(.slotAdded, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
+        change(.slotAdded, proof: proof, on: connection, in: agent) { store, proof throws(StoreAccessError) in
             try store.addSlot(slot, proof)
         }
     }
@@ -133,7 +133,7 @@ final class VaultRequests {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let proof = try VaultProof(try RequestBody(request.body, SlotRemovalMembers.self))
-        change(.slotRemoved, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
+        change(.slotRemoved, proof: proof, on: connection, in: agent) { store, proof throws(StoreAccessError) in
             try store.removeSlot(index, proof)
         }
     }
@@ -149,7 +149,7 @@ final class VaultRequests {
         let new = Array(try body.required(\.new).utf8)
         change(.passphraseChanged, proof: .passphrase(old), on: connection, in: agent) {
             store,
-            _ throws(StoreRefusal) in
+            _ throws(StoreAccessError) in
             try store.changePassphrase(from: old, to: new)
         }
     }
@@ -161,7 +161,7 @@ final class VaultRequests {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let proof = try VaultProof(try RequestBody(request.body, RekeyMembers.self))
-        change(.rekeyed, proof: proof, on: connection, in: agent) { store, proof throws(StoreRefusal) in
+        change(.rekeyed, proof: proof, on: connection, in: agent) { store, proof throws(StoreAccessError) in
             try store.rekey(proof)
         }
     }
@@ -174,14 +174,14 @@ final class VaultRequests {
         proof: VaultProof?,
         on connection: Connection,
         in agent: isolated SessionAgent,
-        _ change: @escaping @Sendable (any StoreControlling, VaultProof) throws(StoreRefusal) -> Void
+        _ change: @escaping @Sendable (any StoreControlling, VaultProof) throws(StoreAccessError) -> Void
     ) {
         let store = store
         Task {
             do throws(RequestFailure) {
                 let proof =
                     if let proof { proof } else { try await proveByPerson(kind, for: connection, in: agent) }
-                let status = try await tried { () throws(StoreRefusal) in
+                let status = try await tried { () throws(StoreAccessError) in
                     try change(store, proof)
                     return store.vaultStatus()
                 }
@@ -196,9 +196,9 @@ final class VaultRequests {
 
     private func tried<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation,
-        _ guess: @escaping @Sendable () throws(StoreRefusal) -> Value
+        _ guess: @escaping @Sendable () throws(StoreAccessError) -> Value
     ) async throws(RequestFailure) -> Value {
-        do throws(StoreRefusal) {
+        do throws(StoreAccessError) {
             return try await guesses.run(guess)
         } catch {
             throw RequestFailure(error)

@@ -39,7 +39,7 @@ package struct ConfigurationFile: Equatable, Sendable {
         var text: [UInt8] = []
         defer { text.wipe() }
         var isOpenToOthers = false
-        do throws(FileRefusal) {
+        do throws(ConfigurationFileError) {
             let file = try OpenedFile(path)
             try check(file)
             text = try file.contents()
@@ -57,15 +57,15 @@ package struct ConfigurationFile: Equatable, Sendable {
         return settings
     }
 
-    private func check(_ file: borrowing OpenedFile) throws(FileRefusal) {
+    private func check(_ file: borrowing OpenedFile) throws(ConfigurationFileError) {
         guard file.owner == getuid() || file.owner == 0 else {
-            throw FileRefusal(message: "belongs to another user (uid \(file.owner)): chown it to yourself")
+            throw ConfigurationFileError(message: "belongs to another user (uid \(file.owner)): chown it to yourself")
         }
         guard file.mode & 0o022 == 0 else {
-            throw FileRefusal(message: "may be written by others: chmod go-w")
+            throw ConfigurationFileError(message: "may be written by others: chmod go-w")
         }
         guard file.size <= ConfigurationFile.largestSize else {
-            throw FileRefusal(message: "is larger than 4 MiB")
+            throw ConfigurationFileError(message: "is larger than 4 MiB")
         }
     }
 

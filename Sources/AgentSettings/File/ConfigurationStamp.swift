@@ -44,7 +44,7 @@ package struct ConfigurationStamp: Equatable, Sendable {
 
     /// Empty for a directory whose files are not read.
     private static func marks(in directory: String) -> [String: Mark] {
-        do throws(FileRefusal) {
+        do throws(ConfigurationFileError) {
             let names = try SessionDirectory(directory).names().prefix(SessionFiles.mostFiles)
             return Dictionary(names.map { ($0, Mark("\(directory)/\($0)")) }) { first, _ in first }
                 .compactMapValues(\.self)

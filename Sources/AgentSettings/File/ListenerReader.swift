@@ -169,7 +169,7 @@ struct ListenerReader {
             return nil
         }
         let url: EndpointURL
-        do throws(EndpointProblem) {
+        do throws(EndpointURLError) {
             url = try EndpointURL(text)
         } catch {
             table.report("upstream", "\(error)")

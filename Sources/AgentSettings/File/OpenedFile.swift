@@ -16,20 +16,20 @@ struct OpenedFile: ~Copyable {
     ///   - name: absolute, or below `directory`.
     ///   - directory: open.
     ///   - flags: beside those with which opening never blocks and the descriptor ends with an exec.
-    /// - Throws: ``FileRefusal`` if it cannot be opened or is no regular file.
-    init(_ name: String, in directory: Int32 = AT_FDCWD, flags: Int32 = 0) throws(FileRefusal) {
+    /// - Throws: ``ConfigurationFileError`` if it cannot be opened or is no regular file.
+    init(_ name: String, in directory: Int32 = AT_FDCWD, flags: Int32 = 0) throws(ConfigurationFileError) {
         // O_NONBLOCK: a named pipe in its place must not stop us.
         let opened = unsafe openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags)
-        guard opened >= 0 else { throw FileRefusal(opening: name, in: directory, errno) }
+        guard opened >= 0 else { throw ConfigurationFileError(opening: name, in: directory, errno) }
         var status = stat()
         guard unsafe fstat(opened, &status) == 0 else {
-            let refusal = FileRefusal.unreadable(errno)
+            let refusal = ConfigurationFileError.unreadable(errno)
             close(opened)
             throw refusal
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
             close(opened)
-            throw FileRefusal(message: "is not a regular file")
+            throw ConfigurationFileError(message: "is not a regular file")
         }
         descriptor = opened
         mode = status.st_mode
@@ -40,8 +40,8 @@ struct OpenedFile: ~Copyable {
     deinit { close(descriptor) }
 
     /// Reads ``size`` bytes; a file that grows meanwhile is read as far as it went before.
-    /// - Throws: ``FileRefusal`` if the system does not give them.
-    borrowing func contents() throws(FileRefusal) -> [UInt8] {
+    /// - Throws: ``ConfigurationFileError`` if the system does not give them.
+    borrowing func contents() throws(ConfigurationFileError) -> [UInt8] {
         var text = [UInt8](repeating: 0, count: size)
         var count = 0
         while count < text.count {
@@ -59,14 +59,14 @@ struct OpenedFile: ~Copyable {
 }
 
 /// Why a file or directory is not read.
-struct FileRefusal: Error {
+struct ConfigurationFileError: Error {
     /// A clause for a person.
     var message: String
     /// Nothing is there.
     var isAbsent = false
 }
 
-extension FileRefusal {
+extension ConfigurationFileError {
     /// Why `name` could not be opened, by the value of errno.
     init(opening name: String, in directory: Int32 = AT_FDCWD, _ reason: Int32) {
         // Its mode lets us in, so it was the agent's own confinement that did not.
@@ -78,7 +78,7 @@ extension FileRefusal {
         }
     }
 
-    static func unreadable(_ reason: Int32) -> FileRefusal {
-        FileRefusal(message: "cannot be read: \(unsafe String(cString: strerror(reason)))")
+    static func unreadable(_ reason: Int32) -> ConfigurationFileError {
+        ConfigurationFileError(message: "cannot be read: \(unsafe String(cString: strerror(reason)))")
     }
 }

@@ -42,7 +42,7 @@ struct SessionFiles {
     }
 
     private mutating func read(_ place: String) {
-        do throws(FileRefusal) {
+        do throws(ConfigurationFileError) {
             let directory = try SessionDirectory(place)
             let names = try directory.names()
             for name in names.prefix(SessionFiles.mostFiles) { read(name, in: directory) }
@@ -81,7 +81,7 @@ struct SessionFiles {
             let message = "its name is not that of a session: letters, digits, '.', '_' or '-', then .toml"
             return mistakes.append(ConfigurationProblem(file: path, message: message))
         }
-        do throws(FileRefusal) {
+        do throws(ConfigurationFileError) {
             files.append(File(name: name, path: path, text: try directory.contents(of: file)))
         } catch {
             unread.insert(name)
@@ -99,20 +99,20 @@ struct SessionDirectory: ~Copyable {
     private let descriptor: Int32
 
     /// Opens the directory at `path`.
-    /// - Throws: ``FileRefusal``, also if another user could have put files there.
-    init(_ path: String) throws(FileRefusal) {
+    /// - Throws: ``ConfigurationFileError``, also if another user could have put files there.
+    init(_ path: String) throws(ConfigurationFileError) {
         let opened = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard opened >= 0 else {
             let reason = errno
             guard SessionDirectory.isOther(path, than: S_IFDIR) else {
-                throw FileRefusal(opening: path, reason)
+                throw ConfigurationFileError(opening: path, reason)
             }
-            throw FileRefusal(message: "is a link or a file, so nothing in it is read: make it a directory")
+            throw ConfigurationFileError(message: "is a link or a file, so nothing in it is read: make it a directory")
         }
         var status = stat()
         let refusal =
             unsafe fstat(opened, &status) == 0
-            ? SessionDirectory.objection(to: status) : FileRefusal.unreadable(errno)
+            ? SessionDirectory.objection(to: status) : ConfigurationFileError.unreadable(errno)
         if let refusal {
             close(opened)
             throw refusal
@@ -124,25 +124,25 @@ struct SessionDirectory: ~Copyable {
     deinit { close(descriptor) }
 
     /// Why files of a directory are not read: somebody else may have put them there.
-    private static func objection(to status: stat) -> FileRefusal? {
+    private static func objection(to status: stat) -> ConfigurationFileError? {
         guard status.st_uid == getuid() else {
-            return FileRefusal(
+            return ConfigurationFileError(
                 message: "belongs to another user (uid \(status.st_uid)), so its files are not read"
             )
         }
         guard status.st_mode & 0o022 == 0 else {
-            return FileRefusal(message: "may be written by others, so its files are not read: chmod go-w")
+            return ConfigurationFileError(message: "may be written by others, so its files are not read: chmod go-w")
         }
         return nil
     }
 
     /// The names of the files that end in ``SessionFiles/suffix``, sorted; hidden ones are drafts of editors.
-    borrowing func names() throws(FileRefusal) -> [String] {
+    borrowing func names() throws(ConfigurationFileError) -> [String] {
         // The stream owns its descriptor, and the position of ours stays at the beginning.
         let own = unsafe openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard own >= 0 else { throw FileRefusal(opening: path, errno) }
+        guard own >= 0 else { throw ConfigurationFileError(opening: path, errno) }
         guard let stream = unsafe fdopendir(own) else {
-            let refusal = FileRefusal.unreadable(errno)
+            let refusal = ConfigurationFileError.unreadable(errno)
             close(own)
             throw refusal
         }
@@ -151,7 +151,7 @@ struct SessionDirectory: ~Copyable {
         errno = 0
         while let entry = unsafe readdir(stream) {
             guard names.count < SessionDirectory.mostNames else {
-                throw FileRefusal(
+                throw ConfigurationFileError(
                     message: "holds more than \(SessionDirectory.mostNames) files, so none is read"
                 )
             }
@@ -168,19 +168,19 @@ struct SessionDirectory: ~Copyable {
     }
 
     /// The text of one file, which only this user can have written and can read.
-    borrowing func contents(of name: String) throws(FileRefusal) -> [UInt8] {
+    borrowing func contents(of name: String) throws(ConfigurationFileError) -> [UInt8] {
         guard !SessionDirectory.isOther(name, than: S_IFREG, in: descriptor) else {
-            throw FileRefusal(message: "is a link or a directory: put the file itself there")
+            throw ConfigurationFileError(message: "is a link or a directory: put the file itself there")
         }
         let file = try OpenedFile(name, in: descriptor, flags: O_NOFOLLOW)
         guard file.owner == getuid() else {
-            throw FileRefusal(message: "belongs to another user (uid \(file.owner)): chown it to yourself")
+            throw ConfigurationFileError(message: "belongs to another user (uid \(file.owner)): chown it to yourself")
         }
         guard file.mode & 0o077 == 0 else {
-            throw FileRefusal(message: "is open to others: chmod 600")
+            throw ConfigurationFileError(message: "is open to others: chmod 600")
         }
         guard file.size <= SessionFiles.largestSize else {
-            throw FileRefusal(message: "is larger than 64 KiB")
+            throw ConfigurationFileError(message: "is larger than 64 KiB")
         }
         return try file.contents()
     }

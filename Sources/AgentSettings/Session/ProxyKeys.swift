@@ -31,7 +31,7 @@ enum ProxyKeys {
         }
         guard let text else { return fallback }
         guard hasProxy else { return .direct }
-        do throws(ForwardProxyProblem) {
+        do throws(ForwardProxyURLError) {
             let credentials: ConfiguredProxy.Credentials =
                 if let command {
                     .command(command)

@@ -144,7 +144,7 @@ extension TableReader {
 
     /// The address in `text`, which `key` has.
     mutating func url(_ text: String, of key: String) -> EndpointURL? {
-        do throws(EndpointProblem) {
+        do throws(EndpointURLError) {
             return try EndpointURL(text)
         } catch {
             report(key, error.description)

@@ -56,7 +56,7 @@ package struct ListenerSettings: Equatable, Sendable {
         switch proxy {
         case .direct: return
         case .environment:
-            do throws(ForwardProxyProblem) {
+            do throws(ForwardProxyURLError) {
                 let found = try variables.proxy(for: upstream.host, port: upstream.port)
                 message.forwardProxy = found?.proxy.description
                 message.forwardProxyCredentials = found?.credentials?.text
@@ -88,10 +88,10 @@ package struct ListenerSettings: Equatable, Sendable {
     }
 
     private static func text(_ key: String, _ path: String) throws(ConfigurationProblem) -> String {
-        do throws(FileRefusal) {
+        do throws(ConfigurationFileError) {
             let file = try OpenedFile(path)
             guard file.size <= ConfigurationFile.largestSize else {
-                throw FileRefusal(message: "is larger than 4 MiB")
+                throw ConfigurationFileError(message: "is larger than 4 MiB")
             }
             return String(decoding: try file.contents(), as: UTF8.self)
         } catch {

@@ -156,13 +156,13 @@ package final class EtcdClient: Sendable {
         let end = ContinuousClock.now + time
         let token = request.isAboutMember ? nil : try await token(at: endpoint, until: end)
         var reply = try await send(request, to: endpoint, showing: token, until: end)
-        if reply.status != 200, GatewayRefusal(status: reply.status, body: reply.body).wantsNewToken,
+        if reply.status != 200, GatewayError(status: reply.status, body: reply.body).wantsNewToken,
             let fresh = try await self.token(besides: token, at: endpoint, until: end)
         {
             reply = try await send(request, to: endpoint, showing: fresh, until: end)
         }
         guard reply.status == 200 else {
-            throw GatewayRefusal(status: reply.status, body: reply.body).failure
+            throw GatewayError(status: reply.status, body: reply.body).failure
         }
         let answer = try GatewayAnswer(parsing: reply.body)
         return EtcdAnswer(
@@ -198,7 +198,7 @@ package final class EtcdClient: Sendable {
             let request = GatewayRequest.authenticate(name: name, password: password)
             let reply = try await transport.send(request, to: endpoint, token: nil, until: .now + turn)
             guard reply.status == 200 else {
-                throw GatewayRefusal(status: reply.status, body: reply.body).failure
+                throw GatewayError(status: reply.status, body: reply.body).failure
             }
             guard let token = try GatewayAnswer(parsing: reply.body).text("token"),
                 (1...4096).contains(token.utf8.count), token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })

@@ -125,7 +125,7 @@ extension GatewayAnswer {
 
     func lease() throws(EtcdFailure) -> EtcdLease {
         if let trouble = try text("error"), !trouble.isEmpty {
-            throw .refused(GatewayRefusal.cleaned(trouble))
+            throw .refused(GatewayError.cleaned(trouble))
         }
         let seconds = try number("TTL")
         // A year is longer than any lease that is asked for.
@@ -135,10 +135,10 @@ extension GatewayAnswer {
 
     func status() throws(EtcdFailure) -> EtcdStatus {
         EtcdStatus(
-            version: GatewayRefusal.cleaned(try text("version") ?? ""),
+            version: GatewayError.cleaned(try text("version") ?? ""),
             leader: try identifier("leader"),
             size: try number("dbSize"),
-            troubles: try texts("errors").prefix(8).map(GatewayRefusal.cleaned)
+            troubles: try texts("errors").prefix(8).map(GatewayError.cleaned)
         )
     }
 }

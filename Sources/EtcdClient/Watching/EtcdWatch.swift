@@ -175,7 +175,7 @@ package struct EtcdWatch: Sendable {
         )
         guard stream.status == 200 else {
             let body = await WatchLines.beginning(of: stream)
-            throw GatewayRefusal(status: stream.status, body: body).failure
+            throw GatewayError(status: stream.status, body: body).failure
         }
         return WatchLines(stream, alarm)
     }

@@ -16,7 +16,7 @@ enum WatchLine: Equatable, Sendable {
     init(parsing line: [UInt8]) throws(EtcdFailure) {
         let answer = try GatewayAnswer(parsing: line)
         if let error = try answer.answer("error") {
-            self = .ended(GatewayRefusal(status: 500, error).failure)
+            self = .ended(GatewayError(status: 500, error).failure)
             return
         }
         guard let result = try answer.answer("result") else {
@@ -40,7 +40,7 @@ enum WatchLine: Equatable, Sendable {
     private static func end(_ result: GatewayAnswer) throws(EtcdFailure) -> EtcdFailure {
         let compacted = try result.number("compact_revision")
         guard compacted == 0 else { return .compacted(compacted) }
-        let failure = GatewayRefusal(ending: try result.text("cancel_reason") ?? "the watch was ended")
+        let failure = GatewayError(ending: try result.text("cancel_reason") ?? "the watch was ended")
             .failure
         // A watch does nothing, so there is nothing to find out.
         guard case .unanswered(let words) = failure else { return failure }

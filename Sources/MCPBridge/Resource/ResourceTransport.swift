@@ -125,7 +125,7 @@ final class ResourceTransport: Sendable {
         let name = address.server.place.host
         let host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
         let found: (proxy: ForwardProxy, credentials: ProxyCredentials?)?
-        do throws(ForwardProxyProblem) {
+        do throws(ForwardProxyURLError) {
             found = try variables.proxy(for: host, port: port)
         } catch {
             throw AgentError(.misconfigured, "\(variables.name) \(error)")

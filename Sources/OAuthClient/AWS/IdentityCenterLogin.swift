@@ -8,14 +8,14 @@ struct IdentityCenterLogin {
     var server: IdentityCenterServer
     var conversation: any LoginPrompting
 
-    func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+    func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         guard flow == .device else {
             let message = "sessions of kind aws_sso log in by device, not \(flow.rawValue)"
             throw .failed(RefreshFailure(kind: .misconfigured, message: message))
         }
         let (client, grant) = try await begin()
         return try await DeviceFlow(tools: server.tools, conversation: conversation).finish(grant) {
-            () async throws(LoginStop) in
+            () async throws(LoginError) in
             try await tokens(for: grant, as: client)
         }
     }
@@ -23,7 +23,7 @@ struct IdentityCenterLogin {
     /// The client to log in with, and the code for the person.
     ///
     /// A service that has forgotten the client registers another one, once a login.
-    private func begin() async throws(LoginStop) -> (ClientRegistration, DeviceGrant) {
+    private func begin() async throws(LoginError) -> (ClientRegistration, DeviceGrant) {
         do throws(RefreshFailure) {
             let client = try await server.clientForLogin()
             do throws(RefreshFailure) {
@@ -67,7 +67,7 @@ struct IdentityCenterLogin {
     private func tokens(
         for grant: DeviceGrant,
         as client: ClientRegistration
-    ) async throws(LoginStop) -> LoginGrant {
+    ) async throws(LoginError) -> LoginGrant {
         do throws(FailedRenewal) {
             var tokens = try await server.tokens(as: client, by: DeviceGrant.grantType) {
                 $0.add("deviceCode", grant.deviceCode)

@@ -31,7 +31,7 @@ struct IdentityCenterServer: AuthorizationServer {
     }
 
     func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
-        do throws(LoginStop) {
+        do throws(LoginError) {
             let login = IdentityCenterLogin(server: self, conversation: conversation)
             return .granted(try await login.run(request.flow ?? profile.flow))
         } catch {

@@ -21,11 +21,11 @@ struct CognitoEndpoint: Sendable {
     /// Calls `action` with the object that `members` writes.
     ///
     /// - Returns: the members of the answer, none if it is empty, and the time read before anything was sent.
-    /// - Throws: ``CognitoRefusal``.
+    /// - Throws: ``CognitoErrorResponse``.
     func call(
         _ action: CognitoAction,
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
-    ) async throws(CognitoRefusal) -> (answer: TokenReply, requestedAt: Instant) {
+    ) async throws(CognitoErrorResponse) -> (answer: TokenReply, requestedAt: Instant) {
         var request = OutgoingRequest(url: url, trust: trust)
         request.headers = [
             ("accept", "application/json"),
@@ -37,19 +37,19 @@ struct CognitoEndpoint: Sendable {
             request.json = try JSONRequestBody(contentType: "application/x-amz-json-1.1", members)
             reply = try await tools.send(request)
         } catch {
-            throw CognitoRefusal(failure: error)
+            throw CognitoErrorResponse(failure: error)
         }
         return (try read(reply), reply.sentAt ?? requestedAt)
     }
 
-    private func read(_ reply: HTTPReply) throws(CognitoRefusal) -> TokenReply {
+    private func read(_ reply: HTTPReply) throws(CognitoErrorResponse) -> TokenReply {
         guard reply.status == 200 else {
-            throw CognitoRefusal(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
+            throw CognitoErrorResponse(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
         }
         if reply.body.isEmpty { return .empty }
         guard let found = TokenReply(reply, .cognito) else {
             let message = "\(url.hostAndPort) answered 200: not an answer of Cognito"
-            throw CognitoRefusal(failure: RefreshFailure(kind: .misbehaved, message: message))
+            throw CognitoErrorResponse(failure: RefreshFailure(kind: .misbehaved, message: message))
         }
         return found
     }

@@ -13,7 +13,7 @@ struct CognitoLogin {
     /// Most challenges in a row: password, new password, choice and code of a second factor, and some spare.
     private static let longestChain = 8
 
-    func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+    func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         if flow == .import { return try await logInByImport() }
         guard flow == .password else {
             let message = "sessions of kind cognito log in by password or import, not \(flow.rawValue)"
@@ -22,9 +22,9 @@ struct CognitoLogin {
         return try await logInByPassword()
     }
 
-    private func logInByPassword() async throws(LoginStop) -> LoginGrant {
+    private func logInByPassword() async throws(LoginError) -> LoginGrant {
         let username = try await dialogue.username()
-        return try await dialogue.withPassword(of: username) { password throws(LoginStop) in
+        return try await dialogue.withPassword(of: username) { password throws(LoginError) in
             let calls = try await calls(for: username)
             let proof = server.pool.authFlow == .password ? nil : SRPClient()
             var answer = try await begin(calls, proof, password)
@@ -37,8 +37,8 @@ struct CognitoLogin {
     }
 
     /// Takes over a refresh token obtained elsewhere, by using it once.
-    private func logInByImport() async throws(LoginStop) -> LoginGrant {
-        try await dialogue.importing { token throws(LoginStop) in
+    private func logInByImport() async throws(LoginError) -> LoginGrant {
+        try await dialogue.importing { token throws(LoginError) in
             let identity = try await identity()
             do throws(FailedRenewal) {
                 let (tokens, known) = try await server.renew(token, identity)
@@ -50,7 +50,7 @@ struct CognitoLogin {
     }
 
     /// Asks for the user name if the client has a secret, whose proof is made for one user name.
-    private func identity() async throws(LoginStop) -> CognitoIdentity {
+    private func identity() async throws(LoginError) -> CognitoIdentity {
         var identity = CognitoIdentity(accessToken: nil, idToken: nil)
         identity.username = dialogue.request.username
         if identity.username == nil, server.profile.client.proof != .none {
@@ -59,7 +59,7 @@ struct CognitoLogin {
         return identity
     }
 
-    private func calls(for username: String) async throws(LoginStop) -> CognitoLoginCalls {
+    private func calls(for username: String) async throws(LoginError) -> CognitoLoginCalls {
         do throws(RefreshFailure) {
             return CognitoLoginCalls(
                 endpoint: try server.endpoint(),
@@ -79,10 +79,10 @@ struct CognitoLogin {
         _ calls: CognitoLoginCalls,
         _ proof: SRPClient?,
         _ password: SecretID
-    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
-        do throws(CognitoRefusal) {
+    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
+        do throws(CognitoErrorResponse) {
             guard let proof else { return try await calls.initiate(password: password) }
-            do throws(CognitoRefusal) {
+            do throws(CognitoErrorResponse) {
                 return try await calls.initiate(proof)
             } catch {
                 guard server.pool.authFlow == nil, error.meansFlowNotEnabled else { throw error }
@@ -93,7 +93,7 @@ struct CognitoLogin {
         }
     }
 
-    private func challenge(in answer: CognitoLoginCalls.Answer) throws(LoginStop) -> CognitoChallenge {
+    private func challenge(in answer: CognitoLoginCalls.Answer) throws(LoginError) -> CognitoChallenge {
         if let challenge = CognitoChallenge(answer.object) { return challenge }
         let message = "the pool answered with neither tokens nor a challenge"
         throw .failed(RefreshFailure(kind: .misbehaved, message: message))
@@ -106,7 +106,7 @@ struct CognitoLogin {
         _ calls: CognitoLoginCalls,
         _ proof: SRPClient?,
         _ password: SecretID
-    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
+    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
         switch challenge.name {
         case "PASSWORD_VERIFIER":
             return try await prove(password, to: challenge, calls, proof)
@@ -126,7 +126,7 @@ struct CognitoLogin {
         to challenge: CognitoChallenge,
         _ calls: CognitoLoginCalls,
         _ proof: SRPClient?
-    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
+    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
         let tools = server.tools
         let timestamp = CognitoTimestamp.text(of: tools.timekeeper.wallTime)
         let signature: String?
@@ -162,13 +162,13 @@ struct CognitoLogin {
         _ prompt: String,
         _ parameter: String,
         _ calls: CognitoLoginCalls
-    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
+    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
         var asked = prompt
-        var refusal: CognitoRefusal?
+        var refusal: CognitoErrorResponse?
         for _ in 0..<CognitoLogin.tries {
             let answer = try await dialogue.ask(kind, asked)
             defer { server.tools.memory.erase(answer) }
-            do throws(CognitoRefusal) {
+            do throws(CognitoErrorResponse) {
                 return try await calls.respond(to: challenge, [(parameter, .sealed(answer))])
             } catch {
                 guard error.invitesAnotherTry else { throw .failed(error.failure) }
@@ -183,15 +183,15 @@ struct CognitoLogin {
         to challenge: CognitoChallenge,
         _ parameters: [CognitoLoginCalls.Parameter],
         _ calls: CognitoLoginCalls
-    ) async throws(LoginStop) -> CognitoLoginCalls.Answer {
-        do throws(CognitoRefusal) {
+    ) async throws(LoginError) -> CognitoLoginCalls.Answer {
+        do throws(CognitoErrorResponse) {
             return try await calls.respond(to: challenge, parameters)
         } catch {
             throw .failed(error.failure)
         }
     }
 
-    private func unsupported(_ challenge: CognitoChallenge) -> LoginStop {
+    private func unsupported(_ challenge: CognitoChallenge) -> LoginError {
         let message = "the pool wants \(challenge.name), which has to be set up or done elsewhere"
         return .failed(RefreshFailure(kind: .interactionRequired, code: challenge.name, message: message))
     }
@@ -201,7 +201,7 @@ struct CognitoLogin {
     private func grant(
         _ answer: CognitoLoginCalls.Answer,
         account: String
-    ) throws(LoginStop) -> LoginGrant? {
+    ) throws(LoginError) -> LoginGrant? {
         guard let result = answer.object["AuthenticationResult"]?.object else { return nil }
         do throws(RefreshFailure) {
             let (tokens, identity) = try server.grant(result, of: answer.reply, answer.requestedAt)
@@ -229,7 +229,7 @@ struct CognitoLogin {
     }
 }
 
-extension CognitoRefusal {
+extension CognitoErrorResponse {
     /// A mistyped code or a new password the pool's policy refuses.
     fileprivate var invitesAnotherTry: Bool {
         [

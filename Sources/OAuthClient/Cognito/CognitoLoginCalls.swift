@@ -28,15 +28,15 @@ struct CognitoLoginCalls {
         var object: JSONObject { reply.object }
     }
 
-    func initiate(password: SecretID) async throws(CognitoRefusal) -> Answer {
+    func initiate(password: SecretID) async throws(CognitoErrorResponse) -> Answer {
         try await initiate("USER_PASSWORD_AUTH", [("PASSWORD", .sealed(password))])
     }
 
-    func initiate(_ proof: SRPClient) async throws(CognitoRefusal) -> Answer {
+    func initiate(_ proof: SRPClient) async throws(CognitoErrorResponse) -> Answer {
         try await initiate("USER_SRP_AUTH", [("SRP_A", .text(proof.publicKey))])
     }
 
-    private func initiate(_ flow: String, _ own: [Parameter]) async throws(CognitoRefusal) -> Answer {
+    private func initiate(_ flow: String, _ own: [Parameter]) async throws(CognitoErrorResponse) -> Answer {
         let (reply, requestedAt) = try await endpoint.call(.initiateAuth) { members throws(RefreshFailure) in
             members.add("AuthFlow", flow)
             members.add("ClientId", clientID)
@@ -51,7 +51,7 @@ struct CognitoLoginCalls {
     func respond(
         to challenge: CognitoChallenge,
         _ own: [Parameter]
-    ) async throws(CognitoRefusal) -> Answer {
+    ) async throws(CognitoErrorResponse) -> Answer {
         let name =
             (challenge.parameters["USERNAME"] ?? challenge.parameters["USER_ID_FOR_SRP"])?.string ?? username
         let (reply, requestedAt) = try await endpoint.call(

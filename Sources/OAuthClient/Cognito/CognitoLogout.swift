@@ -22,7 +22,7 @@ struct CognitoLogout {
     private func end(at endpoint: CognitoEndpoint, clientSecret: SecretID?) async -> RevocationOutcome {
         guard let refreshToken = tokens.refreshToken else { return await signOut(at: endpoint) }
         let memory = server.tools.memory
-        do throws(CognitoRefusal) {
+        do throws(CognitoErrorResponse) {
             _ = try await endpoint.call(.revokeToken) { members throws(RefreshFailure) in
                 members.add("ClientId", server.profile.client.id)
                 if let clientSecret { try members.add("ClientSecret", clientSecret, from: memory) }
@@ -37,7 +37,7 @@ struct CognitoLogout {
 
     private func signOut(at endpoint: CognitoEndpoint) async -> RevocationOutcome {
         guard let accessToken = tokens.accessToken else { return .unsupported(CognitoLogout.unasked) }
-        do throws(CognitoRefusal) {
+        do throws(CognitoErrorResponse) {
             _ = try await endpoint.call(.globalSignOut) { members throws(RefreshFailure) in
                 try members.add("AccessToken", accessToken, from: server.tools.memory)
             }

@@ -18,7 +18,7 @@ struct CognitoRefresh {
 
     /// The `AuthenticationResult`, what it came in, and the time read before its request was sent.
     func run() async throws(RefreshFailure) -> (JSONObject, TokenReply, Instant) {
-        do throws(CognitoRefusal) {
+        do throws(CognitoErrorResponse) {
             let (answer, requestedAt) = try await exchange()
             guard let result = answer.object["AuthenticationResult"]?.object else {
                 let challenge = ServerText.cleaned(
@@ -26,7 +26,7 @@ struct CognitoRefresh {
                     limit: 60
                 )
                 let message = "the pool answered a refresh with \(challenge) in place of tokens"
-                throw CognitoRefusal(failure: RefreshFailure(kind: .misbehaved, message: message))
+                throw CognitoErrorResponse(failure: RefreshFailure(kind: .misbehaved, message: message))
             }
             return (result, answer, requestedAt)
         } catch {
@@ -34,9 +34,9 @@ struct CognitoRefresh {
         }
     }
 
-    private func exchange() async throws(CognitoRefusal) -> Answer {
+    private func exchange() async throws(CognitoErrorResponse) -> Answer {
         if pool.rotates ?? habits.rotates.load(ordering: .relaxed) { return try await getTokens() }
-        do throws(CognitoRefusal) {
+        do throws(CognitoErrorResponse) {
             return try await initiateAuth()
         } catch {
             guard pool.rotates == nil, error.mayMeanRotation else { throw error }
@@ -45,8 +45,8 @@ struct CognitoRefresh {
     }
 
     /// Tries the operation for rotating tokens; if that is refused too, the first refusal stands.
-    private func getTokensInstead(of refusal: CognitoRefusal) async throws(CognitoRefusal) -> Answer {
-        do throws(CognitoRefusal) {
+    private func getTokensInstead(of refusal: CognitoErrorResponse) async throws(CognitoErrorResponse) -> Answer {
+        do throws(CognitoErrorResponse) {
             let answer = try await getTokens()
             habits.rotates.store(true, ordering: .relaxed)
             return answer
@@ -57,7 +57,7 @@ struct CognitoRefresh {
         }
     }
 
-    private func initiateAuth() async throws(CognitoRefusal) -> Answer {
+    private func initiateAuth() async throws(CognitoErrorResponse) -> Answer {
         try await endpoint.call(.initiateAuth) { members throws(RefreshFailure) in
             members.add("AuthFlow", "REFRESH_TOKEN_AUTH")
             members.add("ClientId", clientID)
@@ -75,7 +75,7 @@ struct CognitoRefresh {
         }
     }
 
-    private func getTokens() async throws(CognitoRefusal) -> Answer {
+    private func getTokens() async throws(CognitoErrorResponse) -> Answer {
         try await endpoint.call(.getTokensFromRefreshToken) { members throws(RefreshFailure) in
             let memory = endpoint.tools.memory
             members.add("ClientId", clientID)

@@ -41,7 +41,7 @@ struct CognitoServer: AuthorizationServer {
 
     func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
         let dialogue = CredentialPrompts(request: request, conversation: conversation, memory: tools.memory)
-        do throws(LoginStop) {
+        do throws(LoginError) {
             let login = CognitoLogin(server: self, dialogue: dialogue)
             return .granted(try await login.run(request.flow ?? profile.flow))
         } catch {

@@ -89,7 +89,7 @@ actor Discovery {
             fetch.isPublic = server.isPublic
             return await fetch.named()
         case .written(let endpoints):
-            return Result { () throws(EndpointProblem) in try ServerMetadata(endpoints) }
+            return Result { () throws(EndpointURLError) in try ServerMetadata(endpoints) }
                 .mapError { RefreshFailure(kind: .misconfigured, message: "an endpoint \($0)") }
         case .none:
             let message = "this kind of server has no metadata"
@@ -164,7 +164,7 @@ private struct MetadataFetch {
     func named() async -> Result<ServerMetadata, RefreshFailure> {
         let issuer = issuer ?? ""
         let url: EndpointURL
-        do throws(EndpointProblem) {
+        do throws(EndpointURLError) {
             url = try EndpointURL(issuer)
         } catch {
             let message = ServerText.cleaned("the resource names \(issuer), which \(error)", limit: 400)

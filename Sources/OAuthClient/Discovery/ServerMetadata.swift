@@ -60,17 +60,17 @@ struct ServerMetadata: Equatable, Sendable {
     private var written: [EndpointURL] = []
 
     /// Endpoints written down by hand; validated with the profile.
-    init(_ endpoints: FixedEndpoints) throws(EndpointProblem) {
+    init(_ endpoints: FixedEndpoints) throws(EndpointURLError) {
         issuer = endpoints.issuer
         token = try EndpointURL(endpoints.token)
-        authorization = try endpoints.authorization.map { text throws(EndpointProblem) in
+        authorization = try endpoints.authorization.map { text throws(EndpointURLError) in
             try EndpointURL(text)
         }
         deviceAuthorization = try endpoints.deviceAuthorization
-            .map { text throws(EndpointProblem) in try EndpointURL(text) }
-        revocation = try endpoints.revocation.map { text throws(EndpointProblem) in try EndpointURL(text) }
-        endSession = try endpoints.endSession.map { text throws(EndpointProblem) in try EndpointURL(text) }
-        keySet = try endpoints.keySet.map { text throws(EndpointProblem) in try EndpointURL(text) }
+            .map { text throws(EndpointURLError) in try EndpointURL(text) }
+        revocation = try endpoints.revocation.map { text throws(EndpointURLError) in try EndpointURL(text) }
+        endSession = try endpoints.endSession.map { text throws(EndpointURLError) in try EndpointURL(text) }
+        keySet = try endpoints.keySet.map { text throws(EndpointURLError) in try EndpointURL(text) }
         isFixed = true
     }
 
@@ -81,7 +81,7 @@ struct ServerMetadata: Equatable, Sendable {
         _ endpoints: ConfiguredEndpoints,
         issuer: String?,
         lacking reason: String
-    ) throws(EndpointProblem) {
+    ) throws(EndpointURLError) {
         guard let token = endpoints.token else { return nil }
         try self.init(
             FixedEndpoints(
@@ -280,7 +280,7 @@ private struct Reader {
         guard let text = value.string else { return .unusable("is not a string") }
         guard !text.isEmpty else { return .unusable("is empty") }
         let url: EndpointURL
-        do throws(EndpointProblem) {
+        do throws(EndpointURLError) {
             url = try EndpointURL(text)
         } catch {
             return .unusable(error.description)

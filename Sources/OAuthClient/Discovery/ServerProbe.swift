@@ -40,7 +40,7 @@ struct ServerProbe {
     /// Fetches the endpoint as a browser would; any answer shows that the server is there and trusted.
     private func reach(_ address: String) async -> Result<String, RefreshFailure> {
         let url: EndpointURL
-        do throws(EndpointProblem) {
+        do throws(EndpointURLError) {
             url = try EndpointURL(address)
         } catch {
             return .failure(RefreshFailure(kind: .misconfigured, message: "an endpoint \(error)"))

@@ -50,7 +50,7 @@ final class GuardedAttempt: Sendable {
             case .pending: break
             case .recorded(let recorded) where !recorded.isNews && !recorded.isFinal: break
             case .recorded(let recorded):
-                do throws(RecordingFault) {
+                do throws(RecordingError) {
                     if let reply = try await recorded.reply(to: request, in: place, on: eventLoop) {
                         // It is gone once what it brings is stored.
                         place.answered()
@@ -82,7 +82,7 @@ extension RecordedAnswer {
         to request: OutgoingRequest,
         in place: ResponseRecording,
         on eventLoop: any EventLoop
-    ) async throws(RecordingFault) -> HTTPReply? {
+    ) async throws(RecordingError) -> HTTPReply? {
         guard let note = RecordingNote(note), let secret = TLSSecret(line: note.key) else {
             throw .unreadable
         }

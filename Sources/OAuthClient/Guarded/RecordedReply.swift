@@ -13,7 +13,7 @@ enum RecordedReply {
         _ recording: TLSRecording,
         readsBody: Bool,
         on eventLoop: any EventLoop
-    ) async throws(RecordingFault) -> HTTPReply? {
+    ) async throws(RecordingError) -> HTTPReply? {
         do {
             return try await eventLoop.flatSubmit { replay(recording, readsBody, on: eventLoop) }.get()
         } catch NIOSSLError.uncleanShutdown, HTTPParserError.invalidEOFState, ChannelError.eof {

@@ -118,9 +118,9 @@ extension JSONConstants {
     ///
     /// - Parameter ownMembers: names of members that requests have anyway.
     /// - Returns: each mistake by its key, `members` or `headers`.
-    func problems(besides ownMembers: [String]) -> [ProfileProblem] {
+    func problems(besides ownMembers: [String]) -> [ServerProfileError] {
         let names = allNames(of: members)
-        var problems: [ProfileProblem] = []
+        var problems: [ServerProfileError] = []
         if names.count > JSONConstants.mostMembers {
             problems.append(memberProblem("must not hold more than \(JSONConstants.mostMembers) values"))
         }
@@ -142,8 +142,8 @@ extension JSONConstants {
         return problems + headerProblems
     }
 
-    private func memberProblem(_ message: String) -> ProfileProblem {
-        ProfileProblem(JSONConstants.memberKey, message)
+    private func memberProblem(_ message: String) -> ServerProfileError {
+        ServerProfileError(JSONConstants.memberKey, message)
     }
 
     private func allNames(of entries: [Entry]) -> [String] {
@@ -153,7 +153,7 @@ extension JSONConstants {
         }
     }
 
-    private var headerProblems: [ProfileProblem] {
+    private var headerProblems: [ServerProfileError] {
         var problems = headers.compactMap(problem)
         if headers.count > JSONConstants.mostHeaders {
             problems.append(headerProblem("must not hold more than \(JSONConstants.mostHeaders) headers"))
@@ -165,11 +165,11 @@ extension JSONConstants {
         return problems
     }
 
-    private func headerProblem(_ message: String) -> ProfileProblem {
-        ProfileProblem(JSONConstants.headerKey, message)
+    private func headerProblem(_ message: String) -> ServerProfileError {
+        ServerProfileError(JSONConstants.headerKey, message)
     }
 
-    private func problem(_ header: Entry) -> ProfileProblem? {
+    private func problem(_ header: Entry) -> ServerProfileError? {
         let name = header.name
         guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(\.isTokenByte) else {
             return headerProblem("\"\(name)\" is no name of a header")

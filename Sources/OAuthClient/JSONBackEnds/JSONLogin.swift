@@ -18,7 +18,7 @@ struct JSONLogin {
     private var fields: JSONRules.Fields { server.backEnd.rules.fields }
     var memory: SealedMemory { server.tools.memory }
 
-    func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+    func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         if flow == .import { return try await logInByImport() }
         guard flow == .password else {
             throw misconfigured("sessions of kind json log in by password or import, not \(flow.rawValue)")
@@ -32,9 +32,9 @@ struct JSONLogin {
 
     // MARK: Password
 
-    private func logInByPassword(at url: String) async throws(LoginStop) -> LoginGrant {
+    private func logInByPassword(at url: String) async throws(LoginError) -> LoginGrant {
         let username = try await dialogue.username()
-        return try await dialogue.withPassword(of: username) { password throws(LoginStop) in
+        return try await dialogue.withPassword(of: username) { password throws(LoginError) in
             do throws(FailedRenewal) {
                 let tokens = try await server.tokens(from: url) { members throws(RefreshFailure) in
                     members.add(fields.username, username)
@@ -49,7 +49,7 @@ struct JSONLogin {
 
     // MARK: Code
 
-    private func logInByCode(_ step: CodeStep, at url: String) async throws(LoginStop) -> LoginGrant {
+    private func logInByCode(_ step: CodeStep, at url: String) async throws(LoginError) -> LoginGrant {
         // Nobody is sent a code who cannot type it in.
         guard dialogue.request.secret == nil else {
             throw misconfigured("the login takes a code that the server sends to the person, and no password")
@@ -97,7 +97,7 @@ struct JSONLogin {
     private func requestCode(
         _ step: CodeStep,
         for username: String
-    ) async throws(LoginStop) -> CarriedMembers {
+    ) async throws(LoginError) -> CarriedMembers {
         do throws(RefreshFailure) {
             let answer = try await server.post(
                 { members throws(RefreshFailure) in members.add(fields.username, username) },
@@ -120,7 +120,7 @@ struct JSONLogin {
         guard answer.isSuccess || JSONLogin.codeRefusals.contains(answer.reply.status),
             let object = answer.reply.jsonObject, backEnd.rules.isRefusal(object, .login)
         else { return nil }
-        let refusal = JSONRefusal(object, at: backEnd.rules.places(in: .login))
+        let refusal = JSONErrorResponse(object, at: backEnd.rules.places(in: .login))
         return refusal.requiresReauth ? nil : refusal.text(refusal.codes.first)
     }
 
@@ -139,7 +139,7 @@ struct JSONLogin {
         )
     }
 
-    func misconfigured(_ message: String) -> LoginStop {
+    func misconfigured(_ message: String) -> LoginError {
         .failed(RefreshFailure(kind: .misconfigured, message: message))
     }
 }

@@ -75,7 +75,7 @@ struct JSONLogout {
 
     private func asksForRefresh(_ reply: HTTPReply) -> Bool {
         guard let object = reply.jsonObject else { return false }
-        return JSONRefusal(object, at: rules.places).codes.contains { rules.refreshCodes.contains($0) }
+        return JSONErrorResponse(object, at: rules.places).codes.contains { rules.refreshCodes.contains($0) }
     }
 
     private func forget(_ renewed: GrantedTokens) {

@@ -4,7 +4,7 @@ import Text
 
 extension JSONBackEnd {
     /// What shows as wrong without asking the back end.
-    var problems: [ProfileProblem] {
+    var problems: [ServerProfileError] {
         rules.problems(withCode: codeStep != nil) + codeProblems + constants.problems(besides: requestMembers)
     }
 
@@ -15,31 +15,31 @@ extension JSONBackEnd {
         return [fields.username, fields.code, fields.refreshToken] + codeStep.carriedMembers
     }
 
-    private var codeProblems: [ProfileProblem] {
+    private var codeProblems: [ServerProfileError] {
         guard let codeStep else { return [] }
-        var problems: [ProfileProblem] = []
+        var problems: [ServerProfileError] = []
         if loginURL == nil {
             problems.append(
-                ProfileProblem("login_url", "is missing: where the code that code_url sends goes to")
+                ServerProfileError("login_url", "is missing: where the code that code_url sends goes to")
             )
         }
         let carried = codeStep.carriedMembers.map(\.bytewise)
         if carried.count > CodeStep.mostCarried {
-            problems.append(ProfileProblem("carry", "must not hold more than \(CodeStep.mostCarried) names"))
+            problems.append(ServerProfileError("carry", "must not hold more than \(CodeStep.mostCarried) names"))
         }
         if Set(carried).count < carried.count {
-            problems.append(ProfileProblem("carry", "must not hold a name twice"))
+            problems.append(ServerProfileError("carry", "must not hold a name twice"))
         }
         let own = [rules.fields.username, rules.fields.code].map(\.bytewise)
         if let name = carried.first(where: own.contains) {
-            problems.append(ProfileProblem("carry", "must not hold \(name), which goes with the code anyway"))
+            problems.append(ServerProfileError("carry", "must not hold \(name), which goes with the code anyway"))
         }
         return problems
     }
 }
 
 extension JSONRules {
-    fileprivate func problems(withCode: Bool) -> [ProfileProblem] {
+    fileprivate func problems(withCode: Bool) -> [ServerProfileError] {
         let tokens = [fields.accessToken, fields.refreshToken]
         let names =
             tokens + [
@@ -47,12 +47,12 @@ extension JSONRules {
                 fields.requiresReauth,
             ] + (withCode ? [fields.code] : [])
         let areAmbiguous = Set(names.map(\.bytewise)).count < names.count || names.contains("")
-        return (areAmbiguous ? [ProfileProblem("fields", "must be names that differ from each other")] : [])
+        return (areAmbiguous ? [ServerProfileError("fields", "must be names that differ from each other")] : [])
             + keptMembers.filter(tokens.contains).map {
-                ProfileProblem("keep", "must not name a token (\($0))")
+                ServerProfileError("keep", "must not name a token (\($0))")
             }
             + refreshCodes.filter(logoutCodes.contains).map {
-                ProfileProblem("logout_on", "must not share a code with refresh_on (\($0))")
+                ServerProfileError("logout_on", "must not share a code with refresh_on (\($0))")
             }
     }
 }

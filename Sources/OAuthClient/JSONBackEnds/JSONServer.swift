@@ -36,7 +36,7 @@ struct JSONServer: AuthorizationServer {
 
     func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
         let dialogue = CredentialPrompts(request: request, conversation: conversation, memory: tools.memory)
-        do throws(LoginStop) {
+        do throws(LoginError) {
             return .granted(
                 try await JSONLogin(server: self, dialogue: dialogue).run(request.flow ?? profile.flow)
             )

@@ -72,12 +72,12 @@ extension JSONLogin {
     /// Takes over a refresh token obtained elsewhere, by using it once, or a saved answer of the login.
     ///
     /// The saved access token is served as it is; without one that is still good the refresh token is used.
-    func logInByImport() async throws(LoginStop) -> LoginGrant {
-        try await dialogue.importing { given throws(LoginStop) in
+    func logInByImport() async throws(LoginError) -> LoginGrant {
+        try await dialogue.importing { given throws(LoginError) in
             guard let saved = try saved(given) else { return try await renewed(by: given) }
             guard let tokens = saved.tokens else {
                 let token = try sealed(saved.refreshToken)
-                return try await dialogue.lending(token) { token throws(LoginStop) in
+                return try await dialogue.lending(token) { token throws(LoginError) in
                     try await renewed(by: token, saved)
                 }
             }
@@ -95,7 +95,7 @@ extension JSONLogin {
     private func renewed(
         by token: SecretID,
         _ saved: SavedAnswer? = nil
-    ) async throws(LoginStop) -> LoginGrant {
+    ) async throws(LoginError) -> LoginGrant {
         do throws(FailedRenewal) {
             var tokens = try await server.tokens(refreshing: token)
             if let saved {
@@ -109,7 +109,7 @@ extension JSONLogin {
         }
     }
 
-    private func sealed(_ token: String) throws(LoginStop) -> SecretID {
+    private func sealed(_ token: String) throws(LoginError) -> SecretID {
         do throws(RefreshFailure) {
             return try memory.sealing(token, as: .refreshToken)
         } catch {
@@ -118,7 +118,7 @@ extension JSONLogin {
     }
 
     /// The answer in `secret`; `nil`: it is a refresh token.
-    private func saved(_ secret: SecretID) throws(LoginStop) -> SavedAnswer? {
+    private func saved(_ secret: SecretID) throws(LoginError) -> SavedAnswer? {
         let now = server.tools.timekeeper.wallTime
         let rules = backEnd.rules
         let answer: Result<SavedAnswer, TokenResponse.Problem>?

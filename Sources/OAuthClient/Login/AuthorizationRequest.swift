@@ -113,57 +113,57 @@ extension AuthorizationRequest {
     private static let secrets: Set<ByteText> = ["client_secret", "client_assertion", "code_verifier"]
 
     /// What shows as wrong without asking the server.
-    var problems: [ProfileProblem] {
+    var problems: [ServerProfileError] {
         [redirectProblem, promptProblem, responseModeProblem].compactMap(\.self)
             + contextClasses.compactMap(Self.classProblem)
             + parameters.keys.sorted().compactMap(Self.parameterProblem)
     }
 
-    private var redirectProblem: ProfileProblem? {
+    private var redirectProblem: ServerProfileError? {
         guard case .registered(let uri) = redirect else { return nil }
         guard uri.isAbsoluteURI else {
-            return ProfileProblem("redirect_uri", "must be an absolute URI without fragment")
+            return ServerProfileError("redirect_uri", "must be an absolute URI without fragment")
         }
         let written = uri.bytewise.lowercased
         guard place == nil,
             LoopbackRedirect.hosts.contains(where: { written.hasPrefix(ByteText("http://\($0):")) })
         else { return nil }
-        return ProfileProblem("redirect_uri", "must have a port from 1 to 65535")
+        return ServerProfileError("redirect_uri", "must have a port from 1 to 65535")
     }
 
     /// OIDC Core §3.1.2.1: words; `none` must stand alone.
-    private var promptProblem: ProfileProblem? {
+    private var promptProblem: ServerProfileError? {
         guard let prompt else { return nil }
         guard prompt.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            return ProfileProblem("prompt", "must be words such as \"consent\" or \"login\"")
+            return ServerProfileError("prompt", "must be words such as \"consent\" or \"login\"")
         }
         let words = prompt.split(separator: " ")
         guard words.contains("none"), words.count > 1 else { return nil }
-        return ProfileProblem("prompt", "must not name another word beside \"none\"")
+        return ServerProfileError("prompt", "must not name another word beside \"none\"")
     }
 
-    private static func classProblem(_ name: String) -> ProfileProblem? {
+    private static func classProblem(_ name: String) -> ServerProfileError? {
         guard name.isEmpty || !name.utf8.allSatisfy(\.isVisibleASCII) else { return nil }
-        return ProfileProblem("acr_values", "\"\(name)\" is no such value; write one per element")
+        return ServerProfileError("acr_values", "\"\(name)\" is no such value; write one per element")
     }
 
-    private static func parameterProblem(_ name: String) -> ProfileProblem? {
+    private static func parameterProblem(_ name: String) -> ServerProfileError? {
         let key = "authorization_parameters"
         if ours.contains(name.bytewise) {
-            return ProfileProblem(key, "must not set \(name), which tokenagent sets for each login")
+            return ServerProfileError(key, "must not set \(name), which tokenagent sets for each login")
         }
         if let own = keys[name.bytewise] {
-            return ProfileProblem(key, "must not set \(name): it has the key \(own)")
+            return ServerProfileError(key, "must not set \(name): it has the key \(own)")
         }
         if secrets.contains(name.bytewise) {
-            return ProfileProblem(key, "must not set \(name), which a browser must not see")
+            return ServerProfileError(key, "must not set \(name), which a browser must not see")
         }
         guard name.isEmpty || !name.utf8.allSatisfy(\.isVisibleASCII) else { return nil }
-        return ProfileProblem(key, "\"\(name)\" is no name of a parameter")
+        return ServerProfileError(key, "\"\(name)\" is no name of a parameter")
     }
 
     /// An answer behind `#` stays in the browser, and one that is a JWT is nothing we read.
-    private var responseModeProblem: ProfileProblem? {
+    private var responseModeProblem: ServerProfileError? {
         let key = "authorization_parameters"
         switch parameters[AuthorizationRequest.responseMode]?.bytewise {
         case nil, "query": return nil
@@ -171,13 +171,13 @@ extension AuthorizationRequest {
             guard place == nil else { return nil }
             let message =
                 "must not set response_mode to form_post: a redirect_uri that is pasted shows no form"
-            return ProfileProblem(key, message)
+            return ServerProfileError(key, message)
         case "fragment":
-            return ProfileProblem(
+            return ServerProfileError(
                 key,
                 "must not set response_mode to fragment, which browsers keep to themselves: write query or form_post"
             )
-        default: return ProfileProblem(key, "must set response_mode to query or form_post, or not at all")
+        default: return ServerProfileError(key, "must set response_mode to query or form_post, or not at all")
         }
     }
 }

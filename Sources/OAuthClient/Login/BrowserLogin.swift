@@ -10,7 +10,7 @@ extension StandardLogin {
     /// How often a wrong address may be pasted.
     private static let pastes = 3
 
-    func logInByBrowser() async throws(LoginStop) -> LoginGrant {
+    func logInByBrowser() async throws(LoginError) -> LoginGrant {
         let url = try authorizationEndpoint()
         let places = request.pastesRedirect ? [] : profile.authorization.places
         let (transaction, response) =
@@ -23,7 +23,7 @@ extension StandardLogin {
     }
 
     /// Refuses servers that do not offer the code flow with PKCE, which RFC 9700 §2.1.1 asks for.
-    private func authorizationEndpoint() throws(LoginStop) -> EndpointURL {
+    private func authorizationEndpoint() throws(LoginError) -> EndpointURL {
         let others = "log in by another flow, such as --flow device"
         guard let url = metadata.authorization else {
             let reason = metadata.reason(forLacking: "authorization_endpoint")
@@ -42,7 +42,7 @@ extension StandardLogin {
     private func redeem(
         _ code: String,
         _ transaction: AuthorizationTransaction
-    ) async throws(LoginStop) -> LoginGrant {
+    ) async throws(LoginError) -> LoginGrant {
         let form = FormBody([
             ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", transaction.redirectURI),
             ("code_verifier", transaction.verifier),
@@ -60,7 +60,7 @@ extension StandardLogin {
         )
     }
 
-    private func keyThumbprint() throws(LoginStop) -> String? {
+    private func keyThumbprint() throws(LoginError) -> String? {
         guard let proofKey else { return nil }
         do throws(RefreshFailure) {
             return try ProofKey(proofKey, in: tools.memory).thumbprint
@@ -72,7 +72,7 @@ extension StandardLogin {
     private func listenedResponse(
         from url: EndpointURL,
         at places: [LoopbackRedirect]
-    ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
+    ) async throws(LoginError) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
         let thumbprint = try keyThumbprint()
         let listener = try await listener(at: places)
         let transaction = transaction(port: listener.port, keyThumbprint: thumbprint)
@@ -89,7 +89,7 @@ extension StandardLogin {
     }
 
     /// A listener at the first place that is free.
-    private func listener(at places: [LoopbackRedirect]) async throws(LoginStop) -> LoopbackListener {
+    private func listener(at places: [LoopbackRedirect]) async throws(LoginError) -> LoopbackListener {
         var failure = RefreshFailure(kind: .misconfigured, message: "there is nowhere to listen")
         for place in places {
             // An earlier login may still have a page to show there.
@@ -107,8 +107,8 @@ extension StandardLogin {
         to transaction: AuthorizationTransaction,
         from url: EndpointURL,
         on listener: LoopbackListener
-    ) async -> Result<AuthorizationTransaction.Response, LoginStop> {
-        do throws(LoginStop) {
+    ) async -> Result<AuthorizationTransaction.Response, LoginError> {
+        do throws(LoginError) {
             let address = try await browserAddress(transaction, at: url)
             // Before anybody learns the address: a browser may be back at once.
             listener.expect(transaction) { [conversation] problem in
@@ -124,8 +124,8 @@ extension StandardLogin {
     private func wait(
         on listener: LoopbackListener,
         for transaction: AuthorizationTransaction
-    ) async -> Result<AuthorizationTransaction.Response, LoginStop> {
-        await withTaskGroup(of: Result<AuthorizationTransaction.Response, LoginStop>.self) { group in
+    ) async -> Result<AuthorizationTransaction.Response, LoginError> {
+        await withTaskGroup(of: Result<AuthorizationTransaction.Response, LoginError>.self) { group in
             group.addTask {
                 do {
                     return .success(try await listener.response())
@@ -154,7 +154,7 @@ extension StandardLogin {
     /// The browser is on another machine, or ends at one: the person brings the address it ended at.
     private func pastedResponse(
         from url: EndpointURL
-    ) async throws(LoginStop) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
+    ) async throws(LoginError) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
         let anyPort = Int.random(in: 49_152...65_535)
         var port = profile.authorization.place?.port ?? 0
         if port == 0 { port = anyPort }

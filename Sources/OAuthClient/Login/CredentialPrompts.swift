@@ -9,7 +9,7 @@ struct CredentialPrompts {
     var conversation: any LoginPrompting
     var memory: SealedMemory
 
-    func username() async throws(LoginStop) -> String {
+    func username() async throws(LoginError) -> String {
         if let username = request.username { return username }
         let answer = try await ask(.username, "User name", isSecret: false)
         defer { memory.erase(answer) }
@@ -19,8 +19,8 @@ struct CredentialPrompts {
     /// Lends the password of `username`; one that was asked for here is erased afterwards.
     func withPassword<Result>(
         of username: String,
-        _ body: (SecretID) async throws(LoginStop) -> Result
-    ) async throws(LoginStop) -> Result {
+        _ body: (SecretID) async throws(LoginError) -> Result
+    ) async throws(LoginError) -> Result {
         if let secret = request.secret { return try await body(secret) }
         let prompt = "Password of \(ServerText.cleaned(username, limit: 100))"
         let password = try await ask(.password, prompt)
@@ -33,17 +33,17 @@ struct CredentialPrompts {
     /// `use` gets a copy, sealed as a refresh token; the secret in the request stays the caller's, whatever
     /// it was sealed as. The copy is erased unless the login is renewed with it.
     func importing(
-        _ use: (SecretID) async throws(LoginStop) -> LoginGrant
-    ) async throws(LoginStop) -> LoginGrant {
+        _ use: (SecretID) async throws(LoginError) -> LoginGrant
+    ) async throws(LoginError) -> LoginGrant {
         try await lending(try await refreshToken(), use)
     }
 
     /// Lends `token` to `use`; it is erased unless the login is renewed with it.
     func lending(
         _ token: SecretID,
-        _ use: (SecretID) async throws(LoginStop) -> LoginGrant
-    ) async throws(LoginStop) -> LoginGrant {
-        do throws(LoginStop) {
+        _ use: (SecretID) async throws(LoginError) -> LoginGrant
+    ) async throws(LoginError) -> LoginGrant {
+        do throws(LoginError) {
             let grant = try await use(token)
             if grant.renewal != .refreshToken(token) { memory.erase(token) }
             return grant
@@ -53,7 +53,7 @@ struct CredentialPrompts {
         }
     }
 
-    private func refreshToken() async throws(LoginStop) -> SecretID {
+    private func refreshToken() async throws(LoginError) -> SecretID {
         let given: SecretID
         if let secret = request.secret {
             given = secret
@@ -72,7 +72,7 @@ struct CredentialPrompts {
         _ kind: LoginQuestion.Kind,
         _ prompt: String,
         isSecret: Bool = true
-    ) async throws(LoginStop) -> SecretID {
+    ) async throws(LoginError) -> SecretID {
         do {
             return try await conversation.ask(LoginQuestion(kind: kind, prompt: prompt, isSecret: isSecret))
         } catch {
@@ -80,7 +80,7 @@ struct CredentialPrompts {
         }
     }
 
-    func text(of secret: SecretID) throws(LoginStop) -> String {
+    func text(of secret: SecretID) throws(LoginError) -> String {
         do throws(RefreshFailure) {
             return try memory.text(of: secret)
         } catch {

@@ -5,7 +5,7 @@ import TokenCore
 
 /// The device flow: the person uses another device, we wait (RFC 8628).
 extension StandardLogin {
-    func logInByDevice() async throws(LoginStop) -> LoginGrant {
+    func logInByDevice() async throws(LoginError) -> LoginGrant {
         guard let url = metadata.deviceAuthorization else {
             let reason = metadata.reason(forLacking: "device_authorization_endpoint")
             throw misconfigured(
@@ -15,14 +15,14 @@ extension StandardLogin {
         }
         let grant = try await requestDeviceCode(at: url)
         return try await DeviceFlow(tools: tools, conversation: conversation).finish(grant) {
-            () async throws(LoginStop) in
+            () async throws(LoginError) in
             try await exchange(
                 FormBody([("grant_type", DeviceGrant.grantType), ("device_code", grant.deviceCode)])
             )
         }
     }
 
-    private func requestDeviceCode(at url: EndpointURL) async throws(LoginStop) -> DeviceGrant {
+    private func requestDeviceCode(at url: EndpointURL) async throws(LoginError) -> DeviceGrant {
         let form = FormBody()
         addScope(to: form)
         profile.addAudience(to: form)
@@ -50,8 +50,8 @@ struct DeviceFlow {
     /// - Throws: why there is none; the codes of a failure are those of RFC 8628 §3.5.
     func finish(
         _ grant: DeviceGrant,
-        asking exchange: () async throws(LoginStop) -> LoginGrant
-    ) async throws(LoginStop) -> LoginGrant {
+        asking exchange: () async throws(LoginError) -> LoginGrant
+    ) async throws(LoginError) -> LoginGrant {
         await conversation.tell(
             .userCode(
                 code: grant.userCode,
@@ -67,7 +67,7 @@ struct DeviceFlow {
             guard tools.timekeeper.now + next.pause < grant.expiresAt else { throw .failed(ending) }
             try await pause(next.pause)
             guard tools.timekeeper.now < grant.expiresAt else { throw .failed(ending) }
-            do throws(LoginStop) {
+            do throws(LoginError) {
                 return try await exchange()
             } catch {
                 if case .failed(let failure) = error, failure.code == "expired_token" {
@@ -82,7 +82,7 @@ struct DeviceFlow {
         }
     }
 
-    private func pause(_ duration: Duration) async throws(LoginStop) {
+    private func pause(_ duration: Duration) async throws(LoginError) {
         do {
             try await tools.sleep(duration)
         } catch {

@@ -6,12 +6,12 @@ import TokenCore
 /// Logins that need no other program: password, client credentials, import.
 extension StandardLogin {
     /// RFC 6749 §4.3, for servers that offer nothing better; the password is kept nowhere.
-    func logInByPassword() async throws(LoginStop) -> LoginGrant {
+    func logInByPassword() async throws(LoginError) -> LoginGrant {
         if request.isAssertion, let assertion = request.secret {
             return try await logInByAssertion(assertion)
         }
         let username = try await dialogue.username()
-        return try await dialogue.withPassword(of: username) { password throws(LoginStop) in
+        return try await dialogue.withPassword(of: username) { password throws(LoginError) in
             let form = FormBody([("grant_type", "password"), ("username", username)])
             try add("password", password, to: form)
             addScope(to: form)
@@ -23,7 +23,7 @@ extension StandardLogin {
     }
 
     /// RFC 7523 §2.1: a token that somebody else has signed stands for the person.
-    private func logInByAssertion(_ assertion: SecretID) async throws(LoginStop) -> LoginGrant {
+    private func logInByAssertion(_ assertion: SecretID) async throws(LoginError) -> LoginGrant {
         let form = FormBody([("grant_type", AssertionGrant.grantType)])
         try add("assertion", assertion, to: form)
         addScope(to: form)
@@ -31,7 +31,7 @@ extension StandardLogin {
     }
 
     /// RFC 6749 §4.4: the client logs in as itself.
-    func logInByClientCredentials() async throws(LoginStop) -> LoginGrant {
+    func logInByClientCredentials() async throws(LoginError) -> LoginGrant {
         guard !authentication.isPublic else {
             throw misconfigured(
                 "client_credentials needs a client secret, key or assertion, such as client_secret_command"
@@ -49,8 +49,8 @@ extension StandardLogin {
     }
 
     /// Takes over a refresh token obtained elsewhere, by using it once.
-    func logInByImport() async throws(LoginStop) -> LoginGrant {
-        try await dialogue.importing { token throws(LoginStop) in
+    func logInByImport() async throws(LoginError) -> LoginGrant {
+        try await dialogue.importing { token throws(LoginError) in
             let form = FormBody([("grant_type", "refresh_token")])
             try add("refresh_token", token, to: form)
             return try await exchange(form, fallback: .refreshToken(token))

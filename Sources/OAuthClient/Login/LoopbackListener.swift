@@ -75,7 +75,7 @@ final class LoopbackListener: Sendable {
     /// `report` is called when a request was turned away that a person should know of, once for each reason.
     func expect(
         _ transaction: AuthorizationTransaction,
-        reporting report: @escaping @Sendable (CallbackProblem) -> Void = { _ in }
+        reporting report: @escaping @Sendable (CallbackError) -> Void = { _ in }
     ) {
         desk.expect(transaction, report)
     }
@@ -140,7 +140,7 @@ final class LingeringListeners: Sendable {
 }
 
 /// What a person is told of requests that were turned away.
-enum CallbackProblem: Hashable, Sendable {
+enum CallbackError: Hashable, Sendable {
     case noAnswer
     case otherLogin
     case refused(status: Int)
@@ -168,8 +168,8 @@ final class CallbackCoordinator: Sendable {
         var place: LoopbackRedirect?
         var transaction: AuthorizationTransaction?
         var connections: [any Channel] = []
-        var report: (@Sendable (CallbackProblem) -> Void)?
-        var reported: Set<CallbackProblem> = []
+        var report: (@Sendable (CallbackError) -> Void)?
+        var reported: Set<CallbackError> = []
     }
 
     let limits: LoopbackListener.Limits
@@ -198,7 +198,7 @@ final class CallbackCoordinator: Sendable {
 
     func expect(
         _ transaction: AuthorizationTransaction,
-        _ report: @escaping @Sendable (CallbackProblem) -> Void = { _ in }
+        _ report: @escaping @Sendable (CallbackError) -> Void = { _ in }
     ) {
         contents.withLock { contents in
             contents.transaction = transaction
@@ -207,7 +207,7 @@ final class CallbackCoordinator: Sendable {
     }
 
     /// Has a person told of `problem`, the first time.
-    func note(_ problem: CallbackProblem) {
+    func note(_ problem: CallbackError) {
         let report = contents.withLock { contents in
             contents.reported.insert(problem).inserted ? contents.report : nil
         }

@@ -54,20 +54,20 @@ package struct GitHubApp: Equatable, Sendable {
         return [appID, place] + repositories.sorted() + permissions.map { "\($0.key)=\($0.value)" }.sorted()
     }
 
-    var problems: [ProfileProblem] {
-        var problems: [ProfileProblem] = []
+    var problems: [ServerProfileError] {
+        var problems: [ServerProfileError] = []
         if repositories.count > GitHubApp.mostRepositories {
-            problems.append(ProfileProblem("repositories", "must be at most \(GitHubApp.mostRepositories)"))
+            problems.append(ServerProfileError("repositories", "must be at most \(GitHubApp.mostRepositories)"))
         }
         if let name = repositories.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) {
             let message = "\"\(name)\" must be without the owner, which installation says"
-            problems.append(ProfileProblem("repositories", message))
+            problems.append(ServerProfileError("repositories", message))
         }
         let levels: Set<ByteText> = ["read", "write", "admin"]
         let wrong = permissions.filter { !levels.contains($0.value.bytewise) }.keys.min()
         if let wrong {
             problems.append(
-                ProfileProblem("permissions", "\(wrong) must be \"read\", \"write\" or \"admin\"")
+                ServerProfileError("permissions", "\(wrong) must be \"read\", \"write\" or \"admin\"")
             )
         }
         return problems

@@ -9,7 +9,7 @@ extension StandardLogin {
     func browserAddress(
         _ transaction: AuthorizationTransaction,
         at url: EndpointURL
-    ) async throws(LoginStop) -> String {
+    ) async throws(LoginError) -> String {
         guard metadata.wantsPushedRequests else { return transaction.address(at: url, profile: profile) }
         // A reference is good for one request and a short time, so every login pushes its own (RFC 9126 §4).
         let reference = try await push(transaction.parameters(profile))
@@ -20,7 +20,7 @@ extension StandardLogin {
     }
 
     /// Sends the request to the server and returns what the browser names it by (RFC 9126 §2.2 `request_uri`).
-    private func push(_ parameters: [(name: String, value: String)]) async throws(LoginStop) -> String {
+    private func push(_ parameters: [(name: String, value: String)]) async throws(LoginError) -> String {
         guard let url = metadata.pushedAuthorization else {
             throw misconfigured(
                 "the server wants pushed authorization requests but does not say where",

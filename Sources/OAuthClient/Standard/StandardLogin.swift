@@ -23,14 +23,14 @@ struct StandardLogin {
         CredentialPrompts(request: request, conversation: conversation, memory: tools.memory)
     }
 
-    func run(_ flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+    func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         var grant = try await grant(by: flow)
         // An answer without a scope grants what was asked for (RFC 6749 §5.1); an import asks for nothing.
         if flow != .import { grant.tokens.scope = grant.tokens.scope ?? profile.scopes }
         return grant
     }
 
-    private func grant(by flow: LoginFlow) async throws(LoginStop) -> LoginGrant {
+    private func grant(by flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         switch flow {
         case .browser: try await logInByBrowser()
         case .device: try await logInByDevice()
@@ -72,7 +72,7 @@ struct StandardLogin {
         nonce: String? = nil,
         fallback: Renewal = .impossible,
         showsPassword: Bool = false
-    ) async throws(LoginStop) -> LoginGrant {
+    ) async throws(LoginError) -> LoginGrant {
         var endpoint = endpoint
         endpoint.showsPassword = showsPassword
         do throws(RefreshFailure) {
@@ -95,7 +95,7 @@ struct StandardLogin {
     }
 
     /// Adds the client's credentials to `form` and sends it to an endpoint that gives no tokens.
-    func send(_ form: FormBody, to url: EndpointURL) async throws(LoginStop) -> JSONObject {
+    func send(_ form: FormBody, to url: EndpointURL) async throws(LoginError) -> JSONObject {
         var request = OutgoingRequest(url: url, form: form, trust: profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.headers = [("accept", "application/json")]
@@ -114,7 +114,7 @@ struct StandardLogin {
     }
 
     /// Adds a sealed value to `form`.
-    func add(_ name: String, _ secret: SecretID, to form: FormBody) throws(LoginStop) {
+    func add(_ name: String, _ secret: SecretID, to form: FormBody) throws(LoginError) {
         do {
             try unsafe tools.memory.open(secret) { unsafe form.add(name, secret: $0) }
         } catch {
@@ -123,7 +123,7 @@ struct StandardLogin {
     }
 
     /// A failure that only a change of the configuration cures, or what `remedy` says.
-    func misconfigured(_ message: String, _ remedy: String? = nil) -> LoginStop {
+    func misconfigured(_ message: String, _ remedy: String? = nil) -> LoginError {
         .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: remedy))
     }
 }

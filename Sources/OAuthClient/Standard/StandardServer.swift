@@ -85,9 +85,9 @@ struct StandardServer: AuthorizationServer {
     }
 
     func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome {
-        do throws(LoginStop) {
+        do throws(LoginError) {
             let login = try await login(request, conversation)
-            do throws(LoginStop) {
+            do throws(LoginError) {
                 let grant = try await login.run(request.flow ?? profile.flow).as(login.registeredClient)
                 await noteSecret(isAccepted: true)
                 return .granted(try await accepted(grant, for: request))
@@ -197,7 +197,7 @@ struct StandardServer: AuthorizationServer {
     private func login(
         _ request: LoginRequest,
         _ conversation: any LoginPrompting
-    ) async throws(LoginStop) -> StandardLogin {
+    ) async throws(LoginError) -> StandardLogin {
         do throws(RefreshFailure) {
             let metadata = endpoints(of: try await discovery.metadata())
             let server = try await asking(for: request, by: request.flow ?? profile.flow)
@@ -229,7 +229,7 @@ extension LoginGrant {
 }
 
 /// Why a login brought no tokens.
-enum LoginStop: Error {
+enum LoginError: Error {
     case failed(RefreshFailure)
     case cancelled
 

@@ -37,7 +37,7 @@ extension StandardServer {
     /// `grant`, unless the session requires an ID token that it lacks, or an account that it is not of.
     ///
     /// - Throws: why it is not accepted; the tokens are revoked, and the login that stands stays.
-    func accepted(_ grant: LoginGrant, for request: LoginRequest) async throws(LoginStop) -> LoginGrant {
+    func accepted(_ grant: LoginGrant, for request: LoginRequest) async throws(LoginError) -> LoginGrant {
         guard let objection = objection(to: grant, request) else { return grant }
         let refreshToken: SecretID? = if case .refreshToken(let token) = grant.renewal { token } else { nil }
         _ = await revoke(

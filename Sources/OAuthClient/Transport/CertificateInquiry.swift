@@ -18,7 +18,7 @@ struct CertificateInquiry: Sendable {
     let anchors: [NIOSSLCertificate]
 
     /// What is wrong with the certificates, or `nil` if they do not come or do not tell.
-    func fault(on eventLoop: any EventLoop) async -> ChainFault? {
+    func fault(on eventLoop: any EventLoop) async -> CertificateChainError? {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .noHostnameVerification
         configuration.trustRoots = .certificates([])
@@ -47,6 +47,6 @@ struct CertificateInquiry: Sendable {
         let chain = (try? await shown.futureResult.get()) ?? []
         alarm.cancel()
         connection.whenSuccess { $0.close(promise: nil) }
-        return ChainFault(chain, anchors: anchors, at: Int64(time(nil)))
+        return CertificateChainError(chain, anchors: anchors, at: Int64(time(nil)))
     }
 }

@@ -23,7 +23,7 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     /// Bytes: the length of URI that every HTTP server should support (RFC 9110 §4.1).
     static let longest = 8_000
 
-    package init(_ text: String) throws(EndpointProblem) {
+    package init(_ text: String) throws(EndpointURLError) {
         let bytes = text.utf8
         guard bytes.count <= EndpointURL.longest else { throw .tooLong }
         guard !bytes.isEmpty, bytes.allSatisfy(\.isURLByte),
@@ -79,7 +79,7 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     private static func split(
         _ authority: Substring,
         defaultPort: Int
-    ) throws(EndpointProblem) -> (String, Int) {
+    ) throws(EndpointURLError) -> (String, Int) {
         let host: Substring
         let portText: Substring
         if authority.utf8.first == UInt8(ascii: "[") {
@@ -105,7 +105,7 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Why a URL is not used as an endpoint.
-package enum EndpointProblem: Error, Equatable, Sendable, CustomStringConvertible {
+package enum EndpointURLError: Error, Equatable, Sendable, CustomStringConvertible {
     case notAURL
     case tooLong
     case wrongScheme
@@ -149,7 +149,7 @@ extension EndpointURL {
     ///
     /// - Throws: `misconfigured` with the name and what is wrong with it.
     init(_ text: String, of name: String) throws(RefreshFailure) {
-        do throws(EndpointProblem) {
+        do throws(EndpointURLError) {
             try self.init(text)
         } catch {
             throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned("\(name) \(error)"))

@@ -113,7 +113,7 @@ package final class ProxyRoutes: Sendable {
                 origin: configured.coversInternal ? ConfiguredProxy.key : "agent.\(ConfiguredProxy.key)"
             )
         case .environment:
-            do throws(ForwardProxyProblem) {
+            do throws(ForwardProxyURLError) {
                 guard let found = try variables.proxy(for: url.host, port: url.port) else { return nil }
                 return ProxyRoute(
                     proxy: found.proxy,

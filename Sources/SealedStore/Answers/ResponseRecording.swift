@@ -12,7 +12,7 @@ package final class ResponseRecording: Sendable {
         /// Made with the reservation, for the first request of the attempt.
         var fresh: OpenFile?
         /// Of an earlier attempt that was not answered, or not to this process.
-        var left: Result<OpenFile, FileFault>?
+        var left: Result<OpenFile, StoreFileError>?
         var wasAnswered = false
     }
 
@@ -32,7 +32,7 @@ package final class ResponseRecording: Sendable {
         committed: UInt64,
         clock: @escaping @Sendable () -> ClockReading,
         fresh: OpenFile?,
-        left: Result<OpenFile, FileFault>?
+        left: Result<OpenFile, StoreFileError>?
     ) {
         self.files = files
         self.head = head
@@ -52,8 +52,8 @@ package final class ResponseRecording: Sendable {
         }
 
         func read<Value>(
-            _ body: (UnsafeRawBufferPointer) throws(RecordFault) -> Value
-        ) throws(RecordFault) -> Value {
+            _ body: (UnsafeRawBufferPointer) throws(RecordError) -> Value
+        ) throws(RecordError) -> Value {
             try unsafe bytes.read(body)
         }
     }
@@ -84,11 +84,11 @@ package final class ResponseRecording: Sendable {
         switch left {
         case .success(let opened): file = opened
         case .failure(.missing): return .none
-        case .failure(let fault): return .refused(RecordFault.file(fault).sentence)
+        case .failure(let fault): return .refused(RecordError.file(fault).sentence)
         }
         // Before the bytes are read: a process that has let go writes no more.
         let isFinal = file.isUnlocked
-        do throws(RecordFault) {
+        do throws(RecordError) {
             let bytes = try contents(of: file)
             let head = try ResponseRecordingHeader(Array(bytes.prefix(ResponseRecordingFile.headRoom)))
             guard head.vault == self.head.vault else { throw .otherVault }
@@ -97,7 +97,7 @@ package final class ResponseRecording: Sendable {
                 throw .rolledBack(found: head.generation, expected: committed + 1)
             }
             guard let key = keys[head.epoch] else { throw .unknownKey(epoch: head.epoch) }
-            let content = try unsafe key.read { key throws(RecordFault) in
+            let content = try unsafe key.read { key throws(RecordError) in
                 try unsafe head.open(bytes, under: key)
             }
             let now = clock()
@@ -144,7 +144,7 @@ package final class ResponseRecording: Sendable {
     /// Longer than any access token lives.
     private static let longAgo = Duration.seconds(10 * 365 * 86_400)
 
-    private func contents(of file: OpenFile) throws(RecordFault) -> [UInt8] {
+    private func contents(of file: OpenFile) throws(RecordError) -> [UInt8] {
         let bytes: [UInt8]
         do throws(SystemCallError) {
             bytes = try file.read(count: min(try file.status().size, ResponseRecordingFile.longest + 1), at: 0)
@@ -259,7 +259,7 @@ package final class ResponseRecordingFile: Sendable {
     package func head(note: [UInt8]) -> [UInt8]? {
         guard note.count <= ResponseRecordingHeader.longestNote else { return nil }
         let content = ResponseRecordingHeader.Content(clock: clock(), note: note)
-        return try? unsafe key.read { key throws(RecordFault) in unsafe head.sealed(content, under: key) }
+        return try? unsafe key.read { key throws(RecordError) in unsafe head.sealed(content, under: key) }
     }
 }
 
@@ -295,7 +295,7 @@ extension OpenFile {
 
 extension RecordFiles {
     /// Makes the file for the answer to an attempt of `record`, in place of any other, and marks it as in use.
-    func makeAnswer(of record: RandomID) throws(FileFault) -> OpenFile {
+    func makeAnswer(of record: RandomID) throws(StoreFileError) -> OpenFile {
         let file = try directory.create(Role.answer.name(of: record))
         do throws(SystemCallError) {
             try file.allocate(ResponseRecordingFile.room)
@@ -308,8 +308,8 @@ extension RecordFiles {
     }
 
     /// The file of an earlier answer.
-    func recoveredResponse(of record: RandomID) -> Result<OpenFile, FileFault> {
-        Result { () throws(FileFault) in try directory.open(Role.answer.name(of: record), writing: true) }
+    func recoveredResponse(of record: RandomID) -> Result<OpenFile, StoreFileError> {
+        Result { () throws(StoreFileError) in try directory.open(Role.answer.name(of: record), writing: true) }
     }
 
     func removeAnswer(of record: RandomID) {

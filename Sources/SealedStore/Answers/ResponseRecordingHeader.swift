@@ -50,8 +50,8 @@ struct ResponseRecordingHeader: Equatable {
 
     /// The head at the start of a file, and where its sealed part ends.
     ///
-    /// - Throws: ``RecordFault``: `empty` if none was written yet.
-    init(_ bytes: [UInt8]) throws(RecordFault) {
+    /// - Throws: ``RecordError``: `empty` if none was written yet.
+    init(_ bytes: [UInt8]) throws(RecordError) {
         guard bytes.count >= ResponseRecordingHeader.clearCount else {
             throw bytes.allSatisfy { $0 == 0 } ? .empty : .truncated
         }
@@ -62,7 +62,7 @@ struct ResponseRecordingHeader: Equatable {
                 var reader = unsafe ByteReader(bytes)
                 return try ResponseRecordingHeader(after: &reader)
             }
-        } catch let fault as RecordFault {
+        } catch let fault as RecordError {
             throw fault
         } catch {
             throw .truncated
@@ -72,9 +72,9 @@ struct ResponseRecordingHeader: Equatable {
     private init(after reader: inout ByteReader) throws {
         _ = try reader.bytes(ResponseRecordingHeader.magic.count)
         let version = try reader.integer(UInt8.self)
-        guard version <= ResponseRecordingHeader.version else { throw RecordFault.futureVersion(Int(version)) }
+        guard version <= ResponseRecordingHeader.version else { throw RecordError.futureVersion(Int(version)) }
         guard version == ResponseRecordingHeader.version, try reader.integer(UInt16.self) == VaultFile.suite else {
-            throw RecordFault.notARecord
+            throw RecordError.notARecord
         }
         vault = try reader.id()
         record = try reader.id()
@@ -83,7 +83,7 @@ struct ResponseRecordingHeader: Equatable {
     }
 
     /// Opens the sealed part of the head at the start of `bytes`.
-    func open(_ bytes: [UInt8], under key: UnsafeRawBufferPointer) throws(RecordFault) -> Content {
+    func open(_ bytes: [UInt8], under key: UnsafeRawBufferPointer) throws(RecordError) -> Content {
         do {
             return try unsafe bytes.withUnsafeBytes { bytes in
                 var reader = unsafe ByteReader(bytes)
@@ -91,11 +91,11 @@ struct ResponseRecordingHeader: Equatable {
                 // The room for a head is far below 64 KiB.
                 let count = Int(clear[ResponseRecordingHeader.clearCount - 4]) | Int(clear[ResponseRecordingHeader.clearCount - 3]) << 8
                 guard clear == self.clear(sealedCount: count), count >= AEAD.overhead else {
-                    throw RecordFault.forged
+                    throw RecordError.forged
                 }
                 return try unsafe ResponseRecordingHeader.content(of: reader.take(count), clear, key)
             }
-        } catch let fault as RecordFault {
+        } catch let fault as RecordError {
             throw fault
         } catch {
             throw .truncated
@@ -112,7 +112,7 @@ struct ResponseRecordingHeader: Equatable {
         let isGenuine = unsafe text.withUnsafeMutableBytes { text in
             unsafe AEAD.open(sealed, associated: clear, key: key, into: text)
         }
-        guard isGenuine else { throw RecordFault.forged }
+        guard isGenuine else { throw RecordError.forged }
         return try unsafe text.withUnsafeBytes { text in
             var reader = unsafe ByteReader(text)
             let clock = ClockReading(

@@ -11,12 +11,12 @@ enum ExternalKeyFile {
         _ path: String,
         sizes: ClosedRange<Int>,
         files: any FileOperations
-    ) throws(FileFault) -> GuardedBytes {
+    ) throws(StoreFileError) -> GuardedBytes {
         try contents(of: try open(path, files), sizes: sizes)
     }
 
     /// Reads all of an open file.
-    static func contents(of file: OpenFile, sizes: ClosedRange<Int>) throws(FileFault) -> GuardedBytes {
+    static func contents(of file: OpenFile, sizes: ClosedRange<Int>) throws(StoreFileError) -> GuardedBytes {
         let size = try OpenDirectory.checked { () throws(SystemCallError) in try file.status().size }
         guard sizes.contains(size) else { throw .wrongSize(size, sizes) }
         let bytes: GuardedBytes
@@ -34,7 +34,7 @@ enum ExternalKeyFile {
         return bytes
     }
 
-    private static func open(_ path: String, _ files: any FileOperations) throws(FileFault) -> OpenFile {
+    private static func open(_ path: String, _ files: any FileOperations) throws(StoreFileError) -> OpenFile {
         let file = OpenFile(descriptor: try open(path, O_RDONLY, files), files: files)
         let status = try OpenDirectory.checked { () throws(SystemCallError) in try file.status() }
         guard status.kind == .regular else { throw .untrusted("it is not a regular file") }
@@ -52,10 +52,10 @@ enum ExternalKeyFile {
         _ path: String,
         _ bytes: GuardedBytes,
         files: any FileOperations
-    ) throws(FileFault) {
+    ) throws(StoreFileError) {
         let parent = try openParent(of: path, files)
         let descriptor = try open(path, O_RDWR | O_CREAT | O_EXCL, files)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try write(bytes, to: OpenFile(descriptor: descriptor, files: files))
             try parent.synchronize()
         } catch {
@@ -70,7 +70,7 @@ enum ExternalKeyFile {
     static func replace(
         _ replacements: [(path: String, bytes: GuardedBytes)],
         files: any FileOperations
-    ) throws(FileFault) {
+    ) throws(StoreFileError) {
         var written: [(parent: OpenDirectory, name: String)] = []
         defer { for file in written { try? file.parent.unlink(file.name + ".tmp") } }
         for (path, bytes) in replacements {
@@ -90,7 +90,7 @@ enum ExternalKeyFile {
     }
 
     /// Writes `bytes` into a file that is new.
-    static func write(_ bytes: GuardedBytes, to file: OpenFile) throws(FileFault) {
+    static func write(_ bytes: GuardedBytes, to file: OpenFile) throws(StoreFileError) {
         try OpenDirectory.checked { () throws(SystemCallError) in
             try unsafe bytes.read { bytes throws(SystemCallError) in try unsafe file.write(bytes, at: 0) }
             try file.synchronize()
@@ -101,7 +101,7 @@ enum ExternalKeyFile {
     static func lockParent(
         of path: String,
         files: any FileOperations
-    ) throws(FileFault) -> OpenDirectory {
+    ) throws(StoreFileError) -> OpenDirectory {
         let parent = try openParent(of: path, files)
         while flock(parent.descriptor, LOCK_EX) != 0 {
             guard errno == EINTR else { throw .system(.latest("flock")) }
@@ -112,7 +112,7 @@ enum ExternalKeyFile {
     private static func openParent(
         of path: String,
         _ files: any FileOperations
-    ) throws(FileFault) -> OpenDirectory {
+    ) throws(StoreFileError) -> OpenDirectory {
         let parent = parent(of: path)
         let descriptor = try open(parent, O_RDONLY | O_DIRECTORY, files)
         return OpenDirectory(path: parent, descriptor: descriptor, files: files)
@@ -123,7 +123,7 @@ enum ExternalKeyFile {
         _ path: String,
         _ flags: Int32,
         _ files: any FileOperations
-    ) throws(FileFault) -> Int32 {
+    ) throws(StoreFileError) -> Int32 {
         guard path.utf8.first == UInt8(ascii: "/") else { throw .untrusted("its path is not absolute") }
         do throws(SystemCallError) {
             return try files.open(path, in: AT_FDCWD, flags: flags)
@@ -141,9 +141,9 @@ enum ExternalKeyFile {
         _ advice: String,
         _ path: String,
         creating: Bool = false,
-        _ body: () throws(FileFault) -> Result
-    ) throws(FileFault) -> Result {
-        do throws(FileFault) {
+        _ body: () throws(StoreFileError) -> Result
+    ) throws(StoreFileError) -> Result {
+        do throws(StoreFileError) {
             return try body()
         } catch {
             guard case .system(let cause) = error, cause.code == EACCES, isClosedOff(path, creating: creating)

@@ -22,7 +22,7 @@ package final class OpenDirectory: Sendable {
     func path(of name: String) -> String { "\(path)/\(name)" }
 
     /// Opens an existing file and checks that it is a plain file of ours.
-    func open(_ name: String, writing: Bool = false) throws(FileFault) -> OpenFile {
+    func open(_ name: String, writing: Bool = false) throws(StoreFileError) -> OpenFile {
         let file: OpenFile
         do throws(SystemCallError) {
             let flags = writing ? O_RDWR : O_RDONLY
@@ -47,8 +47,8 @@ package final class OpenDirectory: Sendable {
     /// first.
     ///
     /// A planted link, pipe or directory is refused and left alone.
-    func create(_ name: String) throws(FileFault) -> OpenFile {
-        do throws(FileFault) {
+    func create(_ name: String) throws(StoreFileError) -> OpenFile {
+        do throws(StoreFileError) {
             return try createExclusively(name)
         } catch {
             guard case .system(let cause) = error, cause.code == EEXIST else { throw error }
@@ -58,7 +58,7 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    private func createExclusively(_ name: String) throws(FileFault) -> OpenFile {
+    private func createExclusively(_ name: String) throws(StoreFileError) -> OpenFile {
         try OpenDirectory.checked { () throws(SystemCallError) in
             let opened = try files.open(name, in: descriptor, flags: O_RDWR | O_CREAT | O_EXCL)
             let file = OpenFile(descriptor: opened, files: files)
@@ -68,7 +68,7 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    func status(of name: String) throws(FileFault) -> FileStatus {
+    func status(of name: String) throws(StoreFileError) -> FileStatus {
         do throws(SystemCallError) {
             return try files.status(of: name, in: descriptor)
         } catch {
@@ -78,7 +78,7 @@ package final class OpenDirectory: Sendable {
 
     /// Whether anything has this name, even something that must not be used.
     func contains(_ name: String) -> Bool {
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             _ = try status(of: name)
             return true
         } catch {
@@ -86,14 +86,14 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    func rename(_ name: String, to newName: String) throws(FileFault) {
+    func rename(_ name: String, to newName: String) throws(StoreFileError) {
         try OpenDirectory.checked { () throws(SystemCallError) in
             try files.rename(name, to: newName, in: descriptor)
         }
     }
 
     /// Removes `name`; a missing one is no error.
-    func unlink(_ name: String) throws(FileFault) {
+    func unlink(_ name: String) throws(StoreFileError) {
         do throws(SystemCallError) {
             try files.unlink(name, in: descriptor)
         } catch {
@@ -102,16 +102,16 @@ package final class OpenDirectory: Sendable {
     }
 
     /// Flushes the directory's names.
-    func synchronize() throws(FileFault) {
+    func synchronize() throws(StoreFileError) {
         try OpenDirectory.checked { () throws(SystemCallError) in try files.synchronize(descriptor) }
     }
 
-    func names() throws(FileFault) -> [String] {
+    func names() throws(StoreFileError) -> [String] {
         try OpenDirectory.checked { () throws(SystemCallError) in try files.names(in: descriptor) }
     }
 
     /// Reads a whole file of at most `limit` bytes.
-    func contents(of name: String, limit: Int) throws(FileFault) -> [UInt8] {
+    func contents(of name: String, limit: Int) throws(StoreFileError) -> [UInt8] {
         let file = try open(name)
         return try OpenDirectory.checked { () throws(SystemCallError) in
             try file.read(count: min(try file.status().size, limit), at: 0)
@@ -119,10 +119,10 @@ package final class OpenDirectory: Sendable {
     }
 
     /// Replaces `name` by a new file holding `bytes`, durably: temporary file, flush, rename, flush.
-    func replace(_ name: String, with bytes: [UInt8]) throws(FileFault) {
+    func replace(_ name: String, with bytes: [UInt8]) throws(StoreFileError) {
         let temporary = name + ".tmp"
         let file = try create(temporary)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try OpenDirectory.checked { () throws(SystemCallError) in
                 try file.write(bytes, at: 0)
                 try file.synchronize()
@@ -135,7 +135,7 @@ package final class OpenDirectory: Sendable {
         try synchronize()
     }
 
-    static func checked<Result>(_ call: () throws(SystemCallError) -> Result) throws(FileFault) -> Result {
+    static func checked<Result>(_ call: () throws(SystemCallError) -> Result) throws(StoreFileError) -> Result {
         do throws(SystemCallError) {
             return try call()
         } catch {

@@ -81,15 +81,15 @@ extension [UInt8] {
 }
 
 extension ByteReader {
-    mutating func lineage() throws(FormatFault) -> Lineage {
+    mutating func lineage() throws(FormatError) -> Lineage {
         Lineage(number: try integer(), id: try integer())
     }
 
-    mutating func attempt() throws(FormatFault) -> AttemptID {
+    mutating func attempt() throws(FormatError) -> AttemptID {
         AttemptID(host: try integer(), random: try integer())
     }
 
-    mutating func fleetHeader() throws(FormatFault) -> FleetHeader {
+    mutating func fleetHeader() throws(FormatError) -> FleetHeader {
         FleetHeader(
             lineage: try lineage(),
             generation: try integer(),
@@ -101,7 +101,7 @@ extension ByteReader {
         )
     }
 
-    private mutating func fleetStatus() throws(FormatFault) -> FleetHeader.Status {
+    private mutating func fleetStatus() throws(FormatError) -> FleetHeader.Status {
         switch try integer(UInt8.self) {
         case 1: return .live
         case 2: return .rescued
@@ -115,7 +115,7 @@ extension ByteReader {
         }
     }
 
-    mutating func lateAnswer() throws(FormatFault) -> LateAnswer {
+    mutating func lateAnswer() throws(FormatError) -> LateAnswer {
         LateAnswer(
             lineage: try lineage(),
             parent: try integer(),
@@ -125,7 +125,7 @@ extension ByteReader {
         )
     }
 
-    mutating func fleetIntent() throws(FormatFault) -> FleetIntent {
+    mutating func fleetIntent() throws(FormatError) -> FleetIntent {
         var intent = FleetIntent(
             lineage: try lineage(),
             generation: try integer(),
@@ -147,11 +147,11 @@ extension ByteReader {
         return intent
     }
 
-    mutating func fleetRefreshRequest() throws(FormatFault) -> FleetRefreshRequest {
+    mutating func fleetRefreshRequest() throws(FormatError) -> FleetRefreshRequest {
         FleetRefreshRequest(lineage: try lineage(), generation: try integer())
     }
 
-    mutating func fleetHost() throws(FormatFault) -> HostDescription {
+    mutating func fleetHost() throws(FormatError) -> HostDescription {
         let id: UInt64 = try integer()
         let role: FleetRole
         switch try integer(UInt8.self) {
@@ -168,7 +168,7 @@ extension ByteReader {
         return HostDescription(id: id, role: role, label: label, version: version, seen: seen)
     }
 
-    mutating func fleetRevision() throws(FormatFault) -> FleetRevision {
+    mutating func fleetRevision() throws(FormatError) -> FleetRevision {
         FleetRevision(cluster: try integer(), revision: try integer())
     }
 }

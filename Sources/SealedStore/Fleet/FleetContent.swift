@@ -117,7 +117,7 @@ struct FleetContentReader {
         secrets memory: SealedMemory,
         at clock: FleetClock,
         under sealing: (any SecretSealing)?
-    ) throws(RecordFault) {
+    ) throws(RecordError) {
         do {
             var reader = unsafe ByteReader(bytes)
             var seen: Set<FleetField> = []
@@ -126,19 +126,19 @@ struct FleetContentReader {
                 let content = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
                 guard let field = FleetField(rawValue: tag) else { continue }
                 guard seen.insert(field).inserted else {
-                    throw FormatFault.invalid("it says something twice")
+                    throw FormatError.invalid("it says something twice")
                 }
                 try unsafe read(field, content, session, memory, clock, sealing)
             }
             guard (snapshot == nil) == (binding == nil) else {
-                throw FormatFault.invalid("a part of it is missing")
+                throw FormatError.invalid("a part of it is missing")
             }
         } catch {
             for secret in snapshot?.secrets ?? [] { memory.erase(secret) }
             switch error {
-            case let fault as RecordFault: throw fault
-            case FormatFault.truncated: throw .malformed("it ends too early")
-            case FormatFault.invalid(let reason): throw .malformed(reason)
+            case let fault as RecordError: throw fault
+            case FormatError.truncated: throw .malformed("it ends too early")
+            case FormatError.invalid(let reason): throw .malformed(reason)
             default: throw .malformed("\(error)")
             }
         }
@@ -162,7 +162,7 @@ struct FleetContentReader {
                 under: sealing
             )
             snapshot = found.movingWallTimes(by: .zero - clock.lead)
-            guard name == session else { throw FormatFault.invalid("it is of another session") }
+            guard name == session else { throw FormatError.invalid("it is of another session") }
             return
         case .binding:
             binding = FleetBinding(
@@ -172,6 +172,6 @@ struct FleetContentReader {
                 endpoint: try reader.required()
             )
         }
-        guard reader.remaining == 0 else { throw FormatFault.invalid("a field is longer than it should be") }
+        guard reader.remaining == 0 else { throw FormatError.invalid("a field is longer than it should be") }
     }
 }

@@ -70,7 +70,7 @@ extension [UInt8] {
 }
 
 extension ByteReader {
-    mutating func fleetKeeping() throws(FormatFault) -> FleetKeeping {
+    mutating func fleetKeeping() throws(FormatError) -> FleetKeeping {
         let epoch = try integer(UInt32.self)
         let kept = FleetKept(rawValue: try integer())
         var memory = FleetPersistentState()
@@ -98,7 +98,7 @@ extension ByteReader {
         return keeping
     }
 
-    private mutating func fleetRefreshOutcome() throws(FormatFault) -> StoredRefreshResult {
+    private mutating func fleetRefreshOutcome() throws(FormatError) -> StoredRefreshResult {
         var answer = StoredRefreshResult(
             parent: try fleetHeader(),
             intent: try fleetIntent(),

@@ -19,19 +19,19 @@ package enum FleetKeyFile {
     ///   - label: what people call the fleet: 1 to 64 visible ASCII characters.
     ///   - files: how files are opened and written.
     /// - Returns: the keepers' keys.
-    /// - Throws: ``FleetKeyFault``; no new file is left then.
+    /// - Throws: ``FleetKeyError``; no new file is left then.
     @discardableResult
     package static func create(
         _ path: String,
         label: String,
         files: any FileOperations = SystemFileOperations()
-    ) throws(FleetKeyFault) -> FleetKeys {
+    ) throws(FleetKeyError) -> FleetKeys {
         let keys = try FleetKeys.random(label: label)
         let keepers = try FleetKeyText.text(of: keys, for: .keeper)
         let readers = try FleetKeyText.text(of: keys, for: .reader)
-        try changing { () throws(FileFault) in
+        try changing { () throws(StoreFileError) in
             try ExternalKeyFile.create(path, keepers, files: files)
-            do throws(FileFault) {
+            do throws(StoreFileError) {
                 try ExternalKeyFile.create(path + readersSuffix, readers, files: files)
             } catch {
                 ExternalKeyFile.remove(path, files: files)
@@ -61,16 +61,16 @@ package enum FleetKeyFile {
     ///   - keeping: how many older epochs stay, at most 3.
     ///   - files: how files are opened and written.
     /// - Returns: the keepers' keys.
-    /// - Throws: ``FleetKeyFault``.
+    /// - Throws: ``FleetKeyError``.
     @discardableResult
     package static func renew(
         _ path: String,
         _ renewal: Renewal = .replace,
         keeping: Int = 1,
         files: any FileOperations = SystemFileOperations()
-    ) throws(FleetKeyFault) -> FleetKeys {
+    ) throws(FleetKeyError) -> FleetKeys {
         // Of those who renew one file at once, the second renews what the first has made: else two keys have one number.
-        let turn = try changing { () throws(FileFault) in try ExternalKeyFile.lockParent(of: path, files: files) }
+        let turn = try changing { () throws(StoreFileError) in try ExternalKeyFile.lockParent(of: path, files: files) }
         defer { withExtendedLifetime(turn) {} }
         let former = try read(path, as: .keeper, files: files)
         try checkReadersFile(of: former, at: path + readersSuffix, files)
@@ -82,7 +82,7 @@ package enum FleetKeyFile {
             }
         let keepers = try FleetKeyText.text(of: keys, for: .keeper)
         let readers = try FleetKeyText.text(of: keys, for: .reader)
-        try changing { () throws(FileFault) in
+        try changing { () throws(StoreFileError) in
             try ExternalKeyFile.replace([(path, keepers), (path + readersSuffix, readers)], files: files)
         }
         return keys
@@ -93,9 +93,9 @@ package enum FleetKeyFile {
         of keys: FleetKeys,
         at path: String,
         _ files: any FileOperations
-    ) throws(FleetKeyFault) {
+    ) throws(FleetKeyError) {
         let readers: FleetKeys
-        do throws(FleetKeyFault) {
+        do throws(FleetKeyError) {
             readers = try read(path, as: .reader, files: files)
         } catch {
             switch error {
@@ -113,10 +113,10 @@ package enum FleetKeyFile {
         _ path: String,
         as role: FleetRole,
         files: any FileOperations = SystemFileOperations()
-    ) throws(FleetKeyFault) -> FleetKeys {
+    ) throws(FleetKeyError) -> FleetKeys {
         let text: GuardedBytes
-        do throws(FileFault) {
-            text = try ExternalKeyFile.advising("restart it", path) { () throws(FileFault) in
+        do throws(StoreFileError) {
+            text = try ExternalKeyFile.advising("restart it", path) { () throws(StoreFileError) in
                 try ExternalKeyFile.read(path, sizes: 1...FleetKeyText.maximumCount, files: files)
             }
         } catch {
@@ -126,14 +126,14 @@ package enum FleetKeyFile {
     }
 
     /// Reads what a command printed, or a credential holds.
-    package static func keys(in text: GuardedBytes, as role: FleetRole) throws(FleetKeyFault) -> FleetKeys {
+    package static func keys(in text: GuardedBytes, as role: FleetRole) throws(FleetKeyError) -> FleetKeys {
         try FleetKeyText.keys(in: text, for: role)
     }
 
     private static func changing<Result>(
-        _ body: () throws(FileFault) -> Result
-    ) throws(FleetKeyFault) -> Result {
-        do throws(FileFault) {
+        _ body: () throws(StoreFileError) -> Result
+    ) throws(FleetKeyError) -> Result {
+        do throws(StoreFileError) {
             return try body()
         } catch {
             throw .file(error)

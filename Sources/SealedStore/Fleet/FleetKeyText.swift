@@ -30,8 +30,8 @@ enum FleetKeyText {
     }
 
     /// The text of what `role` gets of `keys`, with a line break at its end.
-    /// - Throws: ``FleetKeyFault/readersKey`` if keepers' keys are to be made of readers'.
-    static func text(of keys: FleetKeys, for role: FleetRole) throws(FleetKeyFault) -> GuardedBytes {
+    /// - Throws: ``FleetKeyError/readersKey`` if keepers' keys are to be made of readers'.
+    static func text(of keys: FleetKeys, for role: FleetRole) throws(FleetKeyError) -> GuardedBytes {
         let prefix = prefix(role)
         var content = WipedBytes()
         content.append(keys.fleet)
@@ -51,7 +51,7 @@ enum FleetKeyText {
             unsafe keys.withNameKey { unsafe FleetKeyText.checksum(prefix, content, key: $0) }
         }
         for byte in checksum { content.append(byte) }
-        return try unsafe content.read { content throws(FleetKeyFault) in
+        return try unsafe content.read { content throws(FleetKeyError) in
             try unsafe text(prefix, content)
         }
     }
@@ -59,7 +59,7 @@ enum FleetKeyText {
     private static func text(
         _ prefix: [UInt8],
         _ content: UnsafeRawBufferPointer
-    ) throws(FleetKeyFault) -> GuardedBytes {
+    ) throws(FleetKeyError) -> GuardedBytes {
         let room = sodium_base64_encoded_len(content.count, variant)
         // The library ends its text with a zero byte, whose place the line break takes.
         let text = try guarded(prefix.count + room)
@@ -81,15 +81,15 @@ enum FleetKeyText {
     private static let variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING
 
     /// Reads what a host of `role` was given; blanks and line breaks after it are no part of it.
-    static func keys(in text: GuardedBytes, for role: FleetRole) throws(FleetKeyFault) -> FleetKeys {
-        try unsafe text.read { text throws(FleetKeyFault) in
+    static func keys(in text: GuardedBytes, for role: FleetRole) throws(FleetKeyError) -> FleetKeys {
+        try unsafe text.read { text throws(FleetKeyError) in
             guard text.count <= maximumCount else { throw .notAKey }
             let end = unsafe text.lastIndex { $0.isVisibleASCII }.map { $0 + 1 } ?? 0
             let text = unsafe UnsafeRawBufferPointer(rebasing: text[..<end])
             let prefix = prefix(role)
             guard unsafe text.starts(with: prefix) else { throw unsafe stranger(text, role) }
             let content = try unsafe decoded(UnsafeRawBufferPointer(rebasing: text[prefix.count...]))
-            return try unsafe content.bytes.read { bytes throws(FleetKeyFault) in
+            return try unsafe content.bytes.read { bytes throws(FleetKeyError) in
                 let bytes = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<content.count])
                 return try unsafe keys(in: bytes, for: role, prefix)
             }
@@ -97,7 +97,7 @@ enum FleetKeyText {
     }
 
     /// What a text is that does not begin as it should.
-    private static func stranger(_ text: UnsafeRawBufferPointer, _ role: FleetRole) -> FleetKeyFault {
+    private static func stranger(_ text: UnsafeRawBufferPointer, _ role: FleetRole) -> FleetKeyError {
         for other in FleetRole.allCases {
             let word = Array("\(start)\(other.rawValue)-".utf8)
             guard unsafe text.starts(with: word) else { continue }
@@ -112,7 +112,7 @@ enum FleetKeyText {
 
     private static func decoded(
         _ digits: UnsafeRawBufferPointer
-    ) throws(FleetKeyFault) -> (bytes: GuardedBytes, count: Int) {
+    ) throws(FleetKeyError) -> (bytes: GuardedBytes, count: Int) {
         // The library takes some bytes beyond ASCII for digits.
         guard unsafe digits.isVisibleWord else { throw .damaged }
         let content = try guarded(digits.count)
@@ -140,7 +140,7 @@ enum FleetKeyText {
         in content: UnsafeRawBufferPointer,
         for role: FleetRole,
         _ prefix: [UInt8]
-    ) throws(FleetKeyFault) -> FleetKeys {
+    ) throws(FleetKeyError) -> FleetKeys {
         do {
             var reader = unsafe ByteReader(content)
             let fleet = try reader.id()
@@ -148,7 +148,7 @@ enum FleetKeyText {
             let nameKey = unsafe try reader.take(AEAD.keyCount)
             let count = Int(try reader.integer(UInt8.self))
             guard isLabel(label), (1...FleetKeys.maximumEpochs).contains(count) else {
-                throw FleetKeyFault.damaged
+                throw FleetKeyError.damaged
             }
             var epochs: [UInt32] = []
             var secrets: [UnsafeRawBufferPointer] = unsafe [nameKey]
@@ -159,7 +159,7 @@ enum FleetKeyText {
             let body = unsafe UnsafeRawBufferPointer(rebasing: content[..<reader.offset])
             let expected = unsafe checksum(prefix, body, key: nameKey)
             let isWhole = KeyDerivation.areEqual(try reader.bytes(expected.count), expected)
-            guard isWhole, reader.remaining == 0, isFalling(epochs) else { throw FleetKeyFault.damaged }
+            guard isWhole, reader.remaining == 0, isFalling(epochs) else { throw FleetKeyError.damaged }
             return try unsafe FleetKeys(
                 fleet: fleet,
                 label: label,
@@ -174,7 +174,7 @@ enum FleetKeyText {
                     place += secret.count
                 }
             }
-        } catch let fault as FleetKeyFault {
+        } catch let fault as FleetKeyError {
             throw fault
         } catch {
             throw .damaged
@@ -199,7 +199,7 @@ enum FleetKeyText {
         return unsafe all.read { unsafe KeyDerivation.code(of: $0, key: key) }
     }
 
-    private static func guarded(_ count: Int) throws(FleetKeyFault) -> GuardedBytes {
+    private static func guarded(_ count: Int) throws(FleetKeyError) -> GuardedBytes {
         do throws(SealedMemoryError) {
             return try GuardedBytes(count: count)
         } catch {

@@ -82,14 +82,14 @@ package final class FleetKeys: Sendable {
     private let keys: GuardedBytes
 
     /// Derives the keys below the secrets that `fill` writes: the name key, then what the role has of each of `epochs`.
-    /// - Throws: ``FleetKeyFault/outOfMemory``, or what `fill` throws.
+    /// - Throws: ``FleetKeyError/outOfMemory``, or what `fill` throws.
     init(
         fleet: RandomID,
         label: String,
         role: FleetRole,
         epochs: [UInt32],
-        _ fill: (UnsafeMutableRawBufferPointer) throws(FleetKeyFault) -> Void
-    ) throws(FleetKeyFault) {
+        _ fill: (UnsafeMutableRawBufferPointer) throws(FleetKeyError) -> Void
+    ) throws(FleetKeyError) {
         self.fleet = fleet
         self.label = label
         self.role = role
@@ -254,8 +254,8 @@ extension FleetRole {
 
 extension FleetKeys {
     /// The keys of a new fleet.
-    /// - Throws: ``FleetKeyFault/badLabel``, ``FleetKeyFault/outOfMemory``.
-    package static func random(label: String) throws(FleetKeyFault) -> FleetKeys {
+    /// - Throws: ``FleetKeyError/badLabel``, ``FleetKeyError/outOfMemory``.
+    package static func random(label: String) throws(FleetKeyError) -> FleetKeys {
         guard FleetKeyText.isLabel(label) else { throw .badLabel }
         return try unsafe FleetKeys(fleet: .random(), label: label, role: .keeper, epochs: [1]) { secrets in
             if let base = secrets.baseAddress { unsafe randombytes_buf(base, secrets.count) }
@@ -266,8 +266,8 @@ extension FleetKeys {
     ///
     /// - Parameter keeping: how many older epochs stay; 0 makes every value of before useless at once.
     /// - Returns: keepers' keys.
-    /// - Throws: ``FleetKeyFault/readersKey``, ``FleetKeyFault/outOfMemory``.
-    package func renewed(keeping: Int = 1) throws(FleetKeyFault) -> FleetKeys {
+    /// - Throws: ``FleetKeyError/readersKey``, ``FleetKeyError/outOfMemory``.
+    package func renewed(keeping: Int = 1) throws(FleetKeyError) -> FleetKeys {
         let kept = min(max(keeping, 0), FleetKeys.maximumEpochs - 1)
         return try rebuilt([try nextEpoch()] + epochs.sorted(by: >).prefix(kept))
     }
@@ -276,8 +276,8 @@ extension FleetKeys {
     ///
     /// - Parameter keeping: how many other epochs stay, at least the present one.
     /// - Returns: keepers' keys; these if an epoch is staged already.
-    /// - Throws: ``FleetKeyFault/readersKey``, ``FleetKeyFault/outOfMemory``.
-    package func staged(keeping: Int = 1) throws(FleetKeyFault) -> FleetKeys {
+    /// - Throws: ``FleetKeyError/readersKey``, ``FleetKeyError/outOfMemory``.
+    package func staged(keeping: Int = 1) throws(FleetKeyError) -> FleetKeys {
         guard stagedEpoch == nil else { return self }
         let kept = min(max(keeping, 1), FleetKeys.maximumEpochs - 1)
         return try rebuilt([epoch, try nextEpoch()] + epochs.dropFirst().prefix(kept - 1))
@@ -285,20 +285,20 @@ extension FleetKeys {
 
     /// The keys of a keeper whose staged epoch is the one to seal under.
     ///
-    /// - Throws: ``FleetKeyFault/nothingStaged``, ``FleetKeyFault/readersKey``, ``FleetKeyFault/outOfMemory``.
-    package func activated() throws(FleetKeyFault) -> FleetKeys {
+    /// - Throws: ``FleetKeyError/nothingStaged``, ``FleetKeyError/readersKey``, ``FleetKeyError/outOfMemory``.
+    package func activated() throws(FleetKeyError) -> FleetKeys {
         guard stagedEpoch != nil else { throw .nothingStaged }
         return try rebuilt(epochs.sorted(by: >))
     }
 
-    private func nextEpoch() throws(FleetKeyFault) -> UInt32 {
+    private func nextEpoch() throws(FleetKeyError) -> UInt32 {
         let (next, overflow) = (epochs.max() ?? 0).addingReportingOverflow(1)
         guard !overflow else { throw .damaged }
         return next
     }
 
     /// Keepers' keys of the same fleet with these epochs; those that are not here are random.
-    private func rebuilt(_ epochs: [UInt32]) throws(FleetKeyFault) -> FleetKeys {
+    private func rebuilt(_ epochs: [UInt32]) throws(FleetKeyError) -> FleetKeys {
         guard role == .keeper else { throw .readersKey }
         return try unsafe FleetKeys(
             fleet: fleet,

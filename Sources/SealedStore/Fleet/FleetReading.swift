@@ -10,7 +10,7 @@ package struct OpenedFleetRecord: Equatable, Sendable {
     /// The session, on a reader without anything that renews it; `nil`: it is logged out.
     package var content: FleetContent?
     /// Why the access tokens are missing, on a keeper: it refreshes, and puts them right for everybody.
-    package var accessFault: FleetFault?
+    package var accessFault: FleetValueError?
 }
 
 /// A late answer that was opened, its secrets in sealed memory.
@@ -28,16 +28,16 @@ extension FleetRecords {
     ///   - session: whose they are.
     ///   - since: the highest epoch this host has seen of the session; older ones are refused.
     /// - Returns: the header, and the epoch of the key it is sealed under.
-    /// - Throws: ``FleetFault``.
+    /// - Throws: ``FleetValueError``.
     package func header(
         of values: FleetRecordValues,
         of session: SessionName,
         since: UInt32 = 0
-    ) throws(FleetFault) -> (header: FleetHeader, epoch: UInt32) {
+    ) throws(FleetValueError) -> (header: FleetHeader, epoch: UInt32) {
         let kind = keys.role == .keeper ? FleetKeyName.Kind.record : .access
         let (value, header) = try parsed(keys.role == .keeper ? values.record : values.access, kind, session)
         try checkAge(of: value, since)
-        try unsafe sealing.open(value, under: key(kind, session)) { _ throws(RecordFault) in }
+        try unsafe sealing.open(value, under: key(kind, session)) { _ throws(RecordError) in }
         return (header, value.epoch)
     }
 
@@ -52,11 +52,11 @@ extension FleetRecords {
         of values: FleetRecordValues,
         _ header: FleetHeader,
         _ session: SessionName
-    ) -> FleetFault? {
-        do throws(FleetFault) {
+    ) -> FleetValueError? {
+        do throws(FleetValueError) {
             let (value, other) = try parsed(values.access, .access, session)
             guard other == header else { return .forged }
-            try unsafe sealing.open(value, under: key(.access, session)) { _ throws(RecordFault) in }
+            try unsafe sealing.open(value, under: key(.access, session)) { _ throws(RecordError) in }
             return nil
         } catch {
             return error
@@ -71,13 +71,13 @@ extension FleetRecords {
     ///   - since: the highest epoch this host has seen of the session; older ones are refused.
     ///   - clock: the host's clocks and etcd's now.
     /// - Returns: the record; on a keeper perhaps without its access tokens.
-    /// - Throws: ``FleetFault``.
+    /// - Throws: ``FleetValueError``.
     package func open(
         _ values: FleetRecordValues,
         of session: SessionName,
         since: UInt32 = 0,
         at clock: FleetClock
-    ) throws(FleetFault) -> OpenedFleetRecord {
+    ) throws(FleetValueError) -> OpenedFleetRecord {
         switch keys.role {
         case .keeper: try openAsKeeper(values, session, since, clock)
         case .reader: try openAsReader(values, session, since, clock)
@@ -89,7 +89,7 @@ extension FleetRecords {
         _ session: SessionName,
         _ since: UInt32,
         _ clock: FleetClock
-    ) throws(FleetFault) -> OpenedFleetRecord {
+    ) throws(FleetValueError) -> OpenedFleetRecord {
         let (value, header) = try parsed(values.access, .access, session)
         try checkAge(of: value, since)
         let opened = try content(of: value, .access, session, clock)
@@ -102,14 +102,14 @@ extension FleetRecords {
         _ session: SessionName,
         _ since: UInt32,
         _ clock: FleetClock
-    ) throws(FleetFault) -> OpenedFleetRecord {
+    ) throws(FleetValueError) -> OpenedFleetRecord {
         let (value, header) = try parsed(values.record, .record, session)
         try checkAge(of: value, since)
         let opened = try content(of: value, .record, session, clock)
         try check(opened, header)
         var record = OpenedFleetRecord(header: header, epoch: value.epoch, content: opened.content)
         guard record.content != nil else { return record }
-        do throws(FleetFault) {
+        do throws(FleetValueError) {
             let (value, other) = try parsed(values.access, .access, session)
             guard other == header else { throw .forged }
             let tokens = try content(of: value, .access, session, clock).snapshot?.tokens
@@ -127,7 +127,7 @@ extension FleetRecords {
         of session: SessionName,
         since: UInt32 = 0,
         at clock: FleetClock
-    ) throws(FleetFault) -> OpenedLateAnswer {
+    ) throws(FleetValueError) -> OpenedLateAnswer {
         let value = try FleetValue(bytes, under: key)
         guard key.name == names.name(of: session), case .late(let late) = value.clear,
             key.kind == late.kind
@@ -143,7 +143,7 @@ extension FleetRecords {
         of attempt: AttemptID,
         _ session: SessionName,
         at clock: FleetClock
-    ) throws(FleetFault) -> FleetContent {
+    ) throws(FleetValueError) -> FleetContent {
         let value = try FleetValue(bytes, under: key(.kept(attempt), session))
         return try wholeContent(of: value, .kept(attempt), session, clock)
     }
@@ -153,7 +153,7 @@ extension FleetRecords {
         _ kind: FleetKeyName.Kind,
         _ session: SessionName,
         _ clock: FleetClock
-    ) throws(FleetFault) -> FleetContent {
+    ) throws(FleetValueError) -> FleetContent {
         guard let content = try content(of: value, kind, session, clock).content else {
             throw .malformed("a part of it is missing")
         }
@@ -165,13 +165,13 @@ extension FleetRecords {
         _ bytes: [UInt8],
         under key: FleetKeyName,
         since: UInt32 = 0
-    ) throws(FleetFault) -> LateAnswer {
+    ) throws(FleetValueError) -> LateAnswer {
         let value = try FleetValue(bytes, under: key)
         guard case .late(let late) = value.clear, key.kind == late.kind else {
             throw .notAValue
         }
         try checkAge(of: value, since)
-        try unsafe sealing.open(value, under: key) { _ throws(RecordFault) in }
+        try unsafe sealing.open(value, under: key) { _ throws(RecordError) in }
         return late
     }
 
@@ -180,7 +180,7 @@ extension FleetRecords {
         _ bytes: [UInt8],
         of session: SessionName,
         since: UInt32 = 0
-    ) throws(FleetFault) -> FleetIntent {
+    ) throws(FleetValueError) -> FleetIntent {
         let key = key(.intent, session)
         let value = try FleetValue(bytes, under: key)
         try checkAge(of: value, since)
@@ -202,7 +202,7 @@ extension FleetRecords {
         _ bytes: [UInt8],
         of session: SessionName,
         since: UInt32 = 0
-    ) throws(FleetFault) -> FleetRefreshRequest {
+    ) throws(FleetValueError) -> FleetRefreshRequest {
         let key = key(.want, session)
         let value = try FleetValue(bytes, under: key)
         try checkAge(of: value, since)
@@ -212,16 +212,16 @@ extension FleetRecords {
     }
 
     /// Opens what a host says of itself.
-    package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetFault) -> HostDescription {
+    package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetValueError) -> HostDescription {
         let value = try FleetValue(bytes, under: key)
-        let host = try unsafe sealing.open(value, under: key) { content throws(RecordFault) in
+        let host = try unsafe sealing.open(value, under: key) { content throws(RecordError) in
             do {
                 var reader = unsafe ByteReader(content)
                 let host = try reader.fleetHost()
-                guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
+                guard reader.remaining == 0 else { throw FormatError.invalid("something follows its end") }
                 return host
             } catch {
-                throw RecordFault.malformed("what a host says of itself makes no sense")
+                throw RecordError.malformed("what a host says of itself makes no sense")
             }
         }
         guard key.kind == .host(host.id) else { throw .notAValue }
@@ -229,12 +229,12 @@ extension FleetRecords {
     }
 
     /// Whose lock it is.
-    package static func lock(_ bytes: [UInt8]) throws(FleetFault) -> AttemptID {
+    package static func lock(_ bytes: [UInt8]) throws(FleetValueError) -> AttemptID {
         do {
             return try unsafe bytes.withUnsafeBytes { bytes in
                 var reader = unsafe ByteReader(bytes)
                 let attempt = try reader.attempt()
-                guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
+                guard reader.remaining == 0 else { throw FormatError.invalid("something follows its end") }
                 return attempt
             }
         } catch {
@@ -246,13 +246,13 @@ extension FleetRecords {
         _ bytes: [UInt8]?,
         _ kind: FleetKeyName.Kind,
         _ session: SessionName
-    ) throws(FleetFault) -> (FleetValue, FleetHeader) {
+    ) throws(FleetValueError) -> (FleetValue, FleetHeader) {
         let value = try FleetValue(bytes ?? [], under: key(kind, session))
         guard case .record(let header) = value.clear else { throw .notAValue }
         return (value, header)
     }
 
-    private func checkAge(of value: FleetValue, _ since: UInt32) throws(FleetFault) {
+    private func checkAge(of value: FleetValue, _ since: UInt32) throws(FleetValueError) {
         guard value.epoch >= since else { throw .retiredKey(epoch: value.epoch) }
     }
 
@@ -261,13 +261,13 @@ extension FleetRecords {
         _ kind: FleetKeyName.Kind,
         _ session: SessionName,
         _ clock: FleetClock
-    ) throws(FleetFault) -> FleetContentReader {
+    ) throws(FleetValueError) -> FleetContentReader {
         let key = key(kind, session)
         // In what readers open there is no long-lived secret, whoever wrote it.
         let sealing: FleetSecretSealing? =
             kind == .access ? nil : FleetSecretSealing(keys: keys, epoch: value.epoch, name: key.name)
-        do throws(FleetFault) {
-            return try unsafe self.sealing.open(value, under: key) { plaintext throws(RecordFault) in
+        do throws(FleetValueError) {
+            return try unsafe self.sealing.open(value, under: key) { plaintext throws(RecordError) in
                 try unsafe FleetContentReader(
                     plaintext,
                     of: session,
@@ -282,7 +282,7 @@ extension FleetRecords {
     }
 
     /// A session that is logged out has no content, and any other has one.
-    private func check(_ opened: FleetContentReader, _ header: FleetHeader) throws(FleetFault) {
+    private func check(_ opened: FleetContentReader, _ header: FleetHeader) throws(FleetValueError) {
         guard (opened.content == nil) != (header.status == .out) else { return }
         for secret in opened.content?.snapshot.secrets ?? [] { memory.erase(secret) }
         throw .malformed("it does not fit its header")

@@ -63,8 +63,8 @@ struct FleetSealing {
     func open<Result>(
         _ value: FleetValue,
         under key: FleetKeyName,
-        _ body: (UnsafeRawBufferPointer) throws(RecordFault) -> Result
-    ) throws(FleetFault) -> Result {
+        _ body: (UnsafeRawBufferPointer) throws(RecordError) -> Result
+    ) throws(FleetValueError) -> Result {
         try checkKey(of: value, under: key)
         let associated = associatedData(value.authenticated, under: key)
         let sealed = try unsigned(value, under: key, associated)
@@ -77,12 +77,12 @@ struct FleetSealing {
                     body
                 )
             }
-            guard let opened else { throw FleetFault.unknownKey(epoch: value.epoch) }
+            guard let opened else { throw FleetValueError.unknownKey(epoch: value.epoch) }
             return opened
-        } catch let fault as FleetFault {
+        } catch let fault as FleetValueError {
             throw fault
-        } catch let fault as RecordFault {
-            throw FleetFault(fault)
+        } catch let fault as RecordError {
+            throw FleetValueError(fault)
         } catch {
             throw .malformed("\(error)")
         }
@@ -93,7 +93,7 @@ struct FleetSealing {
         _ value: FleetValue,
         under key: FleetKeyName,
         _ associated: [UInt8]
-    ) throws(FleetFault) -> ArraySlice<UInt8> {
+    ) throws(FleetValueError) -> ArraySlice<UInt8> {
         guard key.kind == .access else { return value.sealed }
         let sealed = value.sealed.dropLast(KeyDerivation.signatureCount)
         let signature = Array(value.sealed[sealed.endIndex...])
@@ -102,14 +102,14 @@ struct FleetSealing {
     }
 
     /// Checks the MAC of a value found under `key`.
-    func check(_ value: FleetValue, under key: FleetKeyName) throws(FleetFault) {
+    func check(_ value: FleetValue, under key: FleetKeyName) throws(FleetValueError) {
         try checkKey(of: value, under: key)
         guard let code = code(of: value.authenticated, under: key, value.epoch),
             KeyDerivation.areEqual(Array(value.sealed), code)
         else { throw .forged }
     }
 
-    private func checkKey(of value: FleetValue, under key: FleetKeyName) throws(FleetFault) {
+    private func checkKey(of value: FleetValue, under key: FleetKeyName) throws(FleetValueError) {
         guard let purpose = key.kind.purpose else { throw .notAValue }
         guard keys.has(epoch: value.epoch) else { throw .unknownKey(epoch: value.epoch) }
         guard purpose.isReaders || keys.role == .keeper else { throw .closedToReaders }

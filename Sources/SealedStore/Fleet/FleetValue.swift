@@ -55,7 +55,7 @@ struct FleetValue {
     }
 
     /// Takes a value found under `key` apart.
-    init(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetFault) {
+    init(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetValueError) {
         guard bytes.count <= FleetValue.maximumReadCount else { throw .tooLong(bytes.count) }
         do {
             let (epoch, clear, count) = try unsafe bytes.withUnsafeBytes { bytes in
@@ -66,9 +66,9 @@ struct FleetValue {
             self.clear = clear
             authenticated = Array(bytes[..<count])
             sealed = bytes[count...]
-        } catch let fault as FleetFault {
+        } catch let fault as FleetValueError {
             throw fault
-        } catch FormatFault.invalid(let reason) {
+        } catch FormatError.invalid(let reason) {
             throw .malformed(reason)
         } catch {
             throw .truncated
@@ -79,12 +79,12 @@ struct FleetValue {
         _ reader: inout ByteReader,
         under key: FleetKeyName
     ) throws -> (UInt32, FleetClear, Int) {
-        guard try reader.bytes(magic.count) == magic else { throw FleetFault.notAValue }
+        guard try reader.bytes(magic.count) == magic else { throw FleetValueError.notAValue }
         let version = try reader.integer(UInt8.self)
-        guard version <= Self.version else { throw FleetFault.futureVersion(Int(version)) }
+        guard version <= Self.version else { throw FleetValueError.futureVersion(Int(version)) }
         guard version == Self.version, try reader.integer(UInt16.self) == VaultFile.suite,
             try reader.integer(UInt8.self) == key.kind.code
-        else { throw FleetFault.notAValue }
+        else { throw FleetValueError.notAValue }
         let epoch = try reader.integer(UInt32.self)
         let clear: FleetClear =
             switch key.kind {
@@ -94,7 +94,7 @@ struct FleetValue {
             case .want: .want(try reader.fleetRefreshRequest())
             case .host: .host
             case .kept: .kept
-            case .lock: throw FleetFault.notAValue
+            case .lock: throw FleetValueError.notAValue
             }
         return (epoch, clear, reader.offset)
     }

@@ -13,12 +13,12 @@ enum KeyFile {
     /// Reads the key file at the absolute `path`, or the default one of `directory`.
     static func read(_ path: String?, in directory: OpenDirectory) throws(StoreError) -> GuardedBytes {
         let shown = path ?? directory.path(of: defaultName)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             let sizes = minimumCount...maximumCount
             guard let path else {
                 return try ExternalKeyFile.contents(of: try directory.open(defaultName), sizes: sizes)
             }
-            return try ExternalKeyFile.advising(advice, path) { () throws(FileFault) in
+            return try ExternalKeyFile.advising(advice, path) { () throws(StoreFileError) in
                 try ExternalKeyFile.read(path, sizes: sizes, files: directory.files)
             }
         } catch {
@@ -34,7 +34,7 @@ enum KeyFile {
             return try read(path, in: directory)
         } catch {
             guard case .keyFileMissing(let shown) = error else { throw error }
-            do throws(FileFault) {
+            do throws(StoreFileError) {
                 try create(path, in: directory)
             } catch {
                 if case .system(let cause) = error { throw .unavailable(path: shown, reason: cause.reason) }
@@ -44,7 +44,7 @@ enum KeyFile {
         return try read(path, in: directory)
     }
 
-    private static func create(_ path: String?, in directory: OpenDirectory) throws(FileFault) {
+    private static func create(_ path: String?, in directory: OpenDirectory) throws(StoreFileError) {
         let secret: GuardedBytes
         do throws(SealedMemoryError) {
             secret = try GuardedBytes(count: minimumCount)
@@ -54,7 +54,7 @@ enum KeyFile {
         secret.randomize()
         guard let path else {
             let file = try directory.create(defaultName)
-            do throws(FileFault) {
+            do throws(StoreFileError) {
                 try ExternalKeyFile.write(secret, to: file)
             } catch {
                 // The next start would find half a key, which opens nothing and is not made again.
@@ -63,7 +63,7 @@ enum KeyFile {
             }
             return try directory.synchronize()
         }
-        try ExternalKeyFile.advising(advice, path, creating: true) { () throws(FileFault) in
+        try ExternalKeyFile.advising(advice, path, creating: true) { () throws(StoreFileError) in
             try ExternalKeyFile.create(path, secret, files: directory.files)
         }
     }

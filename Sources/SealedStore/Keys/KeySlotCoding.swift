@@ -79,7 +79,7 @@ extension KeySlot {
     }
 
     /// Reads one slot of a vault file of `version`.
-    init(_ reader: inout ByteReader, version: UInt8) throws(FormatFault) {
+    init(_ reader: inout ByteReader, version: UInt8) throws(FormatError) {
         let type = try reader.integer(UInt8.self)
         let flags = try reader.integer(UInt8.self)
         let known = version == 1 ? KeySlot.extended : KeySlot.extended | KeySlot.dated
@@ -96,8 +96,8 @@ extension KeySlot {
         isExtended: Bool,
         isDated: Bool,
         _ body: inout ByteReader
-    ) throws(FormatFault) {
-        func wrappedKey() throws(FormatFault) -> ([UInt8], WallTime?) {
+    ) throws(FormatError) {
+        func wrappedKey() throws(FormatError) -> ([UInt8], WallTime?) {
             let wrapped = try body.bytes(KeySlot.wrappedCount)
             return (wrapped, isDated ? WallTime(secondsSince1970: try body.integer()) : nil)
         }
@@ -122,7 +122,7 @@ extension KeySlot {
         }
     }
 
-    private static func argon2id(_ body: inout ByteReader) throws(FormatFault) -> KeyStretching {
+    private static func argon2id(_ body: inout ByteReader) throws(FormatError) -> KeyStretching {
         guard try body.integer(UInt8.self) == argon2id13 else {
             throw .invalid("a passphrase slot names an unknown algorithm")
         }
@@ -130,7 +130,7 @@ extension KeySlot {
         return .argon2id(cost, salt: try body.id())
     }
 
-    private static func external(_ body: inout ByteReader) throws(FormatFault) -> KeySource {
+    private static func external(_ body: inout ByteReader) throws(FormatError) -> KeySource {
         guard let provider = ExternalProvider(rawValue: try body.integer()) else {
             throw .invalid("a slot names an unknown provider")
         }

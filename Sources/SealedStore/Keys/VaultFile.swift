@@ -87,7 +87,7 @@ struct VaultFile: Equatable, Sendable {
             }
         } catch let error as StoreError {
             throw error
-        } catch FormatFault.invalid(let reason) {
+        } catch FormatError.invalid(let reason) {
             throw .damagedVault(path: path, reason: reason)
         } catch {
             throw .damagedVault(path: path, reason: "it is cut short")
@@ -100,18 +100,18 @@ struct VaultFile: Equatable, Sendable {
         path: String
     ) throws -> (VaultFile, Seal) {
         guard try reader.bytes(magic.count) == magic else {
-            throw FormatFault.invalid("it is not a vault file")
+            throw FormatError.invalid("it is not a vault file")
         }
         let version = try reader.integer(UInt8.self)
         guard version <= Self.version else {
             throw StoreError.futureVersion(path: path, version: Int(version))
         }
         guard version > 0, try reader.integer(UInt16.self) == suite else {
-            throw FormatFault.invalid("its version is unknown")
+            throw FormatError.invalid("its version is unknown")
         }
         let count = Int(try reader.integer(UInt16.self))
-        guard whole.count >= count + 64 else { throw FormatFault.truncated }
-        guard whole.count == count + 64 else { throw FormatFault.invalid("it has bytes after its end") }
+        guard whole.count >= count + 64 else { throw FormatError.truncated }
+        guard whole.count == count + 64 else { throw FormatError.invalid("it has bytes after its end") }
         var file = VaultFile(
             id: try reader.id(),
             epoch: try reader.integer(),
@@ -119,9 +119,9 @@ struct VaultFile: Equatable, Sendable {
             slots: []
         )
         let slotCount = Int(try reader.integer(UInt8.self))
-        guard slotCount <= maximumSlots else { throw FormatFault.invalid("it has too many slots") }
+        guard slotCount <= maximumSlots else { throw FormatError.invalid("it has too many slots") }
         for _ in 0..<slotCount { file.slots.append(try KeySlot(&reader, version: version)) }
-        guard reader.offset == count else { throw FormatFault.invalid("its length is wrong") }
+        guard reader.offset == count else { throw FormatError.invalid("its length is wrong") }
         guard file.slots.allSatisfy(\.hasAcceptableCost) else {
             throw StoreError.unacceptableCost(path: path)
         }

@@ -127,7 +127,7 @@ struct VaultFileStore {
         guard let seal else { return }
         let bytes = seal.authenticated + seal.mac
         if try VaultFileStore.contents(of: VaultFileStore.fileName, in: directory) != bytes {
-            try VaultFileStore.storing(directory) { () throws(FileFault) in
+            try VaultFileStore.storing(directory) { () throws(StoreFileError) in
                 try directory.replace(VaultFileStore.fileName, with: bytes)
             }
         }
@@ -143,7 +143,7 @@ struct VaultFileStore {
         next.generation += 1
         let bytes = try next.serialized(under: masterKey)
         let old = try VaultFileStore.contents(of: VaultFileStore.fileName, in: directory)
-        try VaultFileStore.storing(directory) { () throws(FileFault) in
+        try VaultFileStore.storing(directory) { () throws(StoreFileError) in
             if let old { try directory.replace(VaultFileStore.previousName, with: old) }
             try directory.replace(VaultFileStore.fileName, with: bytes)
         }
@@ -156,7 +156,7 @@ struct VaultFileStore {
     }
 
     private func removePrevious() throws(StoreError) {
-        try VaultFileStore.storing(directory) { () throws(FileFault) in
+        try VaultFileStore.storing(directory) { () throws(StoreFileError) in
             guard directory.contains(VaultFileStore.previousName) else { return }
             try directory.unlink(VaultFileStore.previousName)
             try directory.synchronize()
@@ -173,7 +173,7 @@ struct VaultFileStore {
 
     private static func contents(of name: String, in directory: OpenDirectory) throws(StoreError) -> [UInt8]?
     {
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             return try directory.contents(of: name, limit: VaultFile.maximumCount + 1)
         } catch {
             switch error {
@@ -187,9 +187,9 @@ struct VaultFileStore {
 
     private static func storing(
         _ directory: OpenDirectory,
-        _ body: () throws(FileFault) -> Void
+        _ body: () throws(StoreFileError) -> Void
     ) throws(StoreError) {
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try body()
         } catch {
             throw .unavailable(path: directory.path(of: fileName), reason: error.description)

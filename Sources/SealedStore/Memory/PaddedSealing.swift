@@ -10,28 +10,28 @@ enum PaddedSealing {
     /// Opens `sealed`, which `key` sealed bound to `associated`.
     ///
     /// `body` gets the plaintext without its padding; the bytes are wiped when it returns.
-    /// - Throws: ``RecordFault/forged``, ``RecordFault/malformed(_:)``, or what `body` throws.
+    /// - Throws: ``RecordError/forged``, ``RecordError/malformed(_:)``, or what `body` throws.
     static func open<Result>(
         _ sealed: ArraySlice<UInt8>,
         associated: [UInt8],
         key: UnsafeRawBufferPointer,
-        _ body: (UnsafeRawBufferPointer) throws(RecordFault) -> Result
+        _ body: (UnsafeRawBufferPointer) throws(RecordError) -> Result
     ) throws -> Result {
         let count = sealed.count - AEAD.overhead
-        guard count >= 0 else { throw RecordFault.truncated }
+        guard count >= 0 else { throw RecordError.truncated }
         return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
             defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
             let isGenuine = unsafe sealed.withUnsafeBytes { sealed in
                 unsafe AEAD.open(sealed, associated: associated, key: key, into: plaintext)
             }
-            guard isGenuine else { throw RecordFault.forged }
+            guard isGenuine else { throw RecordError.forged }
             return try unsafe body(unpadded(UnsafeRawBufferPointer(plaintext)))
         }
     }
 
     private static func unpadded(
         _ bytes: UnsafeRawBufferPointer
-    ) throws(RecordFault) -> UnsafeRawBufferPointer {
+    ) throws(RecordError) -> UnsafeRawBufferPointer {
         var count = 0
         guard let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
             unsafe sodium_unpad(&count, base, bytes.count, block) == 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Bytes that are not what they should be.
-enum FormatFault: Error, Equatable {
+enum FormatError: Error, Equatable {
     /// They end too early.
     case truncated
     /// A field has a value it cannot have.
@@ -35,24 +35,24 @@ struct ByteReader {
     var remaining: Int { unsafe bytes.count - offset }
 
     /// Takes the next `count` bytes.
-    mutating func take(_ count: Int) throws(FormatFault) -> UnsafeRawBufferPointer {
+    mutating func take(_ count: Int) throws(FormatError) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .truncated }
         defer { offset += count }
         return unsafe UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count])
     }
 
-    mutating func bytes(_ count: Int) throws(FormatFault) -> [UInt8] {
+    mutating func bytes(_ count: Int) throws(FormatError) -> [UInt8] {
         unsafe Array(try take(count))
     }
 
     /// Reads an integer, little endian.
-    mutating func integer<Value: FixedWidthInteger>(_: Value.Type = Value.self) throws(FormatFault) -> Value {
+    mutating func integer<Value: FixedWidthInteger>(_: Value.Type = Value.self) throws(FormatError) -> Value {
         let bytes = unsafe try take(MemoryLayout<Value>.size)
         return unsafe Value(littleEndian: bytes.loadUnaligned(as: Value.self))
     }
 
     /// Reads the 16 bytes of an identifier.
-    mutating func id() throws(FormatFault) -> RandomID {
+    mutating func id() throws(FormatError) -> RandomID {
         let bytes = unsafe try take(RandomID.byteCount)
         return unsafe RandomID(
             high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
@@ -61,7 +61,7 @@ struct ByteReader {
     }
 
     /// Reads `count` bytes of UTF-8.
-    mutating func text(_ count: Int) throws(FormatFault) -> String {
+    mutating func text(_ count: Int) throws(FormatError) -> String {
         let bytes = unsafe try take(count)
         guard let text = unsafe String(validating: bytes, as: UTF8.self) else {
             throw .invalid("text is not UTF-8")

@@ -81,7 +81,7 @@ struct Manifest: Equatable, Sendable {
     }
 
     /// Opens the bytes of a manifest file.
-    init(_ bytes: [UInt8], under ring: KeyRing) throws(RecordFault) {
+    init(_ bytes: [UInt8], under ring: KeyRing) throws(RecordError) {
         guard bytes.count >= Manifest.headerCount + AEAD.overhead else { throw .truncated }
         let header = Array(bytes[..<Manifest.headerCount])
         let version = header[Manifest.magic.count]
@@ -113,7 +113,7 @@ struct Manifest: Equatable, Sendable {
     init() {}
 
     /// Adds what an opened manifest says; with a counter's value if it `isCounted`.
-    mutating func read(_ reader: ByteReader, isCounted: Bool = false) throws(FormatFault) {
+    mutating func read(_ reader: ByteReader, isCounted: Bool = false) throws(FormatError) {
         var reader = reader
         if isCounted { counter = try reader.integer() }
         vaultGeneration = try reader.integer()

@@ -38,11 +38,11 @@ struct RecordFiles: Sendable {
         _ intent: [UInt8],
         half: Int,
         replacing: Bool
-    ) throws(FileFault) -> OpenFile {
+    ) throws(StoreFileError) -> OpenFile {
         let name = Role.reservation.name(of: record)
         let created = replacing ? Role.replacement.name(of: record) : name
         let file = try directory.create(created)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try OpenDirectory.checked { () throws(SystemCallError) in
                 try file.allocate(2 * half)
                 try file.write(intent, at: 0)
@@ -58,7 +58,7 @@ struct RecordFiles: Sendable {
     }
 
     /// Opens the reservation of `record` made earlier in this process.
-    func reopenReservation(of record: RandomID) throws(FileFault) -> OpenFile {
+    func reopenReservation(of record: RandomID) throws(StoreFileError) -> OpenFile {
         try directory.open(Role.reservation.name(of: record), writing: true)
     }
 
@@ -68,7 +68,7 @@ struct RecordFiles: Sendable {
         into reservation: OpenFile,
         half: Int,
         of record: RandomID
-    ) throws(FileFault) {
+    ) throws(StoreFileError) {
         try OpenDirectory.checked { () throws(SystemCallError) in
             try reservation.write(commit, at: half)
             try reservation.synchronize()
@@ -78,14 +78,14 @@ struct RecordFiles: Sendable {
     }
 
     /// Replaces the record by a new file with `commit` in its second half, durably.
-    func replace(_ record: RandomID, _ commit: [UInt8], half: Int, dropsReservation: Bool) throws(FileFault) {
+    func replace(_ record: RandomID, _ commit: [UInt8], half: Int, dropsReservation: Bool) throws(StoreFileError) {
         try place(commit, half: half, of: record, in: directory)
         if dropsReservation { try directory.unlink(Role.reservation.name(of: record)) }
         try directory.synchronize()
     }
 
     /// Puts `commit` into the runtime directory.
-    func board(_ record: RandomID, _ commit: [UInt8], half: Int) throws(FileFault) {
+    func board(_ record: RandomID, _ commit: [UInt8], half: Int) throws(StoreFileError) {
         guard let lifeboats else { throw .missing }
         try place(commit, half: half, of: record, in: lifeboats)
         try lifeboats.synchronize()
@@ -96,10 +96,10 @@ struct RecordFiles: Sendable {
         half: Int,
         of record: RandomID,
         in directory: OpenDirectory
-    ) throws(FileFault) {
+    ) throws(StoreFileError) {
         let name = Role.replacement.name(of: record)
         let file = try directory.create(name)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try OpenDirectory.checked { () throws(SystemCallError) in
                 try file.resize(to: 2 * half)
                 try file.write(commit, at: half)
@@ -112,7 +112,7 @@ struct RecordFiles: Sendable {
         }
     }
 
-    func removeReservation(of record: RandomID) throws(FileFault) {
+    func removeReservation(of record: RandomID) throws(StoreFileError) {
         try directory.unlink(Role.reservation.name(of: record))
     }
 
@@ -121,7 +121,7 @@ struct RecordFiles: Sendable {
     }
 
     /// Removes everything of `record`, the record itself last, so that nothing older can come to light.
-    func remove(_ record: RandomID) throws(FileFault) {
+    func remove(_ record: RandomID) throws(StoreFileError) {
         removeLifeboat(of: record)
         for role in [Role.answer, .replacement, .reservation, .record] {
             try directory.unlink(role.name(of: record))
@@ -132,7 +132,7 @@ struct RecordFiles: Sendable {
     /// Renames an unreadable file to a free name ending in `.bad`; it is never deleted.
     /// - Returns: its new name.
     @discardableResult
-    static func moveAside(_ name: String, in directory: OpenDirectory) throws(FileFault) -> String {
+    static func moveAside(_ name: String, in directory: OpenDirectory) throws(StoreFileError) -> String {
         var target = "\(name).bad"
         var number = 2
         while directory.contains(target) {

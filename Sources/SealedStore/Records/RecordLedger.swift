@@ -32,7 +32,7 @@ struct RecordLedger {
         let half = RecordFiles.half(for: intent)
         // Before the flush, which then covers its name too.
         let fresh = entry.mayHaveAnswer ? nil : try? files.makeAnswer(of: entry.id)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             let file = try files.reserve(entry.id, intent, half: half, replacing: entry.hasStaleReservation)
             entry.hasStaleReservation = false
             entry.reservation = RecordEntry.Reservation(
@@ -106,7 +106,7 @@ struct RecordLedger {
             return false
         }
         guard reservation.file == nil else { return true }
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             entry.reservation?.file = try files.reopenReservation(of: entry.id)
             return true
         } catch {
@@ -169,7 +169,7 @@ struct RecordLedger {
         entry.generation = max(entry.generation, reservation.generation)
         let sealed = try seal(entry)
         guard sealed.count <= reservation.half else { return false }
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             let reopened = reservation.file == nil ? try files.reopenReservation(of: entry.id) : nil
             guard let file = reservation.file ?? reopened else { return false }
             try files.commit(sealed, into: file, half: reservation.half, of: entry.id)
@@ -184,7 +184,7 @@ struct RecordLedger {
     /// Writes the commit that is not on the disk yet.
     mutating func writePending(_ entry: inout RecordEntry) throws(StorageFailure) {
         guard let pending = entry.pending else { return }
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try files.replace(
                 entry.id,
                 pending.sealed,
@@ -212,7 +212,7 @@ struct RecordLedger {
     private func rescue(_ entry: inout RecordEntry, _ failure: StorageFailure) -> CommitOutcome {
         guard let pending = entry.pending else { return .memoryOnly(failure) }
         entry.pending?.failure = failure
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try files.board(entry.id, pending.sealed, half: pending.half)
             entry.pending?.isInLifeboat = true
             return .lifeboat(failure)
@@ -232,7 +232,7 @@ struct RecordLedger {
         guard entry.reservation != nil || entry.hasStaleReservation else { return }
         entry.reservation = nil
         removeAnswer(of: &entry)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try files.removeReservation(of: entry.id)
             entry.hasStaleReservation = false
         } catch {
@@ -245,7 +245,7 @@ struct RecordLedger {
         guard var entry = entries[session] else { return }
         let sealer = sealer
         try? write(&entry) { sealer.tombstone($0) }
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try files.remove(entry.id)
         } catch {
             // The tombstone alone is enough: the next start removes what it covers.
@@ -263,7 +263,7 @@ struct RecordLedger {
 
 extension RecordFiles {
     /// The disk's refusal, for a person.
-    func failure(_ attempt: String, _ fault: FileFault) -> StorageFailure {
+    func failure(_ attempt: String, _ fault: StoreFileError) -> StorageFailure {
         StorageFailure(message: "\(attempt) in \(directory.path): \(fault)")
     }
 }

@@ -32,7 +32,7 @@ struct RecordReader {
     private static let firstRead = 8192
 
     /// The commit or tombstone in the second half of `file`.
-    func commit(in file: OpenFile, of record: RandomID) throws(RecordFault) -> OpenedRecord {
+    func commit(in file: OpenFile, of record: RandomID) throws(RecordError) -> OpenedRecord {
         let half = try half(of: file)
         let opened = try open(file, at: half, half: half, record)
         guard opened.header.phase != .intent else { throw erasing(opened, .misplaced) }
@@ -40,7 +40,7 @@ struct RecordReader {
     }
 
     /// The intent in the first half of `file`.
-    func intent(in file: OpenFile, of record: RandomID) throws(RecordFault) -> OpenedRecord {
+    func intent(in file: OpenFile, of record: RandomID) throws(RecordError) -> OpenedRecord {
         let half = try half(of: file)
         let opened = try open(file, at: 0, half: half, record)
         guard opened.header.phase == .intent else { throw erasing(opened, .misplaced) }
@@ -52,12 +52,12 @@ struct RecordReader {
         for secret in record.content?.snapshot.secrets ?? [] { memory.erase(secret) }
     }
 
-    private func erasing(_ record: OpenedRecord, _ fault: RecordFault) -> RecordFault {
+    private func erasing(_ record: OpenedRecord, _ fault: RecordError) -> RecordError {
         discard(record)
         return fault
     }
 
-    private func half(of file: OpenFile) throws(RecordFault) -> Int {
+    private func half(of file: OpenFile) throws(RecordError) -> Int {
         let size: Int
         do throws(SystemCallError) {
             size = try file.status().size
@@ -76,7 +76,7 @@ struct RecordReader {
         at offset: Int,
         half: Int,
         _ record: RandomID
-    ) throws(RecordFault) -> OpenedRecord {
+    ) throws(RecordError) -> OpenedRecord {
         var bytes = try read(file, min(RecordReader.firstRead, half), at: offset)
         let (header, sealedCount) = try RecordHeader.parse(bytes)
         let count = RecordHeader.count + sealedCount
@@ -86,14 +86,14 @@ struct RecordReader {
     }
 
     /// The content of a record already read.
-    func content(of bytes: [UInt8], _ record: RandomID) throws(RecordFault) -> OpenedRecord.Content? {
+    func content(of bytes: [UInt8], _ record: RandomID) throws(RecordError) -> OpenedRecord.Content? {
         try unsafe RecordSealing.open(bytes, of: record, under: ring, decode)
     }
 
     private func decode(
         _ header: RecordHeader,
         _ plaintext: UnsafeRawBufferPointer
-    ) throws(RecordFault) -> OpenedRecord.Content? {
+    ) throws(RecordError) -> OpenedRecord.Content? {
         guard header.phase != .tombstone else { return nil }
         guard let key = ring.key(epoch: header.epoch) else { throw .unknownKey(epoch: header.epoch) }
         let (session, snapshot) = try unsafe SnapshotDecoder.decode(
@@ -105,7 +105,7 @@ struct RecordReader {
         return OpenedRecord.Content(session: session, snapshot: snapshot)
     }
 
-    private func read(_ file: OpenFile, _ count: Int, at offset: Int) throws(RecordFault) -> [UInt8] {
+    private func read(_ file: OpenFile, _ count: Int, at offset: Int) throws(RecordError) -> [UInt8] {
         do throws(SystemCallError) {
             return try file.read(count: count, at: offset)
         } catch {

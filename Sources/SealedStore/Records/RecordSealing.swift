@@ -27,8 +27,8 @@ enum RecordSealing {
         _ bytes: [UInt8],
         of record: RandomID,
         under ring: KeyRing,
-        _ body: (RecordHeader, UnsafeRawBufferPointer) throws(RecordFault) -> Result
-    ) throws(RecordFault) -> Result {
+        _ body: (RecordHeader, UnsafeRawBufferPointer) throws(RecordError) -> Result
+    ) throws(RecordError) -> Result {
         let (header, sealedCount) = try RecordHeader.parse(bytes)
         guard header.vault == ring.vault else { throw .otherVault }
         guard header.record == record else { throw .misplaced }
@@ -40,11 +40,11 @@ enum RecordSealing {
                     bytes[RecordHeader.count..<RecordHeader.count + sealedCount],
                     associated: Array(bytes[..<RecordHeader.count]),
                     key: key
-                ) { plaintext throws(RecordFault) in
+                ) { plaintext throws(RecordError) in
                     try unsafe body(header, plaintext)
                 }
             }
-        } catch let fault as RecordFault {
+        } catch let fault as RecordError {
             throw fault
         } catch {
             throw .malformed("\(error)")

@@ -212,7 +212,7 @@ struct RecordTail {
     ///   - reader: stands at the first field.
     ///   - translate: a stored instant on today's clock; `nil` when the clocks contradict each other.
     /// - Throws: what is wrong with a field.
-    init(_ reader: inout ByteReader, translate: (Instant) -> Instant?) throws(FormatFault) {
+    init(_ reader: inout ByteReader, translate: (Instant) -> Instant?) throws(FormatError) {
         while reader.remaining > 0 {
             let tag = try reader.integer(UInt8.self)
             let content = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
@@ -248,7 +248,7 @@ struct RecordTail {
         _ field: RecordField,
         _ reader: inout ByteReader,
         _ translate: (Instant) -> Instant?
-    ) throws(FormatFault) {
+    ) throws(FormatError) {
         switch field {
         case .loginBegan: loginBegan = translate(Instant(nanoseconds: try reader.integer()))
         case .end: end = try RecordTail.end(&reader, translate)
@@ -278,7 +278,7 @@ struct RecordTail {
         }
     }
 
-    private mutating func readEnding(_ reader: inout ByteReader) throws(FormatFault) {
+    private mutating func readEnding(_ reader: inout ByteReader) throws(FormatError) {
         let seconds: Int64 = try reader.integer()
         // One that a later release knows is written in the record as one that this release knows.
         endReason = EndReason(rawValue: try reader.text(Int(try reader.integer(UInt8.self))))
@@ -290,7 +290,7 @@ struct RecordTail {
     private static func idTokenLives(
         _ reader: inout ByteReader,
         _ translate: (Instant) -> Instant?
-    ) throws(FormatFault) -> [TokenValidity?] {
+    ) throws(FormatError) -> [TokenValidity?] {
         var lives: [TokenValidity?] = []
         while reader.remaining > 0 {
             let obtainedAt = Instant(nanoseconds: try reader.integer())
@@ -308,20 +308,20 @@ struct RecordTail {
         return lives
     }
 
-    private static func server(_ reader: inout ByteReader) throws(FormatFault) -> DiscoveredServer {
+    private static func server(_ reader: inout ByteReader) throws(FormatError) -> DiscoveredServer {
         let isPublic = try reader.integer(UInt8.self) != 0
         let texts = [try text(&reader), try text(&reader), try text(&reader)]
         guard let issuer = texts[0] else { throw .invalid("it names no server") }
         return DiscoveredServer(issuer: issuer, resource: texts[1], isPublic: isPublic, client: texts[2])
     }
 
-    private static func binding(_ reader: inout ByteReader) throws(FormatFault) -> FleetBinding {
+    private static func binding(_ reader: inout ByteReader) throws(FormatError) -> FleetBinding {
         var texts: [String] = []
         for _ in 0..<4 { texts.append(try reader.text(Int(try reader.integer(UInt32.self)))) }
         return FleetBinding(kind: texts[0], issuer: texts[1], client: texts[2], endpoint: texts[3])
     }
 
-    private static func text(_ reader: inout ByteReader) throws(FormatFault) -> String? {
+    private static func text(_ reader: inout ByteReader) throws(FormatError) -> String? {
         let count = try reader.integer(UInt32.self)
         return count == .max ? nil : try reader.text(Int(count))
     }
@@ -329,7 +329,7 @@ struct RecordTail {
     private static func end(
         _ reader: inout ByteReader,
         _ translate: (Instant) -> Instant?
-    ) throws(FormatFault) -> LoginEnd? {
+    ) throws(FormatError) -> LoginEnd? {
         let at = translate(Instant(nanoseconds: try reader.integer()))
         let since = translate(Instant(nanoseconds: try reader.integer()))
         let lifetime = Duration.nanoseconds(try reader.integer(Int64.self))

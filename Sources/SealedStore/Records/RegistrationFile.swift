@@ -51,7 +51,7 @@ enum RegistrationFile {
         _ bytes: [UInt8],
         secrets memory: SealedMemory,
         under ring: KeyRing
-    ) throws(RecordFault) -> (registrations: [ClientRegistration], epoch: UInt32) {
+    ) throws(RecordError) -> (registrations: [ClientRegistration], epoch: UInt32) {
         guard bytes.count >= headerCount + AEAD.overhead else { throw .truncated }
         let given = Array(bytes[..<headerCount])
         let keys = [ring.current] + ring.older.values
@@ -69,7 +69,7 @@ enum RegistrationFile {
                         unsafe AEAD.open(sealed, associated: given, key: $0, into: plaintext)
                     }
                 }
-                guard isGenuine else { throw RecordFault.forged }
+                guard isGenuine else { throw RecordError.forged }
                 var reader = unsafe ByteReader(UnsafeRawBufferPointer(plaintext))
                 for _ in 0..<(try reader.integer(UInt32.self)) {
                     registrations.append(try reader.registration(secrets: memory))
@@ -77,7 +77,7 @@ enum RegistrationFile {
             }
         } catch {
             for secret in registrations.flatMap(\.secrets) { memory.erase(secret) }
-            throw error as? RecordFault ?? .malformed("\(error)")
+            throw error as? RecordError ?? .malformed("\(error)")
         }
         return (registrations, key.epoch)
     }
@@ -152,11 +152,11 @@ extension ByteReader {
         return registration
     }
 
-    mutating func required() throws(FormatFault) -> String {
+    mutating func required() throws(FormatError) -> String {
         try text(Int(try integer(UInt32.self)))
     }
 
-    private mutating func optional() throws(FormatFault) -> String? {
+    private mutating func optional() throws(FormatError) -> String? {
         let count = try integer(UInt32.self)
         return count == .max ? nil : try text(Int(count))
     }

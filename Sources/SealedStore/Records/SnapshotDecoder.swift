@@ -20,15 +20,15 @@ struct SnapshotDecoder {
         secrets memory: SealedMemory,
         at clock: ClockReading,
         under sealing: (any SecretSealing)?
-    ) throws(RecordFault) -> (SessionName, SessionSnapshot) {
+    ) throws(RecordError) -> (SessionName, SessionSnapshot) {
         var decoder = unsafe SnapshotDecoder(reader: ByteReader(bytes), clock: clock, written: clock)
         do {
             return try decoder.decode(memory, sealing)
         } catch {
             for secret in decoder.secrets { memory.erase(secret) }
             switch error {
-            case FormatFault.truncated: throw .malformed("it ends too early")
-            case FormatFault.invalid(let reason): throw .malformed(reason)
+            case FormatError.truncated: throw .malformed("it ends too early")
+            case FormatError.invalid(let reason): throw .malformed(reason)
             default: throw .malformed("\(error)")
             }
         }
@@ -39,7 +39,7 @@ struct SnapshotDecoder {
         _ sealing: (any SecretSealing)?
     ) throws -> (SessionName, SessionSnapshot) {
         guard try reader.integer(UInt8.self) == SnapshotEncoder.version else {
-            throw FormatFault.invalid("its content has an unknown version")
+            throw FormatError.invalid("its content has an unknown version")
         }
         written = ClockReading(
             boot: try reader.id(),
@@ -47,13 +47,13 @@ struct SnapshotDecoder {
             wallTime: WallTime(secondsSince1970: try reader.integer())
         )
         guard let session = SessionName(try text()) else {
-            throw FormatFault.invalid("the session has no valid name")
+            throw FormatError.invalid("the session has no valid name")
         }
         for _ in 0..<(try reader.integer(UInt16.self)) {
             secrets.append(try secret(memory, sealing))
         }
         let snapshot = dated(try snapshot(memory))
-        guard reader.remaining == 0 else { throw FormatFault.invalid("something follows its end") }
+        guard reader.remaining == 0 else { throw FormatError.invalid("something follows its end") }
         return (session, snapshot)
     }
 
@@ -62,17 +62,17 @@ struct SnapshotDecoder {
         _ sealing: (any SecretSealing)?
     ) throws -> SecretID {
         guard let kind = SecretKind(rawValue: try reader.integer()) else {
-            throw FormatFault.invalid("a secret is of an unknown kind")
+            throw FormatError.invalid("a secret is of an unknown kind")
         }
         let bytes = unsafe try reader.take(Int(try reader.integer(UInt32.self)))
         guard kind.isLongLived else { return try unsafe memory.seal(bytes, as: kind) }
-        guard let sealing else { throw FormatFault.invalid("it holds a secret that it must not hold") }
+        guard let sealing else { throw FormatError.invalid("it holds a secret that it must not hold") }
         let count = bytes.count - AEAD.overhead
-        guard count >= 0 else { throw FormatFault.truncated }
+        guard count >= 0 else { throw FormatError.truncated }
         return try unsafe withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { plaintext in
             defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, count) } }
             guard unsafe sealing.open(bytes, as: kind, into: plaintext) else {
-                throw FormatFault.invalid("a secret does not open")
+                throw FormatError.invalid("a secret does not open")
             }
             return try unsafe memory.seal(UnsafeRawBufferPointer(plaintext), as: kind)
         }
@@ -80,7 +80,7 @@ struct SnapshotDecoder {
 }
 
 extension SnapshotDecoder {
-    private mutating func snapshot(_ memory: SealedMemory) throws(FormatFault) -> SessionSnapshot {
+    private mutating func snapshot(_ memory: SealedMemory) throws(FormatError) -> SessionSnapshot {
         var standing = try standing()
         let renewal = try renewal()
         let uses = Int(try reader.integer(UInt8.self))
@@ -109,7 +109,7 @@ extension SnapshotDecoder {
             standing: standing,
             ending: standing == .loggedIn ? nil : tail.ending,
             renewal: renewal,
-            formerRefreshToken: try tail.formerRefreshToken.map { number throws(FormatFault) in
+            formerRefreshToken: try tail.formerRefreshToken.map { number throws(FormatError) in
                 try secret(numbered: number)
             },
             refreshTokenSent: uses > 0,
@@ -152,7 +152,7 @@ extension SnapshotDecoder {
         return step > .zero
     }
 
-    private mutating func standing() throws(FormatFault) -> SessionSnapshot.Standing {
+    private mutating func standing() throws(FormatError) -> SessionSnapshot.Standing {
         guard try flag() else { return .loggedIn }
         guard let reason = EndReason(rawValue: try text()) else {
             throw .invalid("it ended for an unknown reason")
@@ -160,7 +160,7 @@ extension SnapshotDecoder {
         return .ended(reason, quarantinedUntil: try optionalTime())
     }
 
-    private mutating func renewal() throws(FormatFault) -> Renewal {
+    private mutating func renewal() throws(FormatError) -> Renewal {
         switch try reader.integer(UInt8.self) {
         case 0: .refreshToken(try numberedSecret())
         case 1: .anew
@@ -169,7 +169,7 @@ extension SnapshotDecoder {
         }
     }
 
-    private mutating func rotation() throws(FormatFault) -> RotationHabit {
+    private mutating func rotation() throws(FormatError) -> RotationHabit {
         switch try reader.integer(UInt8.self) {
         case 0: .unknown(unchanged: Int(try reader.integer(UInt8.self)))
         case 1: .rotates
@@ -179,7 +179,7 @@ extension SnapshotDecoder {
     }
 
     /// The access tokens, and for what each is in the order in which they are written.
-    private mutating func accessTokens() throws(FormatFault) -> ([TokenVariant: AccessToken], [TokenVariant])
+    private mutating func accessTokens() throws(FormatError) -> ([TokenVariant: AccessToken], [TokenVariant])
     {
         var tokens: [TokenVariant: AccessToken] = [:]
         var order: [TokenVariant] = []
@@ -191,7 +191,7 @@ extension SnapshotDecoder {
         return (tokens, order)
     }
 
-    private mutating func accessToken() throws(FormatFault) -> AccessToken {
+    private mutating func accessToken() throws(FormatError) -> AccessToken {
         let secret = try numberedSecret()
         let idToken = try flag() ? try numberedSecret() : nil
         let type = try text()
@@ -240,28 +240,28 @@ extension SnapshotDecoder {
         return idToken
     }
 
-    private mutating func tail() throws(FormatFault) -> RecordTail {
+    private mutating func tail() throws(FormatError) -> RecordTail {
         let (clock, written) = (clock, written)
         return try RecordTail(&reader) { clock.translate($0, from: written) }
     }
 
-    private mutating func optionalSecret() throws(FormatFault) -> SecretID? {
+    private mutating func optionalSecret() throws(FormatError) -> SecretID? {
         let number = try reader.integer(UInt16.self)
         return number == .max ? nil : try secret(numbered: number)
     }
 
-    private mutating func numberedSecret() throws(FormatFault) -> SecretID {
+    private mutating func numberedSecret() throws(FormatError) -> SecretID {
         try secret(numbered: try reader.integer(UInt16.self))
     }
 
-    private func secret(numbered number: UInt16) throws(FormatFault) -> SecretID {
+    private func secret(numbered number: UInt16) throws(FormatError) -> SecretID {
         guard secrets.indices.contains(Int(number)) else {
             throw .invalid("it names a secret it does not have")
         }
         return secrets[Int(number)]
     }
 
-    private mutating func flag() throws(FormatFault) -> Bool {
+    private mutating func flag() throws(FormatError) -> Bool {
         switch try reader.integer(UInt8.self) {
         case 0: false
         case 1: true
@@ -269,19 +269,19 @@ extension SnapshotDecoder {
         }
     }
 
-    private mutating func text() throws(FormatFault) -> String {
+    private mutating func text() throws(FormatError) -> String {
         try reader.text(Int(try reader.integer(UInt32.self)))
     }
 
-    private mutating func optionalText() throws(FormatFault) -> String? {
+    private mutating func optionalText() throws(FormatError) -> String? {
         try flag() ? try text() : nil
     }
 
-    private mutating func optionalTime() throws(FormatFault) -> WallTime? {
+    private mutating func optionalTime() throws(FormatError) -> WallTime? {
         try flag() ? WallTime(secondsSince1970: try reader.integer()) : nil
     }
 
-    private mutating func texts() throws(FormatFault) -> [String] {
+    private mutating func texts() throws(FormatError) -> [String] {
         var texts: [String] = []
         for _ in 0..<(try reader.integer(UInt16.self)) { texts.append(try text()) }
         return texts

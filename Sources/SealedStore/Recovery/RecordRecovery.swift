@@ -35,7 +35,7 @@ struct RecordRecovery {
     }
 
     /// Reads every record.
-    mutating func run() throws(FileFault) {
+    mutating func run() throws(StoreFileError) {
         var found = try RecordRecovery.records(in: files.directory)
         for (record, roles) in found where roles == [.answer] {
             files.removeAnswer(of: record)
@@ -71,7 +71,7 @@ struct RecordRecovery {
     /// The record files of a directory by record; other names are left alone.
     private static func records(
         in directory: OpenDirectory
-    ) throws(FileFault) -> [RandomID: Set<RecordFiles.Role>] {
+    ) throws(StoreFileError) -> [RandomID: Set<RecordFiles.Role>] {
         var found: [RandomID: Set<RecordFiles.Role>] = [:]
         let names = try directory.names()
         found.reserveCapacity(names.count)
@@ -132,7 +132,7 @@ struct RecordRecovery {
 
     /// Brings the chosen commit to its place and clears away what it replaces.
     private mutating func putInPlace(_ entry: inout RecordEntry, _ survey: RecordSurvey) {
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             if survey.replacementIsStale {
                 try files.directory.unlink(RecordFiles.Role.replacement.name(of: entry.id))
             }
@@ -156,7 +156,7 @@ struct RecordRecovery {
         if survey.hasAnswer, !survey.isInterrupted { files.removeAnswer(of: entry.id) }
     }
 
-    private mutating func promote(_ role: RecordFiles.Role, _ record: RandomID) throws(FileFault) {
+    private mutating func promote(_ role: RecordFiles.Role, _ record: RandomID) throws(StoreFileError) {
         let name = role.name(of: record)
         let file = try files.directory.open(name, writing: true)
         // After kill -9 its pages may not have reached the disk yet.
@@ -173,7 +173,7 @@ struct RecordRecovery {
                 continue
             }
             var sentence = "\(files.directory.path(of: name)) \(fault.sentence)"
-            do throws(FileFault) {
+            do throws(StoreFileError) {
                 sentence += "; kept as \(try RecordFiles.moveAside(name, in: files.directory))"
                 changedNames = true
             } catch {
@@ -188,7 +188,7 @@ struct RecordRecovery {
     private mutating func refuse(_ record: OpenedRecord, expected: UInt64) {
         reader.discard(record)
         let id = record.header.record
-        let fault = RecordFault.rolledBack(found: record.header.generation, expected: expected)
+        let fault = RecordError.rolledBack(found: record.header.generation, expected: expected)
         for role in RecordFiles.Role.allCases where files.directory.contains(role.name(of: id)) {
             var sentence = "\(files.directory.path(of: role.name(of: id))) \(fault.sentence) and was not used"
             if let aside = try? RecordFiles.moveAside(role.name(of: id), in: files.directory) {
@@ -228,7 +228,7 @@ struct RecordRecovery {
     }
 }
 
-extension RecordFault {
+extension RecordError {
     /// Whether the file itself is bad, so that it goes aside; otherwise another key or version may read it.
     fileprivate var isDamage: Bool {
         switch self {

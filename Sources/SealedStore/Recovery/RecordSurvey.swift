@@ -31,7 +31,7 @@ struct RecordSurvey {
     private(set) var lifeboatIsStale = false
     /// The lifeboat's commit, ready to be written.
     private(set) var boarded: RecordEntry.PendingCommit?
-    private(set) var faults: [(name: String, fault: RecordFault)] = []
+    private(set) var faults: [(name: String, fault: RecordError)] = []
     /// Files nothing was written to yet.
     private(set) var blank: [String] = []
 
@@ -63,7 +63,7 @@ struct RecordSurvey {
 
     private mutating func examineRecord() {
         let name = RecordFiles.Role.record.name(of: record)
-        do throws(RecordFault) {
+        do throws(RecordError) {
             consider(try reader.commit(in: try open(name, in: files.directory), of: record), .record)
         } catch {
             faults.append((name, error))
@@ -72,9 +72,9 @@ struct RecordSurvey {
 
     private mutating func examineReplacement() {
         let name = RecordFiles.Role.replacement.name(of: record)
-        do throws(RecordFault) {
+        do throws(RecordError) {
             let file = try open(name, in: files.directory)
-            do throws(RecordFault) {
+            do throws(RecordError) {
                 consider(try reader.commit(in: file, of: record), .replacement)
             } catch {
                 // A reservation on its way to replace an older one has its intent only.
@@ -89,10 +89,10 @@ struct RecordSurvey {
 
     private mutating func examineReservation() {
         let name = RecordFiles.Role.reservation.name(of: record)
-        do throws(RecordFault) {
+        do throws(RecordError) {
             let file = try open(name, in: files.directory)
             hasReservation = true
-            do throws(RecordFault) {
+            do throws(RecordError) {
                 consider(try reader.commit(in: file, of: record), .reservation)
             } catch {
                 consider(intent: try reader.intent(in: file, of: record))
@@ -107,7 +107,7 @@ struct RecordSurvey {
 
     private mutating func examineLifeboat() {
         guard let lifeboats = files.lifeboats else { return }
-        do throws(RecordFault) {
+        do throws(RecordError) {
             let file = try open(RecordFiles.Role.record.name(of: record), in: lifeboats)
             let opened = try reader.commit(in: file, of: record)
             consider(opened, .lifeboat)
@@ -126,7 +126,7 @@ struct RecordSurvey {
     }
 
     private mutating func examine(_ parked: RecordEntry.PendingCommit) {
-        do throws(RecordFault) {
+        do throws(RecordError) {
             let (header, _) = try RecordHeader.parse(parked.sealed)
             let content = try reader.content(of: parked.sealed, record)
             consider(OpenedRecord(header: header, half: parked.half, content: content), .memory)
@@ -154,19 +154,19 @@ struct RecordSurvey {
         isInterrupted = true
     }
 
-    private mutating func note(_ name: String, _ fault: RecordFault) {
+    private mutating func note(_ name: String, _ fault: RecordError) {
         if fault == .empty { blank.append(name) } else { faults.append((name, fault)) }
     }
 
-    private func open(_ name: String, in directory: OpenDirectory) throws(RecordFault) -> OpenFile {
-        do throws(FileFault) {
+    private func open(_ name: String, in directory: OpenDirectory) throws(RecordError) -> OpenFile {
+        do throws(StoreFileError) {
             return try directory.open(name)
         } catch {
             throw .file(error)
         }
     }
 
-    private func bytes(of file: OpenFile, _ half: Int) throws(RecordFault) -> [UInt8] {
+    private func bytes(of file: OpenFile, _ half: Int) throws(RecordError) -> [UInt8] {
         do throws(SystemCallError) {
             return try file.read(count: half, at: half)
         } catch {
@@ -175,7 +175,7 @@ struct RecordSurvey {
     }
 }
 
-extension RecordFault {
+extension RecordError {
     /// Whether bytes of ours were there once.
     fileprivate var wasWritten: Bool {
         switch self {

@@ -84,7 +84,7 @@ extension SessionStore {
         guard ledger.unnoted > 0 || isDue else { return true }
         ledger.manifest.vaultGeneration = work.keeper?.file.generation ?? 0
         ledger.manifest.counter = value
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try directory.root.replace(Manifest.fileName, with: ledger.manifest.sealed(under: ledger.ring))
         } catch {
             return false

@@ -12,7 +12,7 @@ final class StoreLock: Sendable {
     /// Takes the lock of `directory` without waiting and notes in it who we are.
     init(_ directory: OpenDirectory, socket: String?) throws(StoreError) {
         let path = directory.path(of: StoreLock.fileName)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             file = try StoreLock.openFile(in: directory)
         } catch {
             switch error {
@@ -52,8 +52,8 @@ final class StoreLock: Sendable {
         _ = flock(file.descriptor, LOCK_UN)
     }
 
-    private static func openFile(in directory: OpenDirectory) throws(FileFault) -> OpenFile {
-        do throws(FileFault) {
+    private static func openFile(in directory: OpenDirectory) throws(StoreFileError) -> OpenFile {
+        do throws(StoreFileError) {
             return try directory.open(fileName)
         } catch {
             guard error == .missing else { throw error }

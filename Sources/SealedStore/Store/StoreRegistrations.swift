@@ -51,9 +51,9 @@ extension SessionStore {
     /// Reads the file, once after each unlocking; one that cannot be used is kept aside, as records are.
     private func loadRegistrations(_ work: inout Work) {
         guard work.registrations == nil, let ring = work.ledger?.ring else { return }
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             let bytes = try directory.root.contents(of: RegistrationFile.name, limit: RegistrationFile.limit)
-            do throws(RecordFault) {
+            do throws(RecordError) {
                 work.registrations =
                     try RegistrationFile.open(bytes, secrets: memory, under: ring).registrations
             } catch {
@@ -71,7 +71,7 @@ extension SessionStore {
         under ring: KeyRing
     ) throws(StorageFailure) {
         let bytes = try RegistrationFile.sealed(registrations, secrets: memory, under: ring)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try directory.root.replace(RegistrationFile.name, with: bytes)
         } catch {
             throw StorageFailure(

@@ -165,7 +165,7 @@ extension SessionStore {
         try openVault()
         let reader = RecordReader(ring: ring, memory: memory, clock: clock)
         var recovery = RecordRecovery(files: files, reader: reader, parked: work.parked, manifest: manifest)
-        do throws(FileFault) {
+        do throws(StoreFileError) {
             try recovery.run()
         } catch {
             throw .unavailable(path: files.directory.path, reason: error.description)
@@ -204,7 +204,7 @@ extension SessionStore {
                 problems.append(StoreProblem(kind: .oldVault, session: nil, description: sentence))
             }
             return manifest
-        } catch let fault as RecordFault {
+        } catch let fault as RecordError {
             let sentence = "\(path) \(fault.sentence); old copies of records could not be noticed"
             problems.append(StoreProblem(kind: .manifest, session: nil, description: sentence))
         } catch {

@@ -116,7 +116,7 @@ final class CredentialProvider: @unchecked Sendable {
     }
 
     /// Tells the agent that the upstream has refused a token.
-    func report(_ credential: Credential, _ refusal: UpstreamRefusal, _ judged: @escaping (Verdict) -> Void) {
+    func report(_ credential: Credential, _ refusal: UpstreamRejection, _ judged: @escaping (Verdict) -> Void) {
         if let held, held.credential.answer.value.bytewise == credential.answer.value.bytewise { drop() }
         let body = WireMessage<ReportMembers> {
             $0.token = credential.answer.value
@@ -143,7 +143,7 @@ final class CredentialProvider: @unchecked Sendable {
 }
 
 /// The answer of an upstream that refused a token.
-struct UpstreamRefusal {
+struct UpstreamRejection {
     var status: Int
     var challenge: String
     /// As much of it as was kept.

@@ -20,10 +20,10 @@ struct EndpointService {
     func answer(_ request: ProxiedRequest, _ answered: @escaping (LocalResponse) -> Void) {
         // Real ones refuse it too: it comes from a proxy, which speaks for anybody.
         guard !request.has(.forwardedPart), !request.has(.forwarded) else {
-            return answered(LocalResponse(MessageFault(403, "requests of proxies are not answered")))
+            return answered(LocalResponse(HTTPMessageError(403, "requests of proxies are not answered")))
         }
         guard request.method.spells("GET") || request.isHead else {
-            return answered(LocalResponse(MessageFault(405, "only GET is answered here")))
+            return answered(LocalResponse(HTTPMessageError(405, "only GET is answered here")))
         }
         guard let query = FormEncoding.decoded((request.query ?? []).text) else {
             return answered(LocalResponse(.malformed("the query cannot be read")))
@@ -33,7 +33,7 @@ struct EndpointService {
         case .awsContainer: AWSContainer(self).answer(call, answered)
         case .azureIdentity: AzureIdentity(self).answer(call, answered)
         case .gceMetadata: GCEMetadata(self).answer(call, answered)
-        case .proxy: answered(LocalResponse(MessageFault(404, "nothing is here")))
+        case .proxy: answered(LocalResponse(HTTPMessageError(404, "nothing is here")))
         }
     }
 

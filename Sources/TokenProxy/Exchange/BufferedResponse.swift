@@ -8,7 +8,7 @@ import NIOCore
 final class BufferedResponse {
     enum Ending {
         case whole(trailers: [MessageField])
-        case broken(MessageFault)
+        case broken(HTTPMessageError)
     }
 
     /// Bytes of the body; what says why a token was refused is far shorter.

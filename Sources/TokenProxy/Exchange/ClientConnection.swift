@@ -107,7 +107,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         guard let deadline, deadline < now else { return }
         if case .head = state, input.readableBytes > 0 {
             self.deadline = nil
-            return refuse(MessageFault(408, "the request did not come in time"))
+            return refuse(HTTPMessageError(408, "the request did not come in time"))
         }
         abort()
     }
@@ -115,7 +115,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Takes what has come as far as it is wanted, then reads more.
     func pump() {
         intake.run {
-            do throws(MessageFault) {
+            do throws(HTTPMessageError) {
                 while try step() {}
             } catch {
                 refuse(error)
@@ -124,7 +124,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Does one thing; `false` if there is nothing to do until something happens.
-    private func step() throws(MessageFault) -> Bool {
+    private func step() throws(HTTPMessageError) -> Bool {
         switch state {
         case .closed, .asking: return false
         case .lingering:
@@ -136,7 +136,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    private func takeHead() throws(MessageFault) -> Bool {
+    private func takeHead() throws(HTTPMessageError) -> Bool {
         let isFirst = input.readableBytes == 0
         guard let bytes = try search.take(from: &input) else {
             if !isFirst, deadline == nil || isDeadlineOfRest { deadline = .now() + ClientConnection.headTime }
@@ -147,8 +147,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         isDeadlineOfRest = true
         deadline = nil
         let head: MessageHead
-        do throws(HeadProblem) { head = try MessageHead(bytes) } catch { throw MessageFault(error) }
-        do throws(MessageFault) {
+        do throws(HTTPHeadError) { head = try MessageHead(bytes) } catch { throw HTTPMessageError(error) }
+        do throws(HTTPMessageError) {
             try serve(ProxiedRequest(head))
         } catch {
             refuse(error, HTTPSyntax.requestLine(head.startLine).map { AccessRecord($0) })
@@ -160,7 +160,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether ``deadline`` is about a client that has sent nothing.
     private var isDeadlineOfRest = true
 
-    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(MessageFault) -> Bool {
+    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(HTTPMessageError) -> Bool {
         if exchange.isTunnel { return takeTunnel(exchange) }
         guard exchange.takesRequest else {
             exchange.flushRequest()
@@ -198,7 +198,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     // MARK: Requests
 
-    private func serve(_ request: ProxiedRequest) throws(MessageFault) {
+    private func serve(_ request: ProxiedRequest) throws(HTTPMessageError) {
         keepsAlive = request.keepsAlive
         try listener.check(request)
         let services = listener.services
@@ -216,7 +216,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case .metrics:
             try serveHere(request, services) { answered in
                 guard request.path.spells("/metrics") else {
-                    return answered(LocalResponse(MessageFault(404, "the metrics are at /metrics")))
+                    return answered(LocalResponse(HTTPMessageError(404, "the metrics are at /metrics")))
                 }
                 answered(LocalResponse(200, "text/plain; version=0.0.4", Array(services.report.metrics.utf8)))
             }
@@ -228,9 +228,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         _ request: ProxiedRequest,
         _ services: ListenerServices,
         _ serve: (@escaping (LocalResponse) -> Void) -> Void
-    ) throws(MessageFault) {
+    ) throws(HTTPMessageError) {
         guard request.framing == .none || request.framing == .length(0) else {
-            throw MessageFault(413, "no body is taken here")
+            throw HTTPMessageError(413, "no body is taken here")
         }
         state = .asking
         let startedAt = NIODeadline.now()
@@ -244,7 +244,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Answers a request that goes no further, and ends the connection: what follows may not be what it seems.
-    private func refuse(_ fault: MessageFault, _ record: AccessRecord? = nil) {
+    private func refuse(_ fault: HTTPMessageError, _ record: AccessRecord? = nil) {
         let answer = LocalResponse(fault)
         var isHead = record?.isHead == true
         var line: String? = "refused \(fault.status)"

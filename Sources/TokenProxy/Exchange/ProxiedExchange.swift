@@ -167,7 +167,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     private func send(on connection: UpstreamConnection) {
         guard let credential else { return }
         let head: ByteBuffer
-        do throws(MessageFault) {
+        do throws(HTTPMessageError) {
             let outgoing = ForwardedRequest(request: request, rules: rules)
             head = try outgoing.head(authorization: credential.authorization, proof: credential.answer.proof)
         } catch {
@@ -305,7 +305,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     func upstreamBecameWritable() { client.pump() }
 
-    func upstreamEnded(_ fault: MessageFault?) {
+    func upstreamEnded(_ fault: HTTPMessageError?) {
         switch phase {
         case .asking, .connecting, .ended: return
         case .tunnel:
@@ -330,7 +330,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             upstream = nil
             return connect(isFresh: true)
         }
-        refuse(LocalResponse(fault ?? MessageFault(502, "the upstream ended the connection without an answer")))
+        refuse(LocalResponse(fault ?? HTTPMessageError(502, "the upstream ended the connection without an answer")))
     }
 
     /// Whether the connection was one that the upstream had ended before it saw the request.
@@ -368,7 +368,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         }
         guard !attempts.hasReported else { return pass(held) }
         attempts.hasReported = true
-        let refusal = UpstreamRefusal(
+        let refusal = UpstreamRejection(
             status: held.answer.status,
             challenge: challenge,
             body: held.body,

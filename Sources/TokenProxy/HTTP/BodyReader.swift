@@ -58,8 +58,8 @@ struct BodyReader {
 
     /// The next piece; `nil` if more bytes are needed for one, or the end has been handed out.
     ///
-    /// - Throws: ``MessageFault`` where the frame is broken.
-    mutating func next(_ input: inout ByteBuffer) throws(MessageFault) -> Piece? {
+    /// - Throws: ``HTTPMessageError`` where the frame is broken.
+    mutating func next(_ input: inout ByteBuffer) throws(HTTPMessageError) -> Piece? {
         guard !hasToldEnd else { return nil }
         while true {
             switch state {
@@ -108,7 +108,7 @@ struct BodyReader {
         return .data(slice)
     }
 
-    private mutating func addTrailer(_ line: ArraySlice<UInt8>) throws(MessageFault) {
+    private mutating func addTrailer(_ line: ArraySlice<UInt8>) throws(HTTPMessageError) {
         guard !line.isEmpty else {
             state = .ended
             return
@@ -120,7 +120,7 @@ struct BodyReader {
     }
 
     /// Hexadecimal digits, then perhaps extensions, which are dropped (RFC 9112 §7.1.1).
-    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(MessageFault) -> Int64 {
+    private static func chunkSize(_ line: ArraySlice<UInt8>) throws(HTTPMessageError) -> Int64 {
         let digits = line.prefix { $0.hexDigitValue != nil }
         let significant = digits.drop { $0 == UInt8(ascii: "0") }
         let rest = line[digits.endIndex...]

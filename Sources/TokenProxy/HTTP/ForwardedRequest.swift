@@ -14,8 +14,8 @@ struct ForwardedRequest {
     ///   - authorization: scheme and token.
     ///   - proof: shows that we hold the token's key (RFC 9449 §4.2).
     /// - Returns: the head with its empty line.
-    /// - Throws: ``MessageFault`` if the request leads out of what the listener passes on.
-    func head(authorization: String, proof: String?) throws(MessageFault) -> ByteBuffer {
+    /// - Throws: ``HTTPMessageError`` if the request leads out of what the listener passes on.
+    func head(authorization: String, proof: String?) throws(HTTPMessageError) -> ByteBuffer {
         var head = ByteBufferAllocator().buffer(capacity: 1024)
         head.writeBytes(request.method)
         head.writeStaticString(" ")
@@ -68,8 +68,8 @@ struct ForwardedRequest {
     }
 
     /// The address of the upstream in place of the listener's (RFC 4918 §10.3).
-    private func destination(_ value: ArraySlice<UInt8>) throws(MessageFault) -> ArraySlice<UInt8> {
-        let refusal = MessageFault.malformed("Destination is not an address of this listener")
+    private func destination(_ value: ArraySlice<UInt8>) throws(HTTPMessageError) -> ArraySlice<UInt8> {
+        let refusal = HTTPMessageError.malformed("Destination is not an address of this listener")
         var target = value
         let scheme = Array("http://".utf8)
         if value.prefix(scheme.count).saysTheSame(as: scheme[...]) {

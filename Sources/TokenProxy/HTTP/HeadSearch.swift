@@ -17,20 +17,20 @@ struct HeadSearch {
     ///
     /// Line ends before the head are skipped (RFC 9112 §2.2).
     ///
-    /// - Throws: ``MessageFault`` if it is too long, or a line of it ends with a bare line feed: whoever writes such lines
+    /// - Throws: ``HTTPMessageError`` if it is too long, or a line of it ends with a bare line feed: whoever writes such lines
     ///   does not end the head as we wait for it.
-    mutating func take(from input: inout ByteBuffer) throws(MessageFault) -> [UInt8]? {
+    mutating func take(from input: inout ByteBuffer) throws(HTTPMessageError) -> [UInt8]? {
         // One byte may be the first of a line end.
         if searched <= 1 { skipLineEnds(&input) }
         guard let end = try end(in: input) else {
             searched = input.readableBytes
             guard searched <= longest else {
-                throw MessageFault(431, "the head is longer than \(longest) bytes")
+                throw HTTPMessageError(431, "the head is longer than \(longest) bytes")
             }
             return nil
         }
         searched = 0
-        guard end <= longest else { throw MessageFault(431, "the head is longer than \(longest) bytes") }
+        guard end <= longest else { throw HTTPMessageError(431, "the head is longer than \(longest) bytes") }
         let head = input.readBytes(length: end - 4)
         input.moveReaderIndex(forwardBy: 4)
         return head
@@ -43,7 +43,7 @@ struct HeadSearch {
     }
 
     /// How many bytes the head has, with the empty line.
-    private func end(in input: ByteBuffer) throws(MessageFault) -> Int? {
+    private func end(in input: ByteBuffer) throws(HTTPMessageError) -> Int? {
         let bytes = input.readableBytesView
         var rest = bytes.dropFirst(searched)
         while let feed = rest.firstIndex(of: 0x0A) {
@@ -61,8 +61,8 @@ struct HeadSearch {
 extension ByteBuffer {
     /// Takes a line from the readable bytes, without its CR LF; `nil` if there is no whole one yet.
     ///
-    /// - Throws: ``MessageFault`` for a bare line feed, and for more than `longest` bytes without one.
-    mutating func takeLine(longest: Int) throws(MessageFault) -> ArraySlice<UInt8>? {
+    /// - Throws: ``HTTPMessageError`` for a bare line feed, and for more than `longest` bytes without one.
+    mutating func takeLine(longest: Int) throws(HTTPMessageError) -> ArraySlice<UInt8>? {
         let view = readableBytesView
         guard let feed = view.prefix(longest + 2).firstIndex(of: 0x0A) else {
             guard view.count <= longest + 1 else {

@@ -62,7 +62,7 @@ extension LocalResponse {
     private static let problemType = "application/problem+json"
 
     /// A request that goes no further.
-    init(_ fault: MessageFault) {
+    init(_ fault: HTTPMessageError) {
         let problem: JSONValue = [
             "type": "about:blank", "title": .string(LocalResponse.phrases[fault.status] ?? "Refused"),
             "status": .integer(fault.status), "detail": .string(fault.message),

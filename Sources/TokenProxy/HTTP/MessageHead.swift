@@ -17,7 +17,7 @@ struct MessageField: Equatable, Sendable {
 }
 
 /// Why bytes are no head that is read.
-enum HeadProblem: Error {
+enum HTTPHeadError: Error {
     /// A line is no field.
     case noField
     case tooManyFields
@@ -35,8 +35,8 @@ struct MessageHead: Sendable {
     /// Reads a head.
     ///
     /// - Parameter bytes: without the empty line at the end.
-    /// - Throws: ``HeadProblem``.
-    init(_ bytes: [UInt8]) throws(HeadProblem) {
+    /// - Throws: ``HTTPHeadError``.
+    init(_ bytes: [UInt8]) throws(HTTPHeadError) {
         var lines = HTTPSyntax.lines(bytes[...])
         guard let startLine = lines.next() else { throw .noField }
         self.startLine = startLine

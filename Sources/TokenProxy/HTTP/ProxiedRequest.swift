@@ -24,18 +24,18 @@ struct ProxiedRequest: Sendable {
     private static let methodsIdempotent =
         ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PROPFIND", "REPORT"].map { Array($0.utf8) }
 
-    init(_ head: MessageHead) throws(MessageFault) {
+    init(_ head: MessageHead) throws(HTTPMessageError) {
         guard let line = HTTPSyntax.requestLine(head.startLine) else {
             throw .malformed("the first line is no request line")
         }
         let isHTTP11 = line.isVersion("HTTP/1.1")
         guard isHTTP11 || line.isVersion("HTTP/1.0") else {
-            throw MessageFault(505, "this listener speaks HTTP/1.1 and HTTP/1.0")
+            throw HTTPMessageError(505, "this listener speaks HTTP/1.1 and HTTP/1.0")
         }
         // TRACE would answer with the token in it.
         // In either case: some servers take both.
         guard !ProxiedRequest.methodsRefused.contains(where: line.method.says) else {
-            throw MessageFault(405, "the method \(line.method.text) is not passed on")
+            throw HTTPMessageError(405, "the method \(line.method.text) is not passed on")
         }
         guard line.target.first == UInt8(ascii: "/") else {
             throw .malformed("the request's target is no path")
@@ -91,7 +91,7 @@ struct ProxiedRequest: Sendable {
     private static func host(
         _ values: [ArraySlice<UInt8>],
         _ isHTTP11: Bool
-    ) throws(MessageFault) -> ArraySlice<UInt8>? {
+    ) throws(HTTPMessageError) -> ArraySlice<UInt8>? {
         guard values.count <= 1, !isHTTP11 || values.count == 1 else {
             throw .malformed("there has to be one Host")
         }
@@ -101,7 +101,7 @@ struct ProxiedRequest: Sendable {
         return host
     }
 
-    private static func framing(_ head: MessageHead, _ isHTTP11: Bool) throws(MessageFault) -> BodyFraming {
+    private static func framing(_ head: MessageHead, _ isHTTP11: Bool) throws(HTTPMessageError) -> BodyFraming {
         let lengths = head.values(.contentLength)
         let codings = head.values(.transferEncoding)
         guard lengths.count <= 1, codings.count <= 1, lengths.isEmpty || codings.isEmpty else {
@@ -109,7 +109,7 @@ struct ProxiedRequest: Sendable {
         }
         if let coding = codings.first {
             guard isHTTP11, coding.says("chunked") else {
-                throw MessageFault(isHTTP11 ? 501 : 400, "the body's Transfer-Encoding is not chunked")
+                throw HTTPMessageError(isHTTP11 ? 501 : 400, "the body's Transfer-Encoding is not chunked")
             }
             return .chunked
         }
@@ -118,10 +118,10 @@ struct ProxiedRequest: Sendable {
         return .length(number)
     }
 
-    private static func expectation(_ values: [ArraySlice<UInt8>]) throws(MessageFault) -> Bool {
+    private static func expectation(_ values: [ArraySlice<UInt8>]) throws(HTTPMessageError) -> Bool {
         guard let first = values.first else { return false }
         guard values.count == 1, first.says("100-continue") else {
-            throw MessageFault(417, "the only expectation that is met is 100-continue")
+            throw HTTPMessageError(417, "the only expectation that is met is 100-continue")
         }
         return true
     }

@@ -18,8 +18,8 @@ struct UpstreamAnswer: Sendable {
     /// - Parameters:
     ///   - head: its lines.
     ///   - isHead: whether it answers `HEAD`, and so has no body.
-    /// - Throws: ``MessageFault`` for one that may not be passed on.
-    init(_ head: MessageHead, toHead isHead: Bool) throws(MessageFault) {
+    /// - Throws: ``HTTPMessageError`` for one that may not be passed on.
+    init(_ head: MessageHead, toHead isHead: Bool) throws(HTTPMessageError) {
         let line = head.startLine
         let isHTTP11 = line.starts(with: "HTTP/1.1 ".utf8)
         let rest = line.dropFirst(9)
@@ -64,7 +64,7 @@ struct UpstreamAnswer: Sendable {
         _ status: Int,
         isHTTP11: Bool,
         isHead: Bool
-    ) throws(MessageFault) -> BodyFraming {
+    ) throws(HTTPMessageError) -> BodyFraming {
         let lengths = head.values(.contentLength)
         let codings = head.values(.transferEncoding)
         guard lengths.count <= 1, codings.count <= 1, lengths.isEmpty || codings.isEmpty else {

@@ -160,13 +160,13 @@ final class ServedListener: @unchecked Sendable {
     /// Refuses a request that no program of this user has written, before anything is done with it.
     ///
     /// A page in a browser reaches every TCP address of this machine, with the names that it likes.
-    func check(_ request: ProxiedRequest) throws(MessageFault) {
+    func check(_ request: ProxiedRequest) throws(HTTPMessageError) {
         guard isTCP else { return }
         guard isOurs(request.host) else { throw .malformed("Host is not this listener's address") }
         guard !request.has(.origin),
             request.only("sec-fetch-site").map({ $0.says("none") }) ?? !request.has(.fetchSite),
             request.fields.allSatisfy({ !$0.name.says("referer") || isOwnReferer($0.value) })
-        else { throw MessageFault(403, "no pages of browsers are answered here") }
+        else { throw HTTPMessageError(403, "no pages of browsers are answered here") }
     }
 
     /// Whether a page that a request names as its origin is the listener's or the upstream's.

@@ -92,22 +92,22 @@ struct ProxyRules: Equatable, Sendable {
     private var needsPlainPaths: Bool { paths.exist || !upstream.prefix.isEmpty }
 
     /// Refuses what may not be passed on.
-    func check(_ request: ProxiedRequest) throws(MessageFault) {
+    func check(_ request: ProxiedRequest) throws(HTTPMessageError) {
         guard methods.isEmpty || methods.contains(where: request.method.spells) else {
-            throw MessageFault(405, "this listener passes on \(methods.joined(separator: ", "))")
+            throw HTTPMessageError(405, "this listener passes on \(methods.joined(separator: ", "))")
         }
         try check(path: request.path)
     }
 
     /// Refuses a path that may not be passed on.
-    func check(path: ArraySlice<UInt8>) throws(MessageFault) {
+    func check(path: ArraySlice<UInt8>) throws(HTTPMessageError) {
         guard !needsPlainPaths || PathSyntax.isPlain(path) else {
             throw .malformed(
                 "the path has dot segments, backslashes or escapes that servers read differently"
             )
         }
         guard !paths.exist || paths.allow(path) else {
-            throw MessageFault(403, "this listener does not pass on this path")
+            throw HTTPMessageError(403, "this listener does not pass on this path")
         }
     }
 }

@@ -19,7 +19,7 @@ protocol UpstreamResponseDelegate: AnyObject {
     /// The upstream takes bytes again.
     func upstreamBecameWritable()
     /// No more comes; `fault` is nil where the connection ended without a mistake of the upstream.
-    func upstreamEnded(_ fault: MessageFault?)
+    func upstreamEnded(_ fault: HTTPMessageError?)
 }
 
 /// One connection to an upstream, for one request at a time.
@@ -129,7 +129,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Hands on what has come as far as the receiver takes it, then reads more.
     func pump() {
         intake.run {
-            do throws(MessageFault) {
+            do throws(HTTPMessageError) {
                 try handOn()
             } catch {
                 fail(error.status == 502 ? error : .badAnswer("is broken: \(error.message)"))
@@ -137,7 +137,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    private func handOn() throws(MessageFault) {
+    private func handOn() throws(HTTPMessageError) {
         while let receiver, receiver.takesAnswer {
             guard try step(receiver) else {
                 receiver.answerPaused()
@@ -156,7 +156,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     /// Hands on one piece; `false` if there is none.
-    private func step(_ receiver: any UpstreamResponseDelegate) throws(MessageFault) -> Bool {
+    private func step(_ receiver: any UpstreamResponseDelegate) throws(HTTPMessageError) -> Bool {
         switch state {
         case .opening, .resting, .ended: return false
         case .tunnel:
@@ -189,7 +189,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    private func take(_ answer: UpstreamAnswer, _ receiver: any UpstreamResponseDelegate) throws(MessageFault) {
+    private func take(_ answer: UpstreamAnswer, _ receiver: any UpstreamResponseDelegate) throws(HTTPMessageError) {
         if answer.isInterim {
             interimCount += 1
             guard interimCount <= UpstreamConnection.mostInterim else { throw .badAnswer("never begins") }
@@ -227,7 +227,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         guard case .opening(let ready) = state else { return }
         if let objection = tls?.objection(to: security?.peerCertificate) {
             state = .ended
-            ready.fail(MessageFault(502, objection))
+            ready.fail(HTTPMessageError(502, objection))
             return context.close(promise: nil)
         }
         _ = try? context.channel.syncOptions?.setOption(.autoRead, value: false)
@@ -257,7 +257,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         guard case .opening(let ready) = state else { return end(.closed) }
         state = .ended
         channel = nil
-        ready.fail(MessageFault(502, "the upstream ended the connection before it was ready"))
+        ready.fail(HTTPMessageError(502, "the upstream ended the connection before it was ready"))
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -292,7 +292,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         if isWhole { receiver?.answerEnded([]) } else { receiver?.upstreamEnded(nil) }
     }
 
-    private func fail(_ fault: MessageFault) {
+    private func fail(_ fault: HTTPMessageError) {
         let receiver = receiver
         pool?.forget(self)
         close()

@@ -11,7 +11,7 @@ import NIOTLS
 ///
 /// Unchecked: confined to the event loop.
 final class UpstreamPool: @unchecked Sendable {
-    typealias Taken = (Result<UpstreamConnection, MessageFault>) -> Void
+    typealias Taken = (Result<UpstreamConnection, HTTPMessageError>) -> Void
 
     /// Connections that wait for a request: as many as there are programs at once on a busy machine, which would
     /// otherwise make and close them all the time.
@@ -99,7 +99,7 @@ final class UpstreamPool: @unchecked Sendable {
         let connection = UpstreamConnection(tls: tls, ready: ready)
         let bound = LoopBound(connection)
         let limit = loop.scheduleTask(in: UpstreamPool.connectTime) { [upstream] in
-            ready.fail(MessageFault(504, "\(upstream.origin) does not answer"))
+            ready.fail(HTTPMessageError(504, "\(upstream.origin) does not answer"))
         }
         let bootstrap = ClientBootstrap(group: loop)
             // A handshake reads for itself; after it, reading follows the client.
@@ -149,24 +149,24 @@ final class UpstreamPool: @unchecked Sendable {
     }
 
     /// Makes a fault of an error.
-    private var fault: @Sendable (any Error) -> MessageFault {
+    private var fault: @Sendable (any Error) -> HTTPMessageError {
         { [upstream, tunnel] error in
             guard let failure = error as? ProxyFailure, let tunnel else {
                 return UpstreamPool.fault(error, at: upstream)
             }
-            return MessageFault(502, "\(upstream.origin): \(failure.message(of: tunnel.proxy))")
+            return HTTPMessageError(502, "\(upstream.origin): \(failure.message(of: tunnel.proxy))")
         }
     }
 
     /// Why there is no connection to `upstream`, in a sentence.
-    static func fault(_ error: any Error, at upstream: UpstreamAddress) -> MessageFault {
+    static func fault(_ error: any Error, at upstream: UpstreamAddress) -> HTTPMessageError {
         switch error {
-        case let fault as MessageFault: fault
+        case let fault as HTTPMessageError: fault
         case let error as NIOConnectionError:
-            MessageFault(502, "\(upstream.origin) cannot be reached: \(reason(error))")
-        case is NIOSSLExtraError: MessageFault(502, UpstreamTLS.otherHost)
-        case let error as NIOSSLError: MessageFault(502, handshakeFailure(error, at: upstream))
-        default: MessageFault(502, "\(upstream.origin) cannot be reached")
+            HTTPMessageError(502, "\(upstream.origin) cannot be reached: \(reason(error))")
+        case is NIOSSLExtraError: HTTPMessageError(502, UpstreamTLS.otherHost)
+        case let error as NIOSSLError: HTTPMessageError(502, handshakeFailure(error, at: upstream))
+        default: HTTPMessageError(502, "\(upstream.origin) cannot be reached")
         }
     }
 

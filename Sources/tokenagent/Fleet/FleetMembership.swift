@@ -77,7 +77,7 @@ struct FleetMembership: Sendable {
         let source: String
         switch settings.key {
         case .file(let path):
-            return try FleetMembership.opening(path) { () throws(FleetKeyFault) in
+            return try FleetMembership.opening(path) { () throws(FleetKeyError) in
                 try FleetKeyFile.read(path, as: settings.role)
             }
         case .command(let command):
@@ -96,7 +96,7 @@ struct FleetMembership: Sendable {
             source = "\(credentials)/\(name)"
             delivered = try contents(of: source, for: "fleet_key_credential", sharedWith: .nobody)
         }
-        return try FleetMembership.opening(source) { () throws(FleetKeyFault) in
+        return try FleetMembership.opening(source) { () throws(FleetKeyError) in
             guard let text = try? GuardedBytes.guarding(delivered) else { throw .outOfMemory }
             return try FleetKeyFile.keys(in: text, as: settings.role)
         }
@@ -105,9 +105,9 @@ struct FleetMembership: Sendable {
     /// `source` is what the keys are read from, as the beginning of a sentence.
     private static func opening(
         _ source: String,
-        _ open: () throws(FleetKeyFault) -> FleetKeys
+        _ open: () throws(FleetKeyError) -> FleetKeys
     ) throws(FleetStoreError) -> FleetKeys {
-        do throws(FleetKeyFault) {
+        do throws(FleetKeyError) {
             return try open()
         } catch {
             throw FleetStoreError(

@@ -29,19 +29,19 @@ struct FleetKeyWork {
                 "\(path) exists: name another file, or give its fleet a new key with tokenctl fleet rekey"
             )
         }
-        try work { () throws(FleetKeyFault) in try FleetKeyFile.create(path, label: name) }
+        try work { () throws(FleetKeyError) in try FleetKeyFile.create(path, label: name) }
     }
 
     /// Gives a fleet another key, or stages one; of its keys as many stay as a file holds.
     func renew(_ renewal: FleetKeyFile.Renewal) throws(StartFailure) {
-        try work { () throws(FleetKeyFault) in
+        try work { () throws(FleetKeyError) in
             try FleetKeyFile.renew(path, renewal, keeping: FleetKeys.maximumEpochs - 1)
         }
     }
 
-    private func work(_ body: () throws(FleetKeyFault) -> FleetKeys) throws(StartFailure) {
+    private func work(_ body: () throws(FleetKeyError) -> FleetKeys) throws(StartFailure) {
         try ProcessHardening.refuseInspection()
-        do throws(FleetKeyFault) {
+        do throws(FleetKeyError) {
             let keys = try body()
             let message = FleetKeyMessage {
                 $0.fleet = keys.label
@@ -60,7 +60,7 @@ struct FleetKeyWork {
         }
     }
 
-    private func sentence(about fault: FleetKeyFault) -> String {
+    private func sentence(about fault: FleetKeyError) -> String {
         switch fault {
         case .file(.missing): "cannot be used: it is not there, or its directory is not"
         case .otherReadersFile: "\(fault.sentence): move that away"

@@ -4,7 +4,7 @@ import AgentProtocol
 import AgentServer
 import SealedStore
 
-extension StoreRefusal {
+extension StoreAccessError {
     /// The store's refusal in the agent's words.
     init(_ error: StoreError) {
         switch error {

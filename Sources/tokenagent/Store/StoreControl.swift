@@ -125,13 +125,13 @@ final class StoreControl: StoreControlling {
         maintenance.plan()
     }
 
-    func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
+    func unlock(passphrase: [UInt8]?) throws(StoreAccessError) {
         endOpeningAhead()
         do throws(StoreError) {
             try open(passphrase)
         } catch {
             refusal.withLock { $0 = error }
-            throw StoreRefusal(error)
+            throw StoreAccessError(error)
         }
         refusal.withLock { $0 = nil }
         let wasWiped = isWiped.withLock { isWiped in
@@ -176,26 +176,26 @@ final class StoreControl: StoreControlling {
         loaded.withLock { $0 = found }
     }
 
-    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal) {
+    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreAccessError) {
         try changing(proof) { () throws(StoreError) in try store.initialize(with: try newSlot(slot)) }
     }
 
-    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal) {
+    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreAccessError) {
         try changing(proof) { () throws(StoreError) in try store.addSlot(try newSlot(slot)) }
     }
 
-    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreRefusal) {
+    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreAccessError) {
         try changing(proof) { () throws(StoreError) in try store.removeSlot(index) }
     }
 
-    func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal) {
+    func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreAccessError) {
         // The change itself checks the old passphrase.
         try changing(.confirmed) { () throws(StoreError) in
             try store.changePassphrase(from: .guarding(old), to: .guarding(new))
         }
     }
 
-    func rekey(_ proof: VaultProof) throws(StoreRefusal) {
+    func rekey(_ proof: VaultProof) throws(StoreAccessError) {
         try changing(proof) { () throws(StoreError) in
             var known = secrets.read(for: store.slots).map { UnlockSecret.external(slot: $0.key, $0.value) }
             if case .passphrase(let bytes) = proof { known.append(.passphrase(try .guarding(bytes))) }
@@ -206,7 +206,7 @@ final class StoreControl: StoreControlling {
     private func changing(
         _ proof: VaultProof,
         _ change: () throws(StoreError) -> Void
-    ) throws(StoreRefusal) {
+    ) throws(StoreAccessError) {
         defer { maintenance.plan() }
         do throws(StoreError) {
             switch proof {
@@ -216,7 +216,7 @@ final class StoreControl: StoreControlling {
             }
             try change()
         } catch {
-            throw StoreRefusal(error)
+            throw StoreAccessError(error)
         }
     }
 

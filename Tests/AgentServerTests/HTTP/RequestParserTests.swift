@@ -61,7 +61,7 @@ struct RequestParserTests {
         }
         let bytes = Array("\r\n\r\n\r\n".utf8)
         let pieces = stride(from: 0, to: bytes.count, by: size).map { bytes[$0...].prefix(size) }
-        #expect(throws: RequestRefusal.malformed) { try Self.request(from: pieces, &parser) }
+        #expect(throws: RequestError.malformed) { try Self.request(from: pieces, &parser) }
     }
 
     @Test func `requests sent together come out one by one`() throws {
@@ -81,7 +81,7 @@ struct RequestParserTests {
     }
 
     @Test(arguments: [
-        ("GET /v1 HTTP/1.1\r\n\r\n", RequestRefusal.wrongHost),
+        ("GET /v1 HTTP/1.1\r\n\r\n", RequestError.wrongHost),
         ("GET /v1 HTTP/1.1\r\nHost:\r\n\r\n", .wrongHost),
         ("GET /v1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", .wrongHost),
         ("GET /v1 HTTP/1.1\r\nHost: tokenagent.evil.example\r\n\r\n", .wrongHost),
@@ -147,7 +147,7 @@ struct RequestParserTests {
         ("GET /v1 HTTP/1.1\r\nHost: tokenagent\r\nExpect: coffee\r\n\r\n", .unknownExpectation),
         ("\u{16}\u{3}\u{1}\u{2}\n", .malformed),
     ])
-    func `what two readers might read differently is refused`(text: String, refusal: RequestRefusal) {
+    func `what two readers might read differently is refused`(text: String, refusal: RequestError) {
         var parser = RequestParser(limits: RequestLimits())
         var input = ByteBuffer(string: text)
         #expect(throws: refusal) { try parser.next(from: &input) }
@@ -155,10 +155,10 @@ struct RequestParserTests {
 
     @Test(arguments: [
         (4_096, 8_192, nil),
-        (4_097, 100, RequestRefusal.lineTooLong),
+        (4_097, 100, RequestError.lineTooLong),
         (100, 8_193, .headersTooLong),
     ])
-    func `line and headers have exact limits`(line: Int, headers: Int, refusal: RequestRefusal?) throws {
+    func `line and headers have exact limits`(line: Int, headers: Int, refusal: RequestError?) throws {
         let text = Self.request(lineCount: line, headersCount: headers)
         var parser = RequestParser(limits: RequestLimits())
         var input = ByteBuffer(string: text)
@@ -175,10 +175,10 @@ struct RequestParserTests {
     @Test func `a line or head that never ends is refused before its end`() {
         var parser = RequestParser(limits: RequestLimits())
         var line = ByteBuffer(repeating: UInt8(ascii: "a"), count: 4_098)
-        #expect(throws: RequestRefusal.lineTooLong) { try parser.next(from: &line) }
+        #expect(throws: RequestError.lineTooLong) { try parser.next(from: &line) }
         parser = RequestParser(limits: RequestLimits())
         var head = ByteBuffer(string: "GET / HTTP/1.1\r\n" + String(repeating: "a: b\r\n", count: 3_000))
-        #expect(throws: RequestRefusal.headersTooLong) { try parser.next(from: &head) }
+        #expect(throws: RequestError.headersTooLong) { try parser.next(from: &head) }
     }
 
     @Test func `a body of 65536 bytes is taken`() throws {

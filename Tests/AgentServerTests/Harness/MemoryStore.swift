@@ -133,7 +133,7 @@ final class MemoryStore: StoreControlling {
         memory.lock()
     }
 
-    func unlock(passphrase: [UInt8]?) throws(StoreRefusal) {
+    func unlock(passphrase: [UInt8]?) throws(StoreAccessError) {
         guard let passphrase else {
             guard let file = keyFile.withLock({ $0 }) else { throw .passphraseNeeded }
             guard file.isRight() else { throw .wrongKey }
@@ -144,28 +144,28 @@ final class MemoryStore: StoreControlling {
         locked.withLock { $0 = false }
     }
 
-    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal) {
+    func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreAccessError) {
         try check(proof)
         throw .notPossible("sessions are stored")
     }
 
-    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreRefusal) { try check(proof) }
+    func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreAccessError) { try check(proof) }
 
-    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreRefusal) {
+    func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreAccessError) {
         try check(proof)
         throw .notPossible("slot \(index) is the last")
     }
 
-    func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreRefusal) {
+    func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreAccessError) {
         try check(.passphrase(old))
     }
 
-    func rekey(_ proof: VaultProof) throws(StoreRefusal) {
+    func rekey(_ proof: VaultProof) throws(StoreAccessError) {
         try check(proof)
         throw .failed("no room left on the device")
     }
 
-    private func check(_ proof: VaultProof) throws(StoreRefusal) {
+    private func check(_ proof: VaultProof) throws(StoreAccessError) {
         tried.withLock { $0 += 1 }
         switch proof {
         case .confirmed: return

@@ -8,7 +8,7 @@ import Text
 /// What a refusal means, in etcd 3.4's own words.
 @Suite struct RefusalTests {
     private static func failure(_ status: Int, _ body: String) -> EtcdFailure {
-        GatewayRefusal(status: status, body: Array(body.utf8)).failure
+        GatewayError(status: status, body: Array(body.utf8)).failure
     }
 
     @Test(arguments: [
@@ -79,7 +79,7 @@ import Text
 
     @Test func `rights that have changed meanwhile want a new token`() {
         let body = #"{"message":"etcdserver: revision of auth store is old","code":3}"#
-        #expect(GatewayRefusal(status: 400, body: Array(body.utf8)).wantsNewToken)
+        #expect(GatewayError(status: 400, body: Array(body.utf8)).wantsNewToken)
     }
 
     @Test func `an address without a gateway is named as one`() {

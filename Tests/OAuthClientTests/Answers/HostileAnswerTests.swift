@@ -48,7 +48,7 @@ struct HostileAnswerTests {
             let refused = reply.refused(object: reply.jsonObject, at: now)
             _ = FailureClassification.classify(refused, from: "id.example")
             _ = JSONRules.signaling.classify(reply, .refresh, from: "id.example", at: now)
-            _ = CognitoRefusal(reply, from: "id.example", at: now)
+            _ = CognitoErrorResponse(reply, from: "id.example", at: now)
         }
     }
 
@@ -62,7 +62,7 @@ struct HostileAnswerTests {
         expectSoon(name) {
             _ = reply.refused(object: nil, at: now)
             _ = reply.serverTime
-            _ = CognitoRefusal(reply, from: "id.example", at: now)
+            _ = CognitoErrorResponse(reply, from: "id.example", at: now)
         }
     }
 
@@ -132,7 +132,7 @@ struct HostileAnswerTests {
         let messages = [
             FailureClassification.classify(refused, from: "id.example").message,
             JSONRules.signaling.classify(reply, .refresh, from: "id.example", at: now).message,
-            CognitoRefusal(reply, from: "id.example", at: now).failure.message,
+            CognitoErrorResponse(reply, from: "id.example", at: now).failure.message,
         ]
         for message in messages {
             #expect(message.contains(text) == isWhole, "\(message)")
@@ -142,7 +142,7 @@ struct HostileAnswerTests {
 
     @Test func `an endpoint of a megabyte is none`() throws {
         let address = "https://id.example/" + String(repeating: "a", count: 1 << 20)
-        #expect(throws: EndpointProblem.tooLong) { try EndpointURL(address) }
+        #expect(throws: EndpointURLError.tooLong) { try EndpointURL(address) }
     }
 
     @Test func `a large answer is read on another thread than the one that asked`() async throws {

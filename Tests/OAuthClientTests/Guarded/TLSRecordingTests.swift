@@ -63,7 +63,7 @@ struct TLSRecordingTests {
         let connection = try RecordedConnection(.tlsv13)
         try connection.say("<html>")
         let recording = try TLSRecording(connection.stream, try #require(connection.secret))
-        await #expect(throws: RecordingFault.notHTTP) {
+        await #expect(throws: RecordingError.notHTTP) {
             try await RecordedReply.read(recording, readsBody: true, on: Wire.eventLoop)
         }
     }
@@ -158,7 +158,7 @@ struct TLSRecordingTests {
         let connection = try RecordedConnection(.tlsv12, [.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA])
         try connection.say(Self.answer)
         let secret = try #require(connection.secret)
-        #expect(throws: RecordingFault.unknownCipher(0xC009)) { try TLSRecording(connection.stream, secret) }
+        #expect(throws: RecordingError.unknownCipher(0xC009)) { try TLSRecording(connection.stream, secret) }
     }
 
     @Test(arguments: [
@@ -172,6 +172,6 @@ struct TLSRecordingTests {
 
     @Test func `bytes that are no TLS are none`() {
         let secret = TLSSecret.traffic([UInt8](repeating: 1, count: 32))
-        #expect(throws: RecordingFault.unreadable) { try TLSRecording(Array("HTTP/1.1 200 OK".utf8), secret) }
+        #expect(throws: RecordingError.unreadable) { try TLSRecording(Array("HTTP/1.1 200 OK".utf8), secret) }
     }
 }

@@ -225,7 +225,7 @@ struct LoopbackListenerTests {
     }
 
     @Test func `what goes wrong is told once, and what is no attempt at a login is not`() async throws {
-        let told = Mutex<[CallbackProblem]>([])
+        let told = Mutex<[CallbackError]>([])
         let waiting = try await WaitingListener { problem in told.withLock { $0.append(problem) } }
         let (listener, address) = (waiting.listener, waiting.address)
         let long = "GET /callback?state=" + String(repeating: "x", count: CallbackRequest.headLimit)

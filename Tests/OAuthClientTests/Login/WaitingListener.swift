@@ -21,7 +21,7 @@ struct WaitingListener {
     init(
         _ place: LoopbackRedirect = .standard(port: 0),
         limits: LoopbackListener.Limits = LoopbackListener.Limits(),
-        reporting report: @escaping @Sendable (CallbackProblem) -> Void = { _ in }
+        reporting report: @escaping @Sendable (CallbackError) -> Void = { _ in }
     ) async throws {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         listener = try await LoopbackListener.open(place, on: eventLoop, limits: limits)

@@ -33,7 +33,7 @@ struct EndpointURLTests {
     }
 
     @Test(arguments: [
-        ("", EndpointProblem.notAURL), ("id.example", .notAURL), ("/token", .notAURL),
+        ("", EndpointURLError.notAURL), ("id.example", .notAURL), ("/token", .notAURL),
         ("//id.example/", .notAURL),
         ("ftp://id.example/", .wrongScheme), ("file:///etc/passwd", .wrongScheme),
         ("javascript://x/", .wrongScheme),
@@ -55,7 +55,7 @@ struct EndpointURLTests {
         ("http://2130706433/", .notSecure),
         ("http://0x7f.0.0.1/", .notSecure), ("http://[::2]/", .notSecure), ("http://0.0.0.0/", .notSecure),
     ])
-    func `what is no safe endpoint is refused`(text: String, problem: EndpointProblem) {
+    func `what is no safe endpoint is refused`(text: String, problem: EndpointURLError) {
         #expect(throws: problem) { try EndpointURL(text) }
     }
 

@@ -48,7 +48,7 @@ struct ProxyVariablesTests {
         "http://p.example:1\r\nX: y",
     ])
     func `what is no proxy fails where it would be used`(text: String) throws {
-        #expect(throws: ForwardProxyProblem.self) { try Self.proxy(["HTTPS_PROXY": text], "id.example") }
+        #expect(throws: ForwardProxyURLError.self) { try Self.proxy(["HTTPS_PROXY": text], "id.example") }
         #expect(try Self.proxy(["HTTPS_PROXY": text, "NO_PROXY": "id.example"], "id.example") == nil)
     }
 
@@ -108,8 +108,8 @@ struct ProxyVariablesTests {
     }
 
     @Test func `the address of the configuration holds no credentials and names its scheme`() {
-        #expect(throws: ForwardProxyProblem.hasCredentials) { try ForwardProxy("http://u:p@p.example:1") }
-        #expect(throws: ForwardProxyProblem.otherScheme) { try ForwardProxy("p.example:1") }
-        #expect(throws: ForwardProxyProblem.otherScheme) { try ForwardProxy("socks5://p.example:1") }
+        #expect(throws: ForwardProxyURLError.hasCredentials) { try ForwardProxy("http://u:p@p.example:1") }
+        #expect(throws: ForwardProxyURLError.otherScheme) { try ForwardProxy("p.example:1") }
+        #expect(throws: ForwardProxyURLError.otherScheme) { try ForwardProxy("socks5://p.example:1") }
     }
 }

@@ -33,11 +33,11 @@ struct FleetEpochTests {
     @Test func `a host without the new key opens nothing that is sealed under it`() throws {
         let new = try values(second)
         for host in [try first.keeper(), try first.reader()] {
-            #expect(throws: FleetFault.unknownKey(epoch: 2)) { try host.open(new) }
-            #expect(throws: FleetFault.unknownKey(epoch: 2)) { try host.records.header(of: new, of: .work) }
+            #expect(throws: FleetValueError.unknownKey(epoch: 2)) { try host.open(new) }
+            #expect(throws: FleetValueError.unknownKey(epoch: 2)) { try host.records.header(of: new, of: .work) }
         }
         let intent = try second.keeper().records.value(FleetIntent.example, of: .work)
-        #expect(throws: FleetFault.unknownKey(epoch: 2)) {
+        #expect(throws: FleetValueError.unknownKey(epoch: 2)) {
             try first.keeper().records.intent(intent, of: .work)
         }
     }
@@ -46,8 +46,8 @@ struct FleetEpochTests {
         let old = try values(first)
         let (keeper, reader) = (try second.keeper(), try second.reader())
         for host in [keeper, reader] {
-            #expect(throws: FleetFault.retiredKey(epoch: 1)) { try host.open(old, since: 2) }
-            #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+            #expect(throws: FleetValueError.retiredKey(epoch: 1)) { try host.open(old, since: 2) }
+            #expect(throws: FleetValueError.retiredKey(epoch: 1)) {
                 try host.records.header(of: old, of: .work, since: 2)
             }
         }
@@ -56,16 +56,16 @@ struct FleetEpochTests {
         let want = try removed.records.value(FleetRefreshRequest(lineage: .example, generation: 1), of: .work)
         let late = try removed.records.value(.example, try removed.content(), of: .work, at: .fleet)
         let key = keeper.key(.late(.example, parent: 7, .other))
-        #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+        #expect(throws: FleetValueError.retiredKey(epoch: 1)) {
             try keeper.records.intent(intent, of: .work, since: 2)
         }
-        #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+        #expect(throws: FleetValueError.retiredKey(epoch: 1)) {
             try keeper.records.want(want, of: .work, since: 2)
         }
-        #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+        #expect(throws: FleetValueError.retiredKey(epoch: 1)) {
             try keeper.records.open(late: late, under: key, of: .work, since: 2, at: .fleet)
         }
-        #expect(throws: FleetFault.retiredKey(epoch: 1)) {
+        #expect(throws: FleetValueError.retiredKey(epoch: 1)) {
             try keeper.records.late(late, under: key, since: 2)
         }
     }
@@ -74,8 +74,8 @@ struct FleetEpochTests {
         let old = try values(first)
         let last = try FleetFixture(try second.keepers.renewed(keeping: 1))
         #expect(last.keepers.epochs == [3, 2])
-        #expect(throws: FleetFault.unknownKey(epoch: 1)) { try last.keeper().open(old) }
-        #expect(throws: FleetFault.unknownKey(epoch: 1)) { try last.reader().open(old) }
+        #expect(throws: FleetValueError.unknownKey(epoch: 1)) { try last.keeper().open(old) }
+        #expect(throws: FleetValueError.unknownKey(epoch: 1)) { try last.reader().open(old) }
     }
 
     @Test func `the epoch before a value cannot be changed to another one`() throws {
@@ -83,8 +83,8 @@ struct FleetEpochTests {
         // magic[7] | version | suite[2] | kind | epoch
         old.record?[11] = 2
         old.access?[11] = 2
-        #expect(throws: FleetFault.forged) { try second.keeper().open(old) }
-        #expect(throws: FleetFault.forged) { try second.reader().open(old) }
+        #expect(throws: FleetValueError.forged) { try second.keeper().open(old) }
+        #expect(throws: FleetValueError.forged) { try second.reader().open(old) }
     }
 
     // MARK: Staging
@@ -98,7 +98,7 @@ struct FleetEpochTests {
         let new = try values(active)
         for host in [try staged.keeper(), try staged.reader()] { #expect(try host.open(new).epoch == 2) }
         #expect(try first.keeper().open(try values(staged)).epoch == 1)
-        #expect(throws: FleetFault.unknownKey(epoch: 2)) { try first.keeper().open(new) }
+        #expect(throws: FleetValueError.unknownKey(epoch: 2)) { try first.keeper().open(new) }
     }
 
     @Test func `who has a staged key uses it as soon as another host does`() throws {
@@ -123,6 +123,6 @@ struct FleetEpochTests {
         #expect(try keys.staged().epochs == [1, 2])
         // A host that is to be shut out may have the staged key.
         #expect(try keys.renewed(keeping: 3).epochs == [3, 2, 1])
-        #expect(throws: FleetKeyFault.nothingStaged) { try first.keepers.activated() }
+        #expect(throws: FleetKeyError.nothingStaged) { try first.keepers.activated() }
     }
 }

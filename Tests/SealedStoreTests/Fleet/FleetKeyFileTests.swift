@@ -17,8 +17,8 @@ struct FleetKeyFileTests {
         String(decoding: try #require(Disk.read(path)), as: UTF8.self)
     }
 
-    func fault(_ path: String, as role: FleetRole) -> FleetKeyFault? {
-        do throws(FleetKeyFault) {
+    func fault(_ path: String, as role: FleetRole) -> FleetKeyError? {
+        do throws(FleetKeyError) {
             _ = try FleetKeyFile.read(path, as: role)
             return nil
         } catch {
@@ -79,13 +79,13 @@ struct FleetKeyFileTests {
         try FleetKeyFile.create(path, label: "production")
         #expect(fault(path, as: .reader) == .keepersKey)
         #expect(fault(readersPath, as: .keeper) == .readersKey)
-        #expect(FleetKeyFault.keepersKey.sentence.contains(".reader"))
+        #expect(FleetKeyError.keepersKey.sentence.contains(".reader"))
     }
 
     @Test(arguments: ["", ".reader"])
     func `a file that exists is not replaced, and none is left beside it`(suffix: String) throws {
         Disk.write(Array("mine".utf8), to: path + suffix)
-        do throws(FleetKeyFault) {
+        do throws(FleetKeyError) {
             try FleetKeyFile.create(path, label: "production")
             Issue.record("it was replaced")
         } catch {
@@ -108,7 +108,7 @@ struct FleetKeyFileTests {
                     var changed = whole
                     changed[index] ^= mask
                     let text = try changed.withUnsafeBytes { try GuardedBytes(copying: $0) }
-                    #expect(throws: FleetKeyFault.self, "byte \(index), \(mask)") {
+                    #expect(throws: FleetKeyError.self, "byte \(index), \(mask)") {
                         try FleetKeyFile.keys(in: text, as: role)
                     }
                 }
@@ -121,7 +121,7 @@ struct FleetKeyFileTests {
         let whole = Array(try #require(Disk.read(path)).dropLast())
         for count in 1..<whole.count {
             let text = try whole[..<count].withUnsafeBytes { try GuardedBytes(copying: $0) }
-            #expect(throws: FleetKeyFault.self, "\(count) bytes") {
+            #expect(throws: FleetKeyError.self, "\(count) bytes") {
                 try FleetKeyFile.keys(in: text, as: .keeper)
             }
         }
@@ -132,7 +132,7 @@ struct FleetKeyFileTests {
     }
 
     @Test(arguments: [
-        ("0123456789abcdef0123456789abcdef", FleetKeyFault.notAKey),
+        ("0123456789abcdef0123456789abcdef", FleetKeyError.notAKey),
         ("tokenagent-fleet-keeper", .notAKey), ("tokenagent-fleet-keeper-:AAAA", .notAKey),
         ("tokenagent-fleet-keeper-0:AAAA", .notAKey), ("tokenagent-fleet-keeper-2:AAAA", .futureVersion(2)),
         ("tokenagent-fleet-reader-3:AAAA", .futureVersion(3)), ("tokenagent-fleet-keeper-1:", .damaged),
@@ -140,7 +140,7 @@ struct FleetKeyFileTests {
         ("tokenagent-fleet-keeper-1:AAA=", .damaged), (" \n", .notAKey),
         (String(repeating: "A", count: 1_025), .notAKey),
     ])
-    func `what is no key is refused as what it is`(text: String, expected: FleetKeyFault) throws {
+    func `what is no key is refused as what it is`(text: String, expected: FleetKeyError) throws {
         let bytes = try GuardedBytes.text(text)
         #expect(throws: expected) { try FleetKeyFile.keys(in: bytes, as: .keeper) }
     }
@@ -158,7 +158,7 @@ struct FleetKeyFileTests {
         #expect(fault(path + ".no", as: .keeper) == .file(.missing))
         let named = "\(directory.path)/named"
         #expect(symlink("\(directory.path)/elsewhere", named) == 0)
-        #expect(throws: FleetKeyFault.self) { try FleetKeyFile.create(named, label: "x") }
+        #expect(throws: FleetKeyError.self) { try FleetKeyFile.create(named, label: "x") }
         #expect(Disk.read("\(directory.path)/elsewhere") == nil)
     }
 
@@ -169,7 +169,7 @@ struct FleetKeyFileTests {
 
     @Test(arguments: ["", "with blank", "ü", String(repeating: "x", count: 65)])
     func `a name that is none is refused`(label: String) {
-        #expect(throws: FleetKeyFault.badLabel) { try FleetKeys.random(label: label) }
+        #expect(throws: FleetKeyError.badLabel) { try FleetKeys.random(label: label) }
     }
 
     @Test func `a new epoch comes first in both files, and the older ones stay as long as asked`() throws {
@@ -204,7 +204,7 @@ struct FleetKeyFileTests {
             #expect(try FleetKeyFile.read(path, as: .keeper).epochs == epochs)
             #expect(try FleetKeyFile.read(readersPath, as: .reader).epochs == epochs)
         }
-        #expect(throws: FleetKeyFault.nothingStaged) { try FleetKeyFile.renew(path, .activate) }
+        #expect(throws: FleetKeyError.nothingStaged) { try FleetKeyFile.renew(path, .activate) }
     }
 
     @Test func `a disk that refuses a call leaves both files or none`() throws {
@@ -215,7 +215,7 @@ struct FleetKeyFileTests {
         for number in 1...calls {
             let directory = TemporaryDirectory.inMemory
             files.arm(.only(number, code: ENOSPC))
-            #expect(throws: FleetKeyFault.self, "call \(number)") {
+            #expect(throws: FleetKeyError.self, "call \(number)") {
                 try FleetKeyFile.create("\(directory.path)/f.key", label: "production", files: files)
             }
             #expect(directory.names() == [], "call \(number)")
@@ -256,7 +256,7 @@ struct FleetKeyFileTests {
             (try text(path + "2.reader"), "is of another fleet"),
         ] {
             Disk.write(Array(stranger.utf8), to: readersPath)
-            #expect(throws: FleetKeyFault.otherReadersFile(reason)) { try FleetKeyFile.renew(path) }
+            #expect(throws: FleetKeyError.otherReadersFile(reason)) { try FleetKeyFile.renew(path) }
             #expect(try text(path) == keepers && text(readersPath) == stranger)
         }
         #expect(unlink(readersPath) == 0)
@@ -266,10 +266,10 @@ struct FleetKeyFileTests {
 
     @Test func `only keepers make a new epoch`() throws {
         try FleetKeyFile.create(path, label: "production")
-        #expect(throws: FleetKeyFault.readersKey) { try FleetKeyFile.renew(readersPath) }
+        #expect(throws: FleetKeyError.readersKey) { try FleetKeyFile.renew(readersPath) }
         let readers = try FleetKeyFile.read(readersPath, as: .reader)
-        #expect(throws: FleetKeyFault.readersKey) { try readers.renewed() }
-        #expect(throws: FleetKeyFault.readersKey) { try FleetKeyText.text(of: readers, for: .keeper) }
+        #expect(throws: FleetKeyError.readersKey) { try readers.renewed() }
+        #expect(throws: FleetKeyError.readersKey) { try FleetKeyText.text(of: readers, for: .keeper) }
     }
 
     @Test func `a host keeps its identity in a fleet, and has another one in another fleet`() throws {

@@ -53,18 +53,18 @@ struct FleetRecordTests {
         let kept = try writer.records.kept(content, of: .example, .work, at: writer.clock)
         let intent = try writer.records.value(FleetIntent.example, of: .work)
         let lateKey = reader.key(.late(.example, parent: 7, .other))
-        #expect(throws: FleetFault.closedToReaders) {
+        #expect(throws: FleetValueError.closedToReaders) {
             try reader.records.open(late: late, under: lateKey, of: .work, at: .fleet)
         }
-        #expect(throws: FleetFault.closedToReaders) { try reader.records.late(late, under: lateKey) }
-        #expect(throws: FleetFault.closedToReaders) {
+        #expect(throws: FleetValueError.closedToReaders) { try reader.records.late(late, under: lateKey) }
+        #expect(throws: FleetValueError.closedToReaders) {
             try reader.records.open(kept: kept, of: .example, .work, at: .fleet)
         }
-        #expect(throws: FleetFault.closedToReaders) { try reader.records.intent(intent, of: .work) }
-        #expect(throws: FleetFault.truncated) {
+        #expect(throws: FleetValueError.closedToReaders) { try reader.records.intent(intent, of: .work) }
+        #expect(throws: FleetValueError.truncated) {
             try reader.open(FleetRecordValues(record: values.record, access: nil))
         }
-        #expect(throws: FleetFault.notAValue) {
+        #expect(throws: FleetValueError.notAValue) {
             try reader.open(FleetRecordValues(record: values.record, access: values.record))
         }
         #expect(reader.kinds.isEmpty)
@@ -164,15 +164,15 @@ struct FleetRecordTests {
         let values = try writer.values(try writer.content())
         reader.memory.lock()
         keeper.memory.lock()
-        #expect(throws: FleetFault.locked) { try keeper.open(values) }
-        #expect(throws: FleetFault.locked) { try reader.open(values) }
+        #expect(throws: FleetValueError.locked) { try keeper.open(values) }
+        #expect(throws: FleetValueError.locked) { try reader.open(values) }
         #expect(try keeper.records.header(of: values, of: .work).header == .example)
     }
 
     @Test func `a lock says whose it is`() throws {
         #expect(try FleetRecords.lock(FleetRecords.value(lock: .example)) == .example)
         for count in [0, 15, 17] {
-            #expect(throws: FleetFault.notAValue) {
+            #expect(throws: FleetValueError.notAValue) {
                 try FleetRecords.lock([UInt8](repeating: 1, count: count))
             }
         }

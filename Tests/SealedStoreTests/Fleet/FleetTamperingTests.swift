@@ -76,7 +76,7 @@ struct FleetTamperingTests {
             for mask in masks {
                 var changed = whole
                 changed[index] ^= mask
-                #expect(throws: FleetFault.self, "byte \(index)") { try row.read(keeper, changed, .work) }
+                #expect(throws: FleetValueError.self, "byte \(index)") { try row.read(keeper, changed, .work) }
             }
         }
         #expect(keeper.kinds.isEmpty)
@@ -90,41 +90,41 @@ struct FleetTamperingTests {
         let whole = row.bytes(self)
         let keeper = try fleet.keeper()
         for count in whole.indices {
-            #expect(throws: FleetFault.self, "\(count) bytes") {
+            #expect(throws: FleetValueError.self, "\(count) bytes") {
                 try row.read(keeper, Array(whole[..<count]), .work)
             }
         }
-        #expect(throws: FleetFault.forged) { try row.read(keeper, whole + [0], .work) }
+        #expect(throws: FleetValueError.forged) { try row.read(keeper, whole + [0], .work) }
         let large = whole + [UInt8](repeating: 0, count: FleetValue.maximumReadCount)
-        #expect(throws: FleetFault.tooLong(large.count)) { try row.read(keeper, large, .work) }
+        #expect(throws: FleetValueError.tooLong(large.count)) { try row.read(keeper, large, .work) }
         #expect(keeper.kinds.isEmpty)
     }
 
     @Test(arguments: cases)
     func `a value under another session's key is refused`(row: Case) throws {
-        #expect(throws: FleetFault.forged) { try row.read(try fleet.keeper(), row.bytes(self), .home) }
+        #expect(throws: FleetValueError.forged) { try row.read(try fleet.keeper(), row.bytes(self), .home) }
     }
 
     @Test(arguments: cases)
     func `a value of another fleet is refused, even with the same label`(row: Case) throws {
         let other = try FleetFixture()
-        #expect(throws: FleetFault.forged) { try row.read(try other.keeper(), row.bytes(self), .work) }
+        #expect(throws: FleetValueError.forged) { try row.read(try other.keeper(), row.bytes(self), .work) }
     }
 
     @Test(arguments: cases)
     func `a value in another one's place is refused`(row: Case) throws {
         let keeper = try fleet.keeper()
         for other in FleetTamperingTests.cases where other.testDescription != row.testDescription {
-            #expect(throws: FleetFault.notAValue) { try row.read(keeper, other.bytes(self), .work) }
+            #expect(throws: FleetValueError.notAValue) { try row.read(keeper, other.bytes(self), .work) }
         }
     }
 
     @Test func `a reader's value in the place of the keepers', and the other way round, is refused`() throws {
         let (keeper, reader) = (try fleet.keeper(), try fleet.reader())
-        #expect(throws: FleetFault.notAValue) {
+        #expect(throws: FleetValueError.notAValue) {
             try keeper.open(FleetRecordValues(record: values.access, access: values.access))
         }
-        #expect(throws: FleetFault.notAValue) {
+        #expect(throws: FleetValueError.notAValue) {
             try reader.open(FleetRecordValues(record: values.record, access: values.record))
         }
     }
@@ -136,11 +136,11 @@ struct FleetTamperingTests {
             await Task.yield()
             var changed = access
             changed[index] ^= 0x10
-            #expect(throws: FleetFault.self, "byte \(index)") {
+            #expect(throws: FleetValueError.self, "byte \(index)") {
                 try reader.open(FleetRecordValues(record: nil, access: changed))
             }
         }
-        #expect(throws: FleetFault.forged) {
+        #expect(throws: FleetValueError.forged) {
             try reader.records.open(values, of: .home, at: .fleet)
         }
         #expect(reader.kinds.isEmpty)
@@ -152,7 +152,7 @@ struct FleetTamperingTests {
             FleetKeyName.Kind.late(.example, parent: 8, .other), .late(.example, parent: 7, .example),
             .record,
         ] {
-            #expect(throws: FleetFault.notAValue) {
+            #expect(throws: FleetValueError.notAValue) {
                 try keeper.records.open(late: late, under: keeper.key(kind), of: .work, at: .fleet)
             }
         }
@@ -168,7 +168,7 @@ struct FleetTamperingTests {
         let record = try #require(values.record)
         #expect(Array(record.prefix(old.count)) == old)
         let forged = FleetRecordValues(record: new + record.dropFirst(old.count), access: values.access)
-        #expect(throws: FleetFault.forged) { try keeper.open(forged) }
+        #expect(throws: FleetValueError.forged) { try keeper.open(forged) }
     }
 
     @Test func `a record that was put back as a whole opens as the old one that it is`() throws {
@@ -205,7 +205,7 @@ struct FleetTamperingTests {
         for signature in [[], [UInt8](repeating: 0, count: 64), foreign, values.access?.suffix(64) ?? []] {
             let access = try forgedAccess(signature: Array(signature))
             let (keeper, reader) = (try fleet.keeper(), try fleet.reader())
-            #expect(throws: FleetFault.forged) {
+            #expect(throws: FleetValueError.forged) {
                 try reader.open(FleetRecordValues(record: nil, access: access))
             }
             let opened = try keeper.open(FleetRecordValues(record: values.record, access: access))
@@ -246,7 +246,7 @@ struct FleetTamperingTests {
         let sealing = FleetSealing(fleet.keepers)
         let access = try sealing.seal(plaintext, .record(.example), under: key, epoch: 1)
         let reader = try fleet.reader()
-        #expect(throws: FleetFault.malformed("it holds a secret that it must not hold")) {
+        #expect(throws: FleetValueError.malformed("it holds a secret that it must not hold")) {
             try reader.open(FleetRecordValues(record: nil, access: access))
         }
         #expect(reader.kinds.isEmpty)
@@ -266,7 +266,7 @@ struct FleetTamperingTests {
                 under: inner
             )
             let value = try sealing.seal(plaintext, .record(.example.with(status)), under: key, epoch: 1)
-            #expect(throws: FleetFault.malformed("it does not fit its header")) {
+            #expect(throws: FleetValueError.malformed("it does not fit its header")) {
                 try keeper.open(FleetRecordValues(record: value, access: nil))
             }
         }

@@ -11,7 +11,7 @@ extension Vector {
     static func fleetKeys(
         epochs: [UInt32] = [1],
         label: String = "production"
-    ) throws(FleetKeyFault) -> FleetKeys {
+    ) throws(FleetKeyError) -> FleetKeys {
         try FleetKeys(fleet: Vector.vault, label: label, role: .keeper, epochs: epochs) { secrets in
             for index in secrets.indices {
                 let place = index / AEAD.keyCount
@@ -32,7 +32,7 @@ extension Vector {
         guard let kind = Vector.fleetKinds[fields["kind"] ?? ""] else { return try fleetKeyOutcome(role) }
         let keepers = try Vector.fleetKeys(epochs: [2, 1])
         let host = try FleetHost(role == .keeper ? keepers : keepers.forReaders(), .fleet)
-        do throws(FleetFault) {
+        do throws(FleetValueError) {
             return try host.describe(bytes, kind, since: fields["seen"].flatMap { UInt32($0) } ?? 0)
         } catch {
             return "\(error)"
@@ -41,7 +41,7 @@ extension Vector {
 
     private func fleetKeyOutcome(_ role: FleetRole) throws -> String {
         let text = try bytes.withUnsafeBytes { try GuardedBytes(copying: $0) }
-        do throws(FleetKeyFault) {
+        do throws(FleetKeyError) {
             let keys = try FleetKeyFile.keys(in: text, as: role)
             let same = try Vector.fleetKeys(epochs: keys.epochs)
             let isSame = zip(keys.all, same.all).allSatisfy { $0 == nil || $0 == $1 }
@@ -65,7 +65,7 @@ extension FleetHost {
         _ bytes: [UInt8],
         _ kind: FleetKeyName.Kind,
         since: UInt32
-    ) throws(FleetFault) -> String {
+    ) throws(FleetValueError) -> String {
         switch kind {
         case .record, .access:
             let values = FleetRecordValues(record: bytes, access: bytes)

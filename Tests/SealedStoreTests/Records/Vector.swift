@@ -106,7 +106,7 @@ struct Vector {
         )
         let ring = KeyRing(vault: Vector.vault, current: try Vector.masterKey())
         let reader = RecordReader(ring: ring, memory: memory, clock: clock)
-        do throws(RecordFault) {
+        do throws(RecordError) {
             let (header, _) = try RecordHeader.parse(bytes)
             let content = try reader.content(of: bytes, Vector.record)
             if let seen = fields["seen"].flatMap({ UInt64($0) }), header.generation < seen {
@@ -122,7 +122,7 @@ struct Vector {
 
     private func manifestOutcome() throws -> String {
         let masterKey = try Vector.masterKey()
-        do throws(RecordFault) {
+        do throws(RecordError) {
             let ring = KeyRing(vault: Vector.vault, current: masterKey)
             let manifest = try Manifest(bytes, under: ring)
             guard manifest[Vector.record] == 7 else { return "wrong generation" }
@@ -132,7 +132,7 @@ struct Vector {
         }
     }
 
-    private static func name(of fault: RecordFault) -> String {
+    private static func name(of fault: RecordError) -> String {
         switch fault {
         case .empty: "empty"
         case .truncated: "truncated"

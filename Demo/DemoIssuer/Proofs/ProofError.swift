@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Why a DPoP proof is not good enough.
-enum ProofRefusal: String, Error {
+enum ProofError: String, Error {
     case missing = "there is no DPoP header"
     case repeated = "there is more than one DPoP header"
     case oversized = "the proof is longer than 8 KiB"

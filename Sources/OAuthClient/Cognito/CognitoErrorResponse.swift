@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 /// Why Cognito did not do what was asked, in Amazon's words and in ours.
-struct CognitoRefusal: Error, Equatable {
+struct CognitoErrorResponse: Error, Equatable {
     var failure: RefreshFailure
     /// Amazon's name of the error; `nil`: it was not Cognito that answered.
     var exception: String?
@@ -32,7 +32,7 @@ struct CognitoRefusal: Error, Equatable {
             )
             // A gateway's status, throttling and 5xx outweigh what the body says.
             if (400..<500).contains(status), ![407, 408, 425, 429].contains(status) {
-                failure.kind = CognitoRefusal.meaning(of: exception, explanation)
+                failure.kind = CognitoErrorResponse.meaning(of: exception, explanation)
             }
             if exception == "ForbiddenException" {
                 // A web firewall, not the pool.
@@ -84,7 +84,7 @@ struct CognitoRefusal: Error, Equatable {
     }
 }
 
-extension CognitoRefusal {
+extension CognitoErrorResponse {
     /// The client does not allow the way of authenticating that was asked for.
     var meansFlowNotEnabled: Bool {
         guard exception == "InvalidParameterException" || exception == "NotAuthorizedException" else {

@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 /// What a back end of kind `json` says in place of tokens.
-struct JSONRefusal: Equatable, Sendable {
+struct JSONErrorResponse: Equatable, Sendable {
     /// Every code in the answer, the most specific member's first.
     let codes: [String]
     /// The answer demands a new login, whatever its code.
@@ -30,14 +30,14 @@ struct JSONRefusal: Equatable, Sendable {
 extension JSONRules {
     /// Whether `object` is a refusal whatever the status says.
     func isRefusal(_ object: JSONObject, _ purpose: JSONPurpose) -> Bool {
-        let refusal = JSONRefusal(object, at: places(in: purpose))
+        let refusal = JSONErrorResponse(object, at: places(in: purpose))
         let hasToken = places(in: purpose).content(of: object)?[fields.accessToken] != nil
         return refusal.requiresReauth || !hasToken && !refusal.codes.isEmpty
     }
 
     /// Whether `reply` holds one of the codes about access token and session, or demands a new login.
     func isAboutSession(_ reply: HTTPReply) -> Bool {
-        guard let refusal = reply.jsonObject.map({ JSONRefusal($0, at: places) }) else { return false }
+        guard let refusal = reply.jsonObject.map({ JSONErrorResponse($0, at: places) }) else { return false }
         return refusal.requiresReauth
             || refusal.codes.contains {
                 logoutCodes.contains($0) || refreshCodes.contains($0)
@@ -60,7 +60,7 @@ extension JSONRules {
         guard let object = reply.jsonObject else {
             return FailureClassification.classify(answer, from: server)
         }
-        let refusal = JSONRefusal(object, at: places(in: purpose))
+        let refusal = JSONErrorResponse(object, at: places(in: purpose))
         if let over = sessionOver(refusal, purpose, status: reply.status, from: server) { return over }
         let code = refusal.codes.first
         if let code, JSONRules.sharedCodes.contains(code) {
@@ -85,7 +85,7 @@ extension JSONRules {
     ]
 
     private func sessionOver(
-        _ refusal: JSONRefusal,
+        _ refusal: JSONErrorResponse,
         _ purpose: JSONPurpose,
         status: Int,
         from server: String

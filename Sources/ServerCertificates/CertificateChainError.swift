@@ -6,7 +6,7 @@ import Text
 /// Why the certificates that a server shows are not trusted, as far as they tell.
 ///
 /// The TLS library says no more than that they are not. Nothing is believed because of this: it is for a message.
-package enum ChainFault: Equatable, Sendable {
+package enum CertificateChainError: Equatable, Sendable {
     /// The name of an authority is text of the server; `nil`: it is the server's own certificate.
     case expired(authority: String?, at: Int64)
     case notYetValid(authority: String?, from: Int64)
@@ -66,9 +66,9 @@ package enum ChainFault: Equatable, Sendable {
     package var sentence: String {
         switch self {
         case .expired(let authority, let time):
-            "\(ChainFault.subject(authority)) expired on \(ChainFault.day(time))"
+            "\(CertificateChainError.subject(authority)) expired on \(CertificateChainError.day(time))"
         case .notYetValid(let authority, let time):
-            "\(ChainFault.subject(authority)) is not valid before \(DurationPhrase.rfc3339(time)): is this computer's clock right?"
+            "\(CertificateChainError.subject(authority)) is not valid before \(DurationPhrase.rfc3339(time)): is this computer's clock right?"
         case .otherPurpose:
             "the server's certificate is not one for servers (its extended key usage lacks serverAuth)"
         case .signedByItself: "the server's certificate is signed by itself, not by an authority known here"

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// What is wrong with a ``ServerProfile``; `key` is spelled as in the configuration.
-package struct ProfileProblem: Error, Equatable, Sendable {
+package struct ServerProfileError: Error, Equatable, Sendable {
     package var key: String
     /// Completes "KEY …": "must begin with https://".
     package var message: String
@@ -18,7 +18,7 @@ package struct ProfileProblem: Error, Equatable, Sendable {
 
 extension ServerProfile.Kind {
     /// What shows as wrong with the kind without asking the server; addresses were parsed before.
-    package var problems: [ProfileProblem] {
+    package var problems: [ServerProfileError] {
         switch self {
         // An issuer identifier has no query (OIDC Discovery §3, RFC 8414 §2).
         case .oidc(let issuer, let metadata): Self.problems(issuer, metadata)
@@ -35,30 +35,30 @@ extension ServerProfile.Kind {
     }
 
     /// What is wrong with an issuer that has its metadata at `metadata`: an address where its name has to lead there.
-    private static func problems(_ issuer: String, _ metadata: String?) -> [ProfileProblem] {
+    private static func problems(_ issuer: String, _ metadata: String?) -> [ServerProfileError] {
         guard !IssuerName.isTemplate(issuer) else {
             let message = "must be the issuer of one tenant: a template with {…} is not supported"
-            return [ProfileProblem("issuer", message)]
+            return [ServerProfileError("issuer", message)]
         }
         guard metadata != nil else { return problems("issuer", of: issuer) }
         guard issuer.utf8.count > EndpointURL.longest || !issuer.utf8.allSatisfy(\.isVisibleASCII) else {
             return []
         }
-        return [ProfileProblem("issuer", "must be printable ASCII without blanks")]
+        return [ServerProfileError("issuer", "must be printable ASCII without blanks")]
     }
 
-    private static func problems(_ key: String, of address: String) -> [ProfileProblem] {
+    private static func problems(_ key: String, of address: String) -> [ServerProfileError] {
         guard address.utf8.contains(UInt8(ascii: "?")) else { return [] }
-        return [ProfileProblem(key, "must not contain a query (?)")]
+        return [ServerProfileError(key, "must not contain a query (?)")]
     }
 }
 
 extension ServerProfile {
     /// What shows as wrong with the client without asking the server or reading a file.
-    package var clientProblems: [ProfileProblem] { [nameProblem, secretProblem].compactMap(\.self) }
+    package var clientProblems: [ServerProfileError] { [nameProblem, secretProblem].compactMap(\.self) }
 
     /// What shows as wrong with the rest, beside kind and client.
-    package var otherProblems: [ProfileProblem] {
+    package var otherProblems: [ServerProfileError] {
         authorization.problems + scopes.compactMap(Self.scopeProblem)
             + resources.compactMap(Self.resourceProblem) + trust.problems
             + [userAgentProblem].compactMap(\.self)
@@ -68,75 +68,75 @@ extension ServerProfile {
     private static let longestUserAgent = 256
 
     /// RFC 9110 §10.1.5.
-    private var userAgentProblem: ProfileProblem? {
+    private var userAgentProblem: ServerProfileError? {
         guard let userAgent,
             userAgent.utf8.count > Self.longestUserAgent || userAgent.utf8.first == 0x20
                 || userAgent.utf8.last == 0x20 || !userAgent.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else { return nil }
-        return ProfileProblem("user_agent", "must be printable ASCII, at most \(Self.longestUserAgent) bytes")
+        return ServerProfileError("user_agent", "must be printable ASCII, at most \(Self.longestUserAgent) bytes")
     }
 
-    private var nameProblem: ProfileProblem? {
+    private var nameProblem: ServerProfileError? {
         guard !client.id.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { return nil }
-        return ProfileProblem("client_id", "must be printable ASCII")
+        return ServerProfileError("client_id", "must be printable ASCII")
     }
 
-    private var secretProblem: ProfileProblem? {
+    private var secretProblem: ServerProfileError? {
         guard client.proof == .none, flow == .clientCredentials, kind.identity.kind.hasLogins else {
             return nil
         }
-        return ProfileProblem(
+        return ServerProfileError(
             "flow",
             "client_credentials needs a client secret, key or assertion, such as client_secret_command"
         )
     }
 
     /// RFC 6749 §3.3 `scope-token`.
-    private static func scopeProblem(_ scope: String) -> ProfileProblem? {
+    private static func scopeProblem(_ scope: String) -> ServerProfileError? {
         guard scope.isEmpty || !scope.utf8.allSatisfy(\.isNQChar) else { return nil }
-        return ProfileProblem("scopes", "\"\(scope)\" is not a scope; write one word per element")
+        return ServerProfileError("scopes", "\"\(scope)\" is not a scope; write one word per element")
     }
 
-    private static func resourceProblem(_ resource: String) -> ProfileProblem? {
+    private static func resourceProblem(_ resource: String) -> ServerProfileError? {
         guard !resource.isAbsoluteURI else { return nil }
-        return ProfileProblem("resources", "\"\(resource)\" must be an absolute URI without fragment")
+        return ServerProfileError("resources", "\"\(resource)\" must be an absolute URI without fragment")
     }
 }
 
 extension ServerTrust {
-    fileprivate var problems: [ProfileProblem] {
+    fileprivate var problems: [ServerProfileError] {
         pins.filter { CertificatePin($0) == nil }.map { pin in
             let message = "\"\(pin)\" must be \"sha256/\" and the base64 of the 32 bytes of SHA-256"
-            return ProfileProblem("pins", message)
+            return ServerProfileError("pins", message)
         }
     }
 }
 
 extension AWSRole {
-    fileprivate var problems: [ProfileProblem] {
-        var problems: [ProfileProblem] = []
+    fileprivate var problems: [ServerProfileError] {
+        var problems: [ServerProfileError] = []
         if !namesRole {
             let message = "\"\(arn)\" is no role, such as \"arn:aws:iam::123456789012:role/NAME\""
-            problems.append(ProfileProblem("role_arn", message))
+            problems.append(ServerProfileError("role_arn", message))
         }
         if !hasUsableSessionName {
             let message = "must be 2 to 64 letters, digits or characters of _+=,.@-"
-            problems.append(ProfileProblem("role_session_name", message))
+            problems.append(ServerProfileError("role_session_name", message))
         }
         return problems
     }
 }
 
 extension CognitoPool {
-    fileprivate var problems: [ProfileProblem] {
+    fileprivate var problems: [ServerProfileError] {
         guard AWSRegion.isName(region) else {
-            return [ProfileProblem("region", "\"\(region)\" is not an AWS region, such as eu-west-1")]
+            return [ServerProfileError("region", "\"\(region)\" is not an AWS region, such as eu-west-1")]
         }
         guard userPoolID.hasPrefix("\(region)_") else {
-            return [ProfileProblem("user_pool_id", "must begin with the region, \(region)_")]
+            return [ServerProfileError("user_pool_id", "must begin with the region, \(region)_")]
         }
         guard !name.isEmpty, name.utf8.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit }) else {
-            return [ProfileProblem("user_pool_id", "must be the region, \"_\", and letters and digits")]
+            return [ServerProfileError("user_pool_id", "must be the region, \"_\", and letters and digits")]
         }
         return []
     }

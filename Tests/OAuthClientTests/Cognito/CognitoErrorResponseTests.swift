@@ -5,18 +5,18 @@ import TokenCore
 
 @testable import OAuthClient
 
-struct CognitoRefusalTests {
+struct CognitoErrorResponseTests {
     func refusal(
         _ body: String,
         status: Int = 400,
         headers: [String: String] = [:]
-    ) -> CognitoRefusal {
+    ) -> CognitoErrorResponse {
         let list = headers.map { HTTPReply.Header(name: $0.key, value: $0.value) }
         let reply = HTTPReply(status: status, headers: list, body: Array(body.utf8))
-        return CognitoRefusal(reply, from: "idp.example", at: WallTime(secondsSince1970: 1_800_000_000))
+        return CognitoErrorResponse(reply, from: "idp.example", at: WallTime(secondsSince1970: 1_800_000_000))
     }
 
-    func amazon(_ type: String, _ message: String = "", status: Int = 400) -> CognitoRefusal {
+    func amazon(_ type: String, _ message: String = "", status: Int = 400) -> CognitoErrorResponse {
         refusal(#"{"__type":"\#(type)","message":"\#(message)"}"#, status: status)
     }
 

@@ -5,7 +5,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-struct ProfileProblemTests {
+struct ServerProfileErrorTests {
     @Test func `good profiles have no problem`() throws {
         #expect(ServerProfile.fixed().problems == [])
         var profile = TestIssuer.profile(secret: .file("/etc/secret"))
@@ -88,5 +88,5 @@ struct ProfileProblemTests {
 
 extension ServerProfile {
     /// All there are.
-    var problems: [ProfileProblem] { kind.problems + clientProblems + otherProblems }
+    var problems: [ServerProfileError] { kind.problems + clientProblems + otherProblems }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 /// Why a fleet's keys cannot be had from what is given for them.
-package enum FleetKeyFault: Error, Equatable, Sendable {
-    case file(FileFault)
+package enum FleetKeyError: Error, Equatable, Sendable {
+    case file(StoreFileError)
     /// It is something else: another file, or the key of a vault.
     case notAKey
     /// Written by a newer version.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Why a file of the store could not be used.
-package enum FileFault: Error, Equatable, Sendable, CustomStringConvertible {
+package enum StoreFileError: Error, Equatable, Sendable, CustomStringConvertible {
     /// There is no such file.
     case missing
     /// It exists, but is not a plain file of ours: a link, a device, someone else's, readable by others.

@@ -3,7 +3,7 @@
 import Text
 
 /// What the gateway says in place of an answer: a status of gRPC (`google.rpc.Code`) with etcd's words.
-struct GatewayRefusal: Equatable, Sendable {
+struct GatewayError: Equatable, Sendable {
     /// Of HTTP.
     let status: Int
     /// Of gRPC; `nil`: the body is not the gateway's JSON.
@@ -16,7 +16,7 @@ struct GatewayRefusal: Equatable, Sendable {
     init(status: Int, body: [UInt8]) {
         guard let answer = try? GatewayAnswer(parsing: body) else {
             // Before it looks at a request the gateway answers in plain text.
-            let beginning = body.prefix(GatewayRefusal.longest)
+            let beginning = body.prefix(GatewayError.longest)
             self.init(status, nil, String(decoding: beginning, as: UTF8.self))
             return
         }
@@ -38,7 +38,7 @@ struct GatewayRefusal: Equatable, Sendable {
     private init(_ status: Int, _ code: Int64?, _ words: String) {
         self.status = status
         self.code = code
-        message = GatewayRefusal.cleaned(words)
+        message = GatewayError.cleaned(words)
     }
 
     /// The token is not known any more: it ends with the member that gave it, or after five idle minutes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Why a value in etcd is not used.
-package enum FleetFault: Error, Equatable, Sendable {
+package enum FleetValueError: Error, Equatable, Sendable {
     case truncated
     case tooLong(Int)
     /// It is something else than belongs under its key.
@@ -55,7 +55,7 @@ package enum FleetFault: Error, Equatable, Sendable {
         }
     }
 
-    init(_ fault: RecordFault) {
+    init(_ fault: RecordError) {
         self =
             if case .malformed(let reason) = fault {
                 .malformed(reason)

@@ -3,7 +3,7 @@
 import AgentProtocol
 
 /// A request that breaks the rules of the socket; answered once, then the connection is closed.
-enum RequestRefusal: Error, Equatable, CaseIterable {
+enum RequestError: Error, Equatable, CaseIterable {
     /// Not HTTP, or HTTP that two readers could understand differently.
     case malformed
     case lineTooLong

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Why a record cannot be used.
-package enum RecordFault: Error, Equatable, Sendable {
+package enum RecordError: Error, Equatable, Sendable {
     /// Nothing was ever written there.
     case empty
     case truncated
@@ -19,7 +19,7 @@ package enum RecordFault: Error, Equatable, Sendable {
     case malformed(String)
     /// The manifest has seen a later generation.
     case rolledBack(found: UInt64, expected: UInt64)
-    case file(FileFault)
+    case file(StoreFileError)
 
     /// What is wrong, as the end of a sentence that begins with the file's name.
     var sentence: String {
