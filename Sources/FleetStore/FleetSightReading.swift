@@ -14,7 +14,7 @@ struct FleetSightReading {
     private static let blur = Duration.seconds(10)
 
     /// What a read has shown.
-    func sight(_ answer: EtcdAnswer<EtcdRange>) throws(FleetStoreError) -> FleetReadResult {
+    func sight(_ answer: EtcdResponse<EtcdRange>) throws(FleetStoreError) -> FleetReadResult {
         guard let date = answer.date, !answer.content.hasMore else {
             throw FleetStoreError(.unavailable, "etcd's answer has no Date or is not whole")
         }

@@ -92,7 +92,7 @@ package final class FleetStore: FleetSharing {
     }
 
     /// Everything under the session's keys.
-    func read(_ session: SessionName) async throws(FleetStoreError) -> EtcdAnswer<EtcdRange> {
+    func read(_ session: SessionName) async throws(FleetStoreError) -> EtcdResponse<EtcdRange> {
         let range = records.names.all(of: records.names.name(of: session))
         return try await call { client throws(EtcdFailure) in
             try await client.range(EtcdKeys(from: range.start, upTo: range.end))
@@ -106,8 +106,8 @@ package final class FleetStore: FleetSharing {
     }
 
     func call<Content>(
-        _ call: (EtcdClient) async throws(EtcdFailure) -> EtcdAnswer<Content>
-    ) async throws(FleetStoreError) -> EtcdAnswer<Content> {
+        _ call: (EtcdClient) async throws(EtcdFailure) -> EtcdResponse<Content>
+    ) async throws(FleetStoreError) -> EtcdResponse<Content> {
         do throws(EtcdFailure) {
             let answer = try await call(client)
             if let date = answer.date { etcdTime.heard(date, at: timekeeper.now) }

@@ -55,7 +55,7 @@ struct FleetWatch {
     }
 
     /// A page was read; the first tells up to where all of them are whole.
-    mutating func read(_ page: EtcdAnswer<EtcdRange>) {
+    mutating func read(_ page: EtcdResponse<EtcdRange>) {
         for pair in page.content.pairs {
             guard let name = name(of: pair.key) else { continue }
             values[name, default: [:]][pair.key] = pair.value

@@ -41,7 +41,7 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
     ProcessorTime.limited("metadata") {
         _ = try? ServerMetadata(object, issuer: "https://id.example.com", isInternal: false)
     }
-    fuzzOtherKinds(HTTPReply(status: 400, body: bytes, reading: .object(object)), at: now)
+    fuzzOtherKinds(ServerResponse(status: 400, body: bytes, reading: .object(object)), at: now)
 }
 
 /// The rules of a back end that wraps its answers.
@@ -54,11 +54,11 @@ private let wrappedRules: JSONRules = {
 
 private func savedTokens(_ bytes: [UInt8]) -> TokenResponse? {
     let now = WallTime(secondsSince1970: 1_800_000_000)
-    return bytes.withUnsafeBytes { try? SavedAnswer($0, JSONRules.common, at: now) }?.tokens
+    return bytes.withUnsafeBytes { try? SavedLoginResponse($0, JSONRules.common, at: now) }?.tokens
 }
 
 /// The same body as the refusal of a back end of kind `json`, of a pool, and as the answer to a device.
-private func fuzzOtherKinds(_ reply: HTTPReply, at now: WallTime) {
+private func fuzzOtherKinds(_ reply: ServerResponse, at now: WallTime) {
     let failures = [
         ProcessorTime.limited("a back end's refusal") {
             JSONRules.signaling.classify(reply, .refresh, from: "id.example.com", at: now)

@@ -90,7 +90,7 @@ private func fuzzRegistration(_ object: JSONObject) {
         fatalError("no memory for a secret")
     }
     let redirect = "http://127.0.0.1/callback"
-    let answer = RegistrationAnswer(
+    let answer = RegistrationResponse(
         asked: ClientRegistration.Purpose(
             issuer: "https://id.example.com",
             redirectURI: redirect,

@@ -111,7 +111,7 @@ private func fuzzAnswers(_ stream: ArraySlice<UInt8>, toHead isHead: Bool) {
     var search = HeadSearch(longest: 65536)
     while let head = try? search.take(from: &input) {
         let answer = ProcessorTime.limited("an answer") {
-            (try? MessageHead(head)).flatMap { try? UpstreamAnswer($0, toHead: isHead) }
+            (try? MessageHead(head)).flatMap { try? UpstreamResponse($0, toHead: isHead) }
         }
         guard let answer else { return }
         let passed = ForwardedResponse(
@@ -132,10 +132,10 @@ private func fuzzAnswers(_ stream: ArraySlice<UInt8>, toHead isHead: Bool) {
 }
 
 /// The client reads the answer that the upstream gave, in a frame of its own.
-private func checkPassed(_ answer: UpstreamAnswer, _ framing: BodyFraming, _ head: [UInt8], isHead: Bool) {
+private func checkPassed(_ answer: UpstreamResponse, _ framing: BodyFraming, _ head: [UInt8], isHead: Bool) {
     precondition(head.suffix(4).elementsEqual("\r\n\r\n".utf8), "a head without its end")
     let again = (try? MessageHead(Array(head.dropLast(4)))).flatMap {
-        try? UpstreamAnswer($0, toHead: isHead)
+        try? UpstreamResponse($0, toHead: isHead)
     }
     guard let again else { preconditionFailure("the client gets no answer") }
     precondition(again.status == answer.status && again.nonce == nil, "the client reads another answer")

@@ -29,24 +29,24 @@ private func check(_ failure: RefreshFailure) {
 private func fuzzRoleAnswer(_ body: [UInt8]) {
     guard let endpoint else { fatalError("the service's own address is none") }
     let credentials = ProcessorTime.limited("credentials") {
-        try? STSAnswer.credentials(in: body, of: endpoint)
+        try? STSResponse.credentials(in: body, of: endpoint)
     }
     if let credentials {
         let members = (try? JSONValue(parsing: [0x7B] + credentials.members + [0x7D]))?.object
         precondition(members?.members.count == 4, "credentials that no library reads")
     }
     for status in [400, 403, 500] {
-        let reply = HTTPReply(status: status, body: body)
-        check(ProcessorTime.limited("a refusal of AWS") { STSAnswer.failure(reply, of: endpoint, now) })
+        let reply = ServerResponse(status: status, body: body)
+        check(ProcessorTime.limited("a refusal of AWS") { STSResponse.failure(reply, of: endpoint, now) })
     }
 }
 
 private func fuzzGitHubAnswer(_ body: [UInt8]) {
     guard let endpoint else { fatalError("the service's own address is none") }
-    let reading = ProcessorTime.limited("parsing") { HTTPReply.Reading(body) }
+    let reading = ProcessorTime.limited("parsing") { ServerResponse.Reading(body) }
     for status in [200, 201, 403, 404, 422, 500] {
-        let answer = GitHubAnswer(
-            HTTPReply(status: status, body: body, reading: reading),
+        let answer = GitHubResponse(
+            ServerResponse(status: status, body: body, reading: reading),
             from: endpoint,
             at: now
         )

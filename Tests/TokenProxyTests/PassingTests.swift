@@ -140,7 +140,7 @@ import Testing
         let head = try MessageHead(Array(bytes.utf8))
         let request = try RequestTests.request(request)
         let passed = ForwardedResponse(
-            answer: try UpstreamAnswer(head, toHead: request.isHead),
+            answer: try UpstreamResponse(head, toHead: request.isHead),
             request: request,
             rules: try rules(upstream),
             authority: Array("127.0.0.1:1".utf8)[...]
@@ -171,7 +171,7 @@ import Testing
     ])
     func `an answer that two readers might read differently goes no further`(text: String) throws {
         let head = try MessageHead(Array(text.split(separator: "\n").joined(separator: "\r\n").utf8))
-        #expect(throws: HTTPMessageError.self) { try UpstreamAnswer(head, toHead: false) }
+        #expect(throws: HTTPMessageError.self) { try UpstreamResponse(head, toHead: false) }
     }
 
     @Test(arguments: [

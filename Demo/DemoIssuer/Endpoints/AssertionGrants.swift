@@ -16,7 +16,7 @@ extension IssuerState {
         _ form: FormFields,
         client: RegisteredClient?,
         key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         let claims = try verified(form["assertion"] ?? "")
         guard claims["client_id"] == nil || claims["client_id"]?.string == client?.id else {
             throw IssuerState.refusal("the assertion is another client's")

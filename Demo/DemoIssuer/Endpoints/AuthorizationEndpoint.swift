@@ -4,7 +4,7 @@ extension IssuerState {
     /// Answers an authorization request as if a person had consented at once (RFC 6749 §4.1).
     ///
     /// `login_hint` chooses the person; without it, it is the first one.
-    mutating func authorize(_ request: IssuerRequest) throws -> IssuerReply {
+    mutating func authorize(_ request: IssuerRequest) throws -> IssuerResponse {
         guard let query = authorizationParameters(request.query) else {
             return .html("<p>Unknown request.</p>", status: 400)
         }
@@ -21,7 +21,7 @@ extension IssuerState {
         _ query: FormFields,
         client: RegisteredClient,
         redirectURI: String
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         guard query["response_type"] == "code" else {
             return redirect(redirectURI, [("error", "unsupported_response_type")], query, issuer: issuer)
         }
@@ -56,7 +56,7 @@ extension IssuerState {
         _ fields: [(String, String)],
         _ query: FormFields,
         issuer: String?
-    ) -> IssuerReply {
+    ) -> IssuerResponse {
         var fields = fields
         if let state = query["state"] { fields.append(("state", state)) }
         if let issuer { fields.append(("iss", issuer)) }

@@ -4,7 +4,7 @@ import Text
 
 extension IssuerState {
     /// The device authorization endpoint (RFC 8628 §3.1).
-    mutating func startDevice(_ request: IssuerRequest) throws -> IssuerReply {
+    mutating func startDevice(_ request: IssuerRequest) throws -> IssuerResponse {
         guard let client = authenticated(request) else {
             throw OAuthErrorResponse(code: "invalid_client", status: 401)
         }
@@ -30,7 +30,7 @@ extension IssuerState {
     }
 
     /// What a person does at the verification page: `user_code`, and `user` or `deny`.
-    mutating func decideDevice(_ form: FormFields) throws -> IssuerReply {
+    mutating func decideDevice(_ form: FormFields) throws -> IssuerResponse {
         let typed = form["user_code"] ?? ""
         guard let code = grants.devices.first(where: { $0.value.userCode == typed })?.key else {
             return .html("<p>Unknown code.</p>", status: 404)
@@ -45,7 +45,7 @@ extension IssuerState {
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         guard let code = form["device_code"], var grant = grants.devices[code], grant.client == client.id
         else { throw OAuthErrorResponse(code: "invalid_grant") }
         if settings.approvesDevices, grant.decision == .pending {

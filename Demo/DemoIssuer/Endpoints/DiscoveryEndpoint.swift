@@ -4,7 +4,7 @@ import Text
 
 extension IssuerState {
     /// The metadata document (OIDC Discovery §3, RFC 8414 §2).
-    func discovery() throws -> IssuerReply {
+    func discovery() throws -> IssuerResponse {
         var document = JSONObject()
         let endpoints = [
             ("authorization_endpoint", "/authorize"), ("token_endpoint", "/token"),
@@ -38,7 +38,7 @@ extension IssuerState {
     }
 
     /// The key set (RFC 7517 §5).
-    func keySet() throws -> IssuerReply {
+    func keySet() throws -> IssuerResponse {
         .json(["keys": .array([try signingKey.webKey()])])
     }
 }

@@ -6,7 +6,7 @@ extension IssuerState {
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         guard
             form["actor_token"] == nil || form["actor_token"].flatMap({ grants.access($0, now: now) }) != nil
         else { throw OAuthErrorResponse(code: "invalid_request", description: "the actor_token is not valid") }

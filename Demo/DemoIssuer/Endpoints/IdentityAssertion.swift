@@ -14,7 +14,7 @@ extension IssuerState {
     func identityAssertion(
         _ authorization: GrantLedger.Authorization,
         _ form: FormFields
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         guard let audience = form["audience"] else {
             throw OAuthErrorResponse(code: "invalid_request", description: "audience is missing")
         }

@@ -7,7 +7,7 @@ extension IssuerState {
     private static let pushedLifetime: Duration = .seconds(60)
 
     /// The pushed authorization request endpoint (RFC 9126 §2).
-    mutating func push(_ request: IssuerRequest) throws -> IssuerReply {
+    mutating func push(_ request: IssuerRequest) throws -> IssuerResponse {
         guard let client = authenticated(request) else {
             throw OAuthErrorResponse(code: "invalid_client", status: 401)
         }

@@ -6,7 +6,7 @@ extension IssuerState {
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         guard let text = form["refresh_token"], var entry = grants.refreshTokens[text],
             entry.authorization.client == client.id
         else { throw OAuthErrorResponse(code: "invalid_grant", description: "unknown refresh token") }

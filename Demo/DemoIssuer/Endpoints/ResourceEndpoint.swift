@@ -4,14 +4,14 @@ import Text
 
 extension IssuerState {
     /// The userinfo endpoint (OIDC Core §5.3).
-    mutating func userinfo(_ request: IssuerRequest) throws -> IssuerReply {
+    mutating func userinfo(_ request: IssuerRequest) throws -> IssuerResponse {
         let authorization = try presentedAuthorization(request)
         let name = authorization.user ?? authorization.client
         return .json(["sub": .string(name), "email": .string("\(name)@example.com")])
     }
 
     /// A protected resource: any good access token gets a 200 that says whose it was.
-    mutating func resource(_ request: IssuerRequest) throws -> IssuerReply {
+    mutating func resource(_ request: IssuerRequest) throws -> IssuerResponse {
         let authorization = try presentedAuthorization(request)
         return .json([
             "hello": .string(authorization.user ?? authorization.client),
@@ -60,12 +60,12 @@ extension IssuerState {
     private func refusal(
         _ scheme: String,
         code: String?,
-        _ headers: [IssuerReply.Header] = [],
+        _ headers: [IssuerResponse.Header] = [],
         because reason: String? = nil
     ) -> OAuthErrorResponse {
         var parameters = scheme == "Bearer" ? [#"realm="demo""#] : []
         if let code { parameters.append(#"error="\#(code)""#) }
-        let challenge = IssuerReply.Header(
+        let challenge = IssuerResponse.Header(
             name: "WWW-Authenticate",
             value: "\(scheme) \(parameters.joined(separator: ", "))"
         )

@@ -4,7 +4,7 @@ import Text
 
 extension IssuerState {
     /// The revocation endpoint (RFC 7009 §2): an unknown token is no error.
-    mutating func revoke(_ request: IssuerRequest) throws -> IssuerReply {
+    mutating func revoke(_ request: IssuerRequest) throws -> IssuerResponse {
         guard let client = authenticated(request) else {
             throw OAuthErrorResponse(code: "invalid_client", status: 401)
         }
@@ -15,11 +15,11 @@ extension IssuerState {
         if grants.accessTokens[token]?.authorization.client == client.id {
             grants.accessTokens[token] = nil
         }
-        return IssuerReply(status: 200)
+        return IssuerResponse(status: 200)
     }
 
     /// The introspection endpoint (RFC 7662 §2); tells about a refresh token without using it.
-    func introspect(_ request: IssuerRequest) throws -> IssuerReply {
+    func introspect(_ request: IssuerRequest) throws -> IssuerResponse {
         let token = request.form["token"] ?? ""
         if let entry = grants.access(token, now: now) { return describe(entry.authorization) }
         guard grants.isAlive(token, rotation: settings.rotation, now: now),
@@ -28,7 +28,7 @@ extension IssuerState {
         return describe(entry.authorization)
     }
 
-    private func describe(_ authorization: GrantLedger.Authorization) -> IssuerReply {
+    private func describe(_ authorization: GrantLedger.Authorization) -> IssuerResponse {
         var object: JSONObject = [
             "active": true,
             "client_id": .string(authorization.client),
@@ -40,7 +40,7 @@ extension IssuerState {
     }
 
     /// RP-initiated logout: ends every login of `user`, or of everybody; `id_token_hint` is ignored.
-    mutating func endSession(_ request: IssuerRequest) -> IssuerReply {
+    mutating func endSession(_ request: IssuerRequest) -> IssuerResponse {
         grants.kill(user: request.query["user"])
         guard let next = request.query["post_logout_redirect_uri"] else {
             return .html("<p>You are logged out.</p>")

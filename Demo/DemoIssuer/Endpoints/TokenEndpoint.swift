@@ -5,14 +5,14 @@ import Text
 
 extension IssuerState {
     /// The token endpoint (RFC 6749 §3.2).
-    mutating func token(_ request: IssuerRequest) throws -> IssuerReply {
+    mutating func token(_ request: IssuerRequest) throws -> IssuerResponse {
         let client = authenticated(request)
         let isAssertion = request.form["grant_type"] == IssuerState.assertionGrant
         guard client != nil || isAssertion && registry.namesNobody(request) else {
             throw OAuthErrorResponse(code: "invalid_client", status: 401)
         }
         let key = try provenKey(request)
-        var reply: IssuerReply
+        var reply: IssuerResponse
         if let client {
             reply = try answer(request.form, client: client, key: key)
         } else {
@@ -26,7 +26,7 @@ extension IssuerState {
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         switch form["grant_type"] {
         case "authorization_code": return try redeemCode(form, client: client, key: key)
         case "refresh_token": return try refresh(form, client: client, key: key)
@@ -47,7 +47,7 @@ extension IssuerState {
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         guard let text = form["code"], var code = grants.codes[text], code.authorization.client == client.id,
             code.redirectURI == form["redirect_uri"]
         else { throw OAuthErrorResponse(code: "invalid_grant", description: "unknown code") }
@@ -72,7 +72,7 @@ extension IssuerState {
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         guard let user = form["username"].flatMap(registry.user), user.password == form["password"] else {
             throw OAuthErrorResponse(code: "invalid_grant", description: "wrong user name or password")
         }
@@ -83,7 +83,7 @@ extension IssuerState {
         _ form: FormFields,
         client: RegisteredClient,
         key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         guard client.secret != nil || registry.vouchers[client.id] != nil else {
             throw OAuthErrorResponse(code: "unauthorized_client")
         }
@@ -109,7 +109,7 @@ extension IssuerState {
     mutating func firstTokens(
         _ granted: GrantLedger.Authorization,
         boundTo key: String?
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         let authorization = granted.bound(to: key)
         let offline = authorization.scope.contains("offline_access")
         let refreshToken: String? =
@@ -136,7 +136,7 @@ extension IssuerState {
         refreshToken: String?,
         withIDToken: Bool,
         issuedTokenType: String? = nil
-    ) throws -> IssuerReply {
+    ) throws -> IssuerResponse {
         let key = settings.ignoresProofs ? nil : authorization.keyThumbprint
         var object = JSONObject()
         object["access_token"] = .string(try newAccessToken(authorization.bound(to: key)))

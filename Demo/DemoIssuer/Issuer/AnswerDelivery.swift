@@ -20,7 +20,7 @@ struct AnswerDelivery: Sendable {
         channel.eventLoop.scheduleTask(in: TimeAmount(delay), step)
     }
 
-    func send(_ reply: IssuerReply, _ ending: Disturbance.Ending) {
+    func send(_ reply: IssuerResponse, _ ending: Disturbance.Ending) {
         let bytes = reply.serialized(closing: isClosing || ending != .complete, omittingBody: omitsBody)
         switch ending {
         case .complete:
@@ -62,7 +62,7 @@ struct AnswerDelivery: Sendable {
 }
 
 /// An answer that is held back from the moment its request arrives, be it ready or not.
-final class HeldAnswer: Sendable {
+final class HeldResponse: Sendable {
     private struct State {
         var isReleased = false
         var send: (@Sendable () -> Void)?

@@ -22,7 +22,7 @@ import Text
 extension IssuerState {
     static let controlPrefix = "/_control/"
 
-    mutating func control(_ request: IssuerRequest) -> IssuerReply {
+    mutating func control(_ request: IssuerRequest) -> IssuerResponse {
         let object = request.json ?? JSONObject()
         switch (request.method, request.path.dropFirst(IssuerState.controlPrefix.count)) {
         case ("GET", "requests"): return .json(.array(requests(to: request.query["path"]).map(\.record)))
@@ -61,7 +61,7 @@ extension IssuerState {
         return ["paths": JSONValue(counts: byPath), "grant_types": JSONValue(counts: byGrantType)]
     }
 
-    private mutating func queue(_ object: JSONObject) -> IssuerReply {
+    private mutating func queue(_ object: JSONObject) -> IssuerResponse {
         guard let path = object["path"]?.string, let disturbance = Disturbance(object) else {
             return .failure("bad_disturbance")
         }

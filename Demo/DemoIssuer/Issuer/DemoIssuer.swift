@@ -45,7 +45,7 @@ package final class DemoIssuer: Sendable {
     private let wantedPort: Int
     private let state: Mutex<IssuerState>
     private let listening = Mutex(Listening())
-    private let heldAnswers = Mutex<[HeldAnswer]>([])
+    private let heldAnswers = Mutex<[HeldResponse]>([])
     private let waiters = Mutex<[RequestWaiter]>([])
     private let waiterNumbers = Atomic(0)
     private let eventLoop: any EventLoop
@@ -165,8 +165,8 @@ package final class DemoIssuer: Sendable {
     }
 
     /// Begins to hold an answer until ``release()``, which may come before the answer is there.
-    func hold() -> HeldAnswer {
-        let answer = HeldAnswer()
+    func hold() -> HeldResponse {
+        let answer = HeldResponse()
         heldAnswers.withLock { $0.append(answer) }
         return answer
     }

@@ -22,7 +22,7 @@ extension DemoIssuer {
     }
 
     /// Answers the next `times` requests of `path` with `reply`; the issuer does nothing else about them.
-    package func queue(_ reply: IssuerReply, for path: String = "/token", times: Int = 1) {
+    package func queue(_ reply: IssuerResponse, for path: String = "/token", times: Int = 1) {
         queue(Disturbance(reply: reply), for: path, times: times)
     }
 

@@ -19,7 +19,7 @@ package struct Disturbance: Sendable {
     }
 
     /// Sent in place of the issuer's own answer; `nil`: the issuer's own.
-    package var reply: IssuerReply?
+    package var reply: IssuerResponse?
     /// Whether the issuer does what was asked (and so perhaps rotates) even when ``reply`` replaces the answer.
     package var isProcessed: Bool
     /// Waits this long before it does anything.
@@ -33,7 +33,7 @@ package struct Disturbance: Sendable {
     package var grantType: String?
 
     package init(
-        reply: IssuerReply? = nil,
+        reply: IssuerResponse? = nil,
         isProcessed: Bool? = nil,
         delayBefore: Duration = .zero,
         delay: Duration = .zero,

@@ -8,10 +8,10 @@ extension Disturbance {
     /// Members: `status`, `headers` (object), `body`, `process` (bool), `delay_before_ms`, `delay_ms`, `hold`,
     /// `ending` (`complete`, `hang`, `fin`, `rst`, `drip`), `after_bytes`, `bytes_per_second`, `grant_type`.
     init?(_ object: JSONObject) {
-        var reply: IssuerReply?
+        var reply: IssuerResponse?
         if let status = object["status"]?.integer {
             let headers = object["headers"]?.object?.members ?? []
-            reply = IssuerReply(
+            reply = IssuerResponse(
                 status: Int(status),
                 headers: headers.map { ($0.name, $0.value.string ?? $0.value.text) },
                 body: Array((object["body"]?.string ?? "").utf8)

@@ -47,7 +47,7 @@ struct IssuerState: Sendable {
     }
 
     /// The issuer's own answer.
-    mutating func answer(_ request: IssuerRequest) -> IssuerReply {
+    mutating func answer(_ request: IssuerRequest) -> IssuerResponse {
         guard let route = routes.last(where: { $0.matches(request) }) else { return .notFound }
         do {
             return try route.handler(request, &self)

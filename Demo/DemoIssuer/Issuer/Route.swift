@@ -4,7 +4,7 @@
 ///
 /// Tests add rows of their own, to play back ends this issuer does not know.
 package struct Route: Sendable {
-    typealias Handler = @Sendable (IssuerRequest, inout IssuerState) throws -> IssuerReply
+    typealias Handler = @Sendable (IssuerRequest, inout IssuerState) throws -> IssuerResponse
 
     /// `nil`: any method.
     let method: String?
@@ -21,7 +21,7 @@ package struct Route: Sendable {
     package init(
         _ method: String?,
         _ path: String,
-        answer: @escaping @Sendable (IssuerRequest) -> IssuerReply
+        answer: @escaping @Sendable (IssuerRequest) -> IssuerResponse
     ) {
         self.init(method, path) { request, _ in answer(request) }
     }
@@ -54,10 +54,10 @@ struct OAuthErrorResponse: Error {
     var code: String
     var status = 400
     var description: String?
-    var headers: [IssuerReply.Header] = []
+    var headers: [IssuerResponse.Header] = []
 
-    var reply: IssuerReply {
-        var reply = IssuerReply.failure(code, status: status, description: description)
+    var reply: IssuerResponse {
+        var reply = IssuerResponse.failure(code, status: status, description: description)
         reply.headers += headers
         return reply
     }

@@ -44,15 +44,15 @@ extension IssuerState {
     }
 
     /// The header that hands out the next nonce after a token request with a good proof; none unless demanded.
-    mutating func nextNonce(afterProofOf key: String?) -> [IssuerReply.Header] {
+    mutating func nextNonce(afterProofOf key: String?) -> [IssuerResponse.Header] {
         guard key != nil, settings.demandsDPoPNonce else { return [] }
-        return [IssuerReply.Header(name: IssuerState.nonceHeader, value: proofs.newNonce())]
+        return [IssuerResponse.Header(name: IssuerState.nonceHeader, value: proofs.newNonce())]
     }
 
     /// The header that tells a refused client which nonce to use.
-    mutating func freshNonce(after refusal: ProofError) -> [IssuerReply.Header] {
+    mutating func freshNonce(after refusal: ProofError) -> [IssuerResponse.Header] {
         guard refusal == .staleNonce else { return [] }
-        return [IssuerReply.Header(name: IssuerState.nonceHeader, value: proofs.newNonce())]
+        return [IssuerResponse.Header(name: IssuerState.nonceHeader, value: proofs.newNonce())]
     }
 
     private func accepts(nonce: String?) -> Bool {

@@ -173,7 +173,7 @@ extension RefreshCoordinator {
         } then: { [self] failure in
             queue.reservationEnded()
             let fence = fleet.fence(of: next.attempt, next.session)
-            let answer = failure.map(ReservationAnswer.failed) ?? .granted(within: fence)
+            let answer = failure.map(ReservationResult.failed) ?? .granted(within: fence)
             reservationFinished(next.attempt, answer, for: next.session, in: agent)
             reserveNext(in: agent)
         }
@@ -181,7 +181,7 @@ extension RefreshCoordinator {
 
     private func reservationFinished(
         _ attempt: AttemptNumber,
-        _ answer: ReservationAnswer,
+        _ answer: ReservationResult,
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
@@ -293,7 +293,7 @@ extension RefreshCoordinator {
     /// The attempt is not to be made now.
     func refused(
         _ attempt: AttemptNumber,
-        _ answer: ReservationAnswer,
+        _ answer: ReservationResult,
         for name: SessionName,
         in agent: isolated SessionAgent
     ) {
@@ -356,7 +356,7 @@ extension RefreshOutcome {
     }
 }
 
-extension ReservationAnswer {
+extension ReservationResult {
     fileprivate var failure: RefreshFailure? {
         switch self {
         case .granted, .held, .notBefore, .unasked: nil

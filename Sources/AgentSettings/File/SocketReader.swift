@@ -22,7 +22,7 @@ struct SocketReader {
         let mode = mode()
         let group = group()
         let users = AccountDatabase.users(&table)
-        let answer = table.word("answer", SocketAnswer.self) ?? .http
+        let answer = table.word("answer", SocketResponseFormat.self) ?? .http
         table.refuseUnknownKeys()
         guard let path, let mode else { return nil }
         checkAccess(mode, group, users)

@@ -3,7 +3,7 @@
 import TokenCore
 
 /// `answer`: what a peer of a socket is given.
-package enum SocketAnswer: String, CaseIterable, Sendable {
+package enum SocketResponseFormat: String, CaseIterable, Sendable {
     /// The answers to its requests.
     case http
     /// The bare token, without a request.
@@ -25,7 +25,7 @@ package struct SocketSettings: Equatable, Sendable {
     package var group: UInt32?
     /// Users beside our own who may connect, as numbers.
     package var users: [UInt32]
-    package var answer: SocketAnswer
+    package var answer: SocketResponseFormat
 
     init(
         path: String,
@@ -35,7 +35,7 @@ package struct SocketSettings: Equatable, Sendable {
         mode: UInt32,
         group: UInt32?,
         users: [UInt32],
-        answer: SocketAnswer = .http
+        answer: SocketResponseFormat = .http
     ) {
         self.path = path
         self.sessions = sessions

@@ -47,7 +47,7 @@ package final class EtcdClient: Sendable {
         _ keys: EtcdKeys,
         limit: Int64 = 0,
         within time: Duration = callTime
-    ) async throws(EtcdFailure) -> EtcdAnswer<EtcdRange> {
+    ) async throws(EtcdFailure) -> EtcdResponse<EtcdRange> {
         try await call(.range(keys, limit: limit), isRepeatable: true, within: time) {
             answer throws(EtcdFailure) in try answer.range(of: keys)
         }
@@ -57,7 +57,7 @@ package final class EtcdClient: Sendable {
     package func hasChanged(
         _ keys: EtcdKeys,
         after revision: Int64
-    ) async throws(EtcdFailure) -> EtcdAnswer<Bool> {
+    ) async throws(EtcdFailure) -> EtcdResponse<Bool> {
         let request = GatewayRequest.range(keys, limit: 1, changedAfter: revision)
         return try await call(request, isRepeatable: true, within: EtcdClient.callTime) {
             answer throws(EtcdFailure) in
@@ -69,7 +69,7 @@ package final class EtcdClient: Sendable {
     package func transact(
         _ transaction: EtcdTransaction,
         within time: Duration = callTime
-    ) async throws(EtcdFailure) -> EtcdAnswer<Bool> {
+    ) async throws(EtcdFailure) -> EtcdResponse<Bool> {
         try await call(.transact(transaction), isRepeatable: false, within: time) {
             answer throws(EtcdFailure) in try answer.truth("succeeded")
         }
@@ -79,7 +79,7 @@ package final class EtcdClient: Sendable {
     package func grantLease(
         _ lifetime: Duration,
         within time: Duration = callTime
-    ) async throws(EtcdFailure) -> EtcdAnswer<EtcdLease> {
+    ) async throws(EtcdFailure) -> EtcdResponse<EtcdLease> {
         try await call(.grantLease(lifetime), isRepeatable: true, within: time) {
             answer throws(EtcdFailure) in try answer.lease()
         }
@@ -89,7 +89,7 @@ package final class EtcdClient: Sendable {
     package func status(
         of endpoint: EtcdEndpoint,
         within time: Duration = callTime
-    ) async throws(EtcdFailure) -> EtcdAnswer<EtcdStatus> {
+    ) async throws(EtcdFailure) -> EtcdResponse<EtcdStatus> {
         try await ask(.status, at: endpoint, within: time) {
             answer throws(EtcdFailure) in try answer.status()
         }
@@ -114,8 +114,8 @@ package final class EtcdClient: Sendable {
         _ request: GatewayRequest,
         isRepeatable: Bool,
         within time: Duration,
-        _ read: (GatewayAnswer) throws(EtcdFailure) -> Content
-    ) async throws(EtcdFailure) -> EtcdAnswer<Content> {
+        _ read: (GatewayResponseBody) throws(EtcdFailure) -> Content
+    ) async throws(EtcdFailure) -> EtcdResponse<Content> {
         let end = ContinuousClock.now + time
         let endpoints = order.present
         var latest = EtcdFailure.unreachable("no endpoint was asked in time")
@@ -151,8 +151,8 @@ package final class EtcdClient: Sendable {
         _ request: GatewayRequest,
         at endpoint: EtcdEndpoint,
         within time: Duration,
-        _ read: (GatewayAnswer) throws(EtcdFailure) -> Content
-    ) async throws(EtcdFailure) -> EtcdAnswer<Content> {
+        _ read: (GatewayResponseBody) throws(EtcdFailure) -> Content
+    ) async throws(EtcdFailure) -> EtcdResponse<Content> {
         let end = ContinuousClock.now + time
         let token = request.isAboutMember ? nil : try await token(at: endpoint, until: end)
         var reply = try await send(request, to: endpoint, showing: token, until: end)
@@ -164,8 +164,8 @@ package final class EtcdClient: Sendable {
         guard reply.status == 200 else {
             throw GatewayError(status: reply.status, body: reply.body).failure
         }
-        let answer = try GatewayAnswer(parsing: reply.body)
-        return EtcdAnswer(
+        let answer = try GatewayResponseBody(parsing: reply.body)
+        return EtcdResponse(
             header: try answer.header(),
             date: reply.date.flatMap { HTTPDate.read($0) },
             content: try read(answer)
@@ -177,7 +177,7 @@ package final class EtcdClient: Sendable {
         to endpoint: EtcdEndpoint,
         showing token: String?,
         until end: ContinuousClock.Instant
-    ) async throws(EtcdFailure) -> GatewayReply {
+    ) async throws(EtcdFailure) -> GatewayResponse {
         do throws(EtcdFailure) {
             return try await transport.send(request, to: endpoint, token: token, until: end)
         } catch {
@@ -200,7 +200,7 @@ package final class EtcdClient: Sendable {
             guard reply.status == 200 else {
                 throw GatewayError(status: reply.status, body: reply.body).failure
             }
-            guard let token = try GatewayAnswer(parsing: reply.body).text("token"),
+            guard let token = try GatewayResponseBody(parsing: reply.body).text("token"),
                 (1...4096).contains(token.utf8.count), token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
             else { throw EtcdFailure.malformed("there is no token for the user") }
             return token

@@ -26,7 +26,7 @@ final class GatewayTransport: Sendable {
         to endpoint: EtcdEndpoint,
         token: String?,
         until end: ContinuousClock.Instant
-    ) async throws(EtcdFailure) -> GatewayReply {
+    ) async throws(EtcdFailure) -> GatewayResponse {
         try await calling(endpoint) { client, errors throws(EtcdFailure) in
             let body = OutgoingJSON(request.body)
             let outgoing = GatewayTransport.outgoing(request, body, to: endpoint, token)
@@ -40,7 +40,7 @@ final class GatewayTransport: Sendable {
         from client: HTTPClient,
         _ errors: TransportErrors,
         until end: ContinuousClock.Instant
-    ) async throws(EtcdFailure) -> GatewayReply {
+    ) async throws(EtcdFailure) -> GatewayResponse {
         try await GatewayTransport.limited(errors, until: end) {
             let incoming = try await GatewayTransport.head(of: outgoing, body, from: client, errors)
             var received: [UInt8] = []
@@ -50,7 +50,7 @@ final class GatewayTransport: Sendable {
                 }
                 received += piece.readableBytesView
             }
-            return GatewayReply(
+            return GatewayResponse(
                 status: Int(incoming.status.code),
                 date: incoming.headers.first(name: "date"),
                 body: received
@@ -154,7 +154,7 @@ final class GatewayTransport: Sendable {
 }
 
 /// A complete answer of the gateway.
-struct GatewayReply: Equatable, Sendable {
+struct GatewayResponse: Equatable, Sendable {
     var status: Int
     var date: String?
     var body: [UInt8]

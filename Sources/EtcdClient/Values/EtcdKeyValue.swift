@@ -80,14 +80,14 @@ package struct EtcdHeader: Hashable, Sendable {
 }
 
 /// An answer with its header and the time of the member that gave it.
-package struct EtcdAnswer<Content: Sendable>: Sendable {
+package struct EtcdResponse<Content: Sendable>: Sendable {
     package var header: EtcdHeader
     /// The member's clock, whole seconds since 1970, UTC (`Date`, RFC 9110 §6.6.1); `nil`: it told none.
     package var date: Int64?
     package var content: Content
 }
 
-extension EtcdAnswer: Equatable where Content: Equatable {}
+extension EtcdResponse: Equatable where Content: Equatable {}
 
 /// What a range has brought.
 package struct EtcdRange: Equatable, Sendable {

@@ -14,7 +14,7 @@ enum WatchLine: Equatable, Sendable {
 
     /// - Throws: ``EtcdFailure/malformed(_:)``.
     init(parsing line: [UInt8]) throws(EtcdFailure) {
-        let answer = try GatewayAnswer(parsing: line)
+        let answer = try GatewayResponseBody(parsing: line)
         if let error = try answer.answer("error") {
             self = .ended(GatewayError(status: 500, error).failure)
             return
@@ -37,7 +37,7 @@ enum WatchLine: Equatable, Sendable {
     }
 
     /// A watch that may not be is answered with status 200 and ended in the same breath.
-    private static func end(_ result: GatewayAnswer) throws(EtcdFailure) -> EtcdFailure {
+    private static func end(_ result: GatewayResponseBody) throws(EtcdFailure) -> EtcdFailure {
         let compacted = try result.number("compact_revision")
         guard compacted == 0 else { return .compacted(compacted) }
         let failure = GatewayError(ending: try result.text("cancel_reason") ?? "the watch was ended")
@@ -60,7 +60,7 @@ package struct EtcdChange: Equatable, Sendable {
     }
 }
 
-extension GatewayAnswer {
+extension GatewayResponseBody {
     /// The type is left out where it is `PUT`.
     fileprivate func change() throws(EtcdFailure) -> EtcdChange {
         guard let pair = try answer("kv")?.keyValue() else { throw .malformed("a change names no key") }

@@ -60,7 +60,7 @@ enum EventStream {
     ///
     /// - Throws: ``RPCFailure`` if the stream holds what is no message, and what `take` throws.
     static func read(
-        _ reply: ResourceReply,
+        _ reply: ResourceResponse,
         at place: inout EventStreamCursor,
         _ budget: ByteBudget,
         _ take: (RPCPacket) async throws(RPCFailure) -> Wish

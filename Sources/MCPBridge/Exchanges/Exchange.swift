@@ -41,11 +41,11 @@ struct Exchange: Sendable {
         try await take(reply)
     }
 
-    private func send(in session: MCPSession) async throws(RPCFailure) -> ResourceReply {
+    private func send(in session: MCPSession) async throws(RPCFailure) -> ResourceResponse {
         try await bridge.requests.send(bridge.request(packet, in: session))
     }
 
-    private func take(_ reply: ResourceReply) async throws(RPCFailure) {
+    private func take(_ reply: ResourceResponse) async throws(RPCFailure) {
         guard !packet.requests.isEmpty else {
             // Read to its end, the connection serves the next request.
             _ = await reply.beginning()
@@ -78,7 +78,7 @@ struct Exchange: Sendable {
     }
 
     /// Reads the stream to its end, and goes on with it where it breaks off before all requests are answered.
-    private func follow(_ first: ResourceReply) async throws(RPCFailure) {
+    private func follow(_ first: ResourceResponse) async throws(RPCFailure) {
         var place = EventStreamCursor()
         var reply = first
         var isEnding = false
@@ -100,7 +100,7 @@ struct Exchange: Sendable {
     /// The rest of a stream whose events have identifiers; `nil`: it is not to be had, and nothing is to be said of that.
     ///
     /// - Throws: ``RPCFailure`` as soon as another try would not help: there is no token, or the server has no more.
-    private func resumed(_ place: inout EventStreamCursor) async throws(RPCFailure) -> ResourceReply? {
+    private func resumed(_ place: inout EventStreamCursor) async throws(RPCFailure) -> ResourceResponse? {
         var latest: RPCFailure?
         while place.failures < Exchange.mostFailures, !Task.isCancelled {
             try? await Task.sleep(for: place.pause)
@@ -121,7 +121,7 @@ struct Exchange: Sendable {
     }
 
     /// Hands on what the client waits for, and what the server says by itself.
-    private func deliver(_ answer: RPCPacket, of reply: ResourceReply) async {
+    private func deliver(_ answer: RPCPacket, of reply: ResourceResponse) async {
         if let message = answer.single, packet.single?.isOpening == true,
             message.answeredID == packet.single?.requestID, message.members["result"] != nil
         {

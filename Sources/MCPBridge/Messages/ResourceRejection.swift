@@ -4,12 +4,12 @@ import Text
 
 /// A response whose status says that the server did not do what was asked, with the beginning of its body.
 struct ResourceRejection {
-    let reply: ResourceReply
+    let reply: ResourceResponse
     let body: [UInt8]
     /// The JSON-RPC error in the body, if it is one.
     private let stated: (failure: RPCFailure, hasID: Bool)?
 
-    init(_ reply: ResourceReply, body: [UInt8]) {
+    init(_ reply: ResourceResponse, body: [UInt8]) {
         self.reply = reply
         self.body = body
         stated = RPCFailure.stated(in: body)
@@ -22,7 +22,7 @@ struct ResourceRejection {
     var endsSession: Bool { reply.status == 404 || reply.status == 400 && stated?.hasID == false }
 }
 
-extension ResourceReply {
+extension ResourceResponse {
     /// The rejection, or `nil` if the status is one of success; reads the body of a rejection.
     var rejection: ResourceRejection? {
         get async {
@@ -57,7 +57,7 @@ extension RPCFailure {
     }
 
     /// A refusal that no other token helps against: in the server's own words if those are JSON-RPC's.
-    init(refusal reply: ResourceReply, _ body: [UInt8]) {
+    init(refusal reply: ResourceResponse, _ body: [UInt8]) {
         if let verbatim = RPCFailure.stated(in: body)?.failure {
             self = verbatim
             return

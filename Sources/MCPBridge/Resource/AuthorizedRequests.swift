@@ -27,8 +27,8 @@ struct AuthorizedRequests: Sendable {
     /// the server wants beside another token is told too, as the remedy depends on it.
     ///
     /// - Throws: ``RPCFailure`` with the agent's remedy if there is no token, or the server wants more of the login.
-    func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceReply {
-        let result: Result<ResourceReply, RPCFailure>
+    func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceResponse {
+        let result: Result<ResourceResponse, RPCFailure>
         do throws(AgentError) {
             result = try await sendWithToken(request)
         } catch {
@@ -42,7 +42,7 @@ struct AuthorizedRequests: Sendable {
 
     private func sendWithToken(
         _ request: ResourceRequest
-    ) async throws(AgentError) -> Result<ResourceReply, RPCFailure> {
+    ) async throws(AgentError) -> Result<ResourceResponse, RPCFailure> {
         var reported: [RefusalSubject] = []
         var hasTakenNonce = false
         while true {
@@ -81,7 +81,7 @@ struct AuthorizedRequests: Sendable {
     private func attempt(
         _ request: ResourceRequest,
         with token: AgentToken
-    ) async -> Result<ResourceReply, RPCFailure> {
+    ) async -> Result<ResourceResponse, RPCFailure> {
         var request = request
         let scheme = TokenOutputFormat.scheme(ofType: token.type)
         request.fields.append(("authorization", "\(scheme) \(token.value)"))
@@ -94,14 +94,14 @@ struct AuthorizedRequests: Sendable {
     }
 
     /// Keeps the nonce of an answer (RFC 9449 §8.1); whether it is another one.
-    private func takeNonce(of reply: ResourceReply, _ token: AgentToken) async -> Bool {
+    private func takeNonce(of reply: ResourceResponse, _ token: AgentToken) async -> Bool {
         guard token.isBoundToKey, let nonce = reply.field("dpop-nonce"),
             (1...512).contains(nonce.utf8.count), nonce.utf8.allSatisfy(\.isNQChar)
         else { return false }
         return await tokens.take(nonce: nonce)
     }
 
-    private static func wantsNonce(_ reply: ResourceReply) -> Bool {
+    private static func wantsNonce(_ reply: ResourceResponse) -> Bool {
         let challenges = Challenges(reply.list("www-authenticate"))
         return reply.status == 401
             && challenges.value(of: "error", scheme: "DPoP")?.bytewise == "use_dpop_nonce"
@@ -117,7 +117,7 @@ enum RefusalSubject {
 
     private static let wantsOfLogin: [ByteText] = ["insufficient_scope", "insufficient_user_authentication"]
 
-    init(_ reply: ResourceReply) {
+    init(_ reply: ResourceResponse) {
         let challenges = Challenges(reply.list("www-authenticate"))
         let error =
             challenges.value(of: "error", scheme: "Bearer") ?? challenges.value(of: "error", scheme: "DPoP")

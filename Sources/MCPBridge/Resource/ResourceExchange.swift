@@ -17,7 +17,7 @@ struct ResourceRequest: Sendable {
 }
 
 /// The head of an answer, and the way to its body.
-struct ResourceReply: Sendable {
+struct ResourceResponse: Sendable {
     var status: Int
     /// Names in lower case, in the server's order; at most ``BridgeLimits/fields``.
     var fields: [(name: String, value: String)]
@@ -62,7 +62,7 @@ struct ResourceReply: Sendable {
     /// The beginning of the body, as far as it comes in time.
     func beginning(upTo limit: Int = BridgeLimits.refusal) async -> [UInt8] {
         let reading = Task { await read(upTo: limit) }
-        await Bridge.limited(to: ResourceReply.patience) { _ = await reading.value }
+        await Bridge.limited(to: ResourceResponse.patience) { _ = await reading.value }
         reading.cancel()
         return await reading.value
     }

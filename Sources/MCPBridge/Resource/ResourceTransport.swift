@@ -75,7 +75,7 @@ final class ResourceTransport: Sendable {
     }
 
     /// Sends a request and returns when the head of its answer has come.
-    func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceReply {
+    func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceResponse {
         var outgoing = HTTPClientRequest(url: address)
         outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
         outgoing.headers = HTTPHeaders(request.fields.map { ($0.name, $0.value) })
@@ -92,7 +92,7 @@ final class ResourceTransport: Sendable {
         guard size <= BridgeLimits.head, incoming.headers.count <= BridgeLimits.fields else {
             throw RPCFailure(.failed, "the head of the server's answer is too large")
         }
-        return ResourceReply(
+        return ResourceResponse(
             status: Int(incoming.status.code),
             fields: incoming.headers.map { (name: $0.name.bytewise.lowercased.text, value: $0.value) },
             body: ReplyBody(body: incoming.body)

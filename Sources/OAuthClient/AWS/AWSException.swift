@@ -3,7 +3,7 @@
 import Text
 import TokenCore
 
-extension HTTPReply {
+extension ServerResponse {
     /// Amazon's name of the error, such as `ForbiddenException`; `nil`: it was not Amazon's service that answered.
     ///
     /// In a body it may carry a namespace before `#`, in the header an address after `:`; a text of more than a thousand

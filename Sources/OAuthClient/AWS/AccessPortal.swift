@@ -89,7 +89,7 @@ struct AccessPortal: Sendable {
 
     /// What an answer without what was asked for means; what a proxy may have written is temporary.
     private func failure(
-        _ reply: HTTPReply,
+        _ reply: ServerResponse,
         from url: EndpointURL,
         asking role: AssignedRole? = nil
     ) -> RefreshFailure {

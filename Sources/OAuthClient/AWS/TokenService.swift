@@ -37,7 +37,7 @@ struct TokenService: Sendable {
         try EndpointURL(address + path, of: "sso_oidc_endpoint")
     }
 
-    private func failure(_ reply: HTTPReply, from url: EndpointURL, isRefresh: Bool) -> RefreshFailure {
+    private func failure(_ reply: ServerResponse, from url: EndpointURL, isRefresh: Bool) -> RefreshFailure {
         var answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
         answer.isRefresh = isRefresh
         guard answer.error == nil, let exception = reply.awsException else {

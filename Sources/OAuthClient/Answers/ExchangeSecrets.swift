@@ -119,7 +119,7 @@ final class ExchangeSecrets: Sendable {
     }
 
     /// Notes the tokens and codes of an answer, whatever becomes of it.
-    func remember(_ answer: HTTPReply.Reading) {
+    func remember(_ answer: ServerResponse.Reading) {
         guard case .object(let object) = answer else { return }
         remember(.object(object)) { [names] in names.secret.contains($0) }
     }

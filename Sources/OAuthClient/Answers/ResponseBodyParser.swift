@@ -20,8 +20,8 @@ enum ResponseBodyParser {
     }()
 
     /// Reads `body` as JSON.
-    static func read(_ body: [UInt8]) async -> HTTPReply.Reading {
-        guard body.count > small else { return HTTPReply.Reading(body) }
-        return (try? await pool.runIfActive { HTTPReply.Reading(body) }) ?? .none
+    static func read(_ body: [UInt8]) async -> ServerResponse.Reading {
+        guard body.count > small else { return ServerResponse.Reading(body) }
+        return (try? await pool.runIfActive { ServerResponse.Reading(body) }) ?? .none
     }
 }

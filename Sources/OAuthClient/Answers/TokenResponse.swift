@@ -49,7 +49,7 @@ struct TokenResponse: Equatable, Sendable {
     ///   - unit: what its lifetimes are counted in.
     /// - Throws: why it is not a token answer.
     init(
-        _ reply: TokenReply,
+        _ reply: TokenEndpointResponse,
         isBound: Bool = false,
         isExchanged: Bool = false,
         countedIn unit: LifetimeUnit = .seconds
@@ -83,7 +83,7 @@ struct TokenResponse: Equatable, Sendable {
     }
 
     /// Takes over what is wrong with the body that the tokens come from.
-    mutating func note(_ reply: TokenReply) {
+    mutating func note(_ reply: TokenEndpointResponse) {
         if let defect = reply.defect { remarks.append(.defect(defect, isSalvaged: reply.isSalvaged)) }
     }
 

@@ -39,7 +39,7 @@ package struct WorkflowIdentity: Sendable {
             ("accept", "application/json"),
             ("authorization", "Bearer " + (try tools.memory.text(of: bearer))),
         ]
-        let reply: HTTPReply
+        let reply: ServerResponse
         do throws(TransportFailure) {
             reply = try await tools.exchanged(request)
         } catch {
@@ -51,7 +51,7 @@ package struct WorkflowIdentity: Sendable {
         return try read(reply, from: url)
     }
 
-    private func read(_ reply: HTTPReply, from url: EndpointURL) throws(RefreshFailure) -> String {
+    private func read(_ reply: ServerResponse, from url: EndpointURL) throws(RefreshFailure) -> String {
         guard reply.status == 200 else {
             let message = "\(url.hostAndPort): answered \(reply.status) to a request for the job's token"
             guard [400, 401, 403, 404].contains(reply.status) else {

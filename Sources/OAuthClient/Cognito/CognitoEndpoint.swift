@@ -25,14 +25,14 @@ struct CognitoEndpoint: Sendable {
     func call(
         _ action: CognitoAction,
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void
-    ) async throws(CognitoErrorResponse) -> (answer: TokenReply, requestedAt: Instant) {
+    ) async throws(CognitoErrorResponse) -> (answer: TokenEndpointResponse, requestedAt: Instant) {
         var request = OutgoingRequest(url: url, trust: trust)
         request.headers = [
             ("accept", "application/json"),
             ("x-amz-target", "AWSCognitoIdentityProviderService.\(action.rawValue)"),
         ]
         let requestedAt = tools.timekeeper.now
-        let reply: HTTPReply
+        let reply: ServerResponse
         do throws(RefreshFailure) {
             request.json = try JSONRequestBody(contentType: "application/x-amz-json-1.1", members)
             reply = try await tools.send(request)
@@ -42,12 +42,12 @@ struct CognitoEndpoint: Sendable {
         return (try read(reply), reply.sentAt ?? requestedAt)
     }
 
-    private func read(_ reply: HTTPReply) throws(CognitoErrorResponse) -> TokenReply {
+    private func read(_ reply: ServerResponse) throws(CognitoErrorResponse) -> TokenEndpointResponse {
         guard reply.status == 200 else {
             throw CognitoErrorResponse(reply, from: url.hostAndPort, at: tools.timekeeper.wallTime)
         }
         if reply.body.isEmpty { return .empty }
-        guard let found = TokenReply(reply, .cognito) else {
+        guard let found = TokenEndpointResponse(reply, .cognito) else {
             let message = "\(url.hostAndPort) answered 200: not an answer of Cognito"
             throw CognitoErrorResponse(failure: RefreshFailure(kind: .misbehaved, message: message))
         }

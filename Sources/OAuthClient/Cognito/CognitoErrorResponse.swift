@@ -17,7 +17,7 @@ struct CognitoErrorResponse: Error, Equatable {
     }
 
     /// Classifies an answer that is not a 200.
-    init(_ reply: HTTPReply, from server: String, at now: WallTime) {
+    init(_ reply: ServerResponse, from server: String, at now: WallTime) {
         let object = reply.jsonObject
         status = reply.status
         exception = reply.awsException

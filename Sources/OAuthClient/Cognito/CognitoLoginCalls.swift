@@ -22,7 +22,7 @@ struct CognitoLoginCalls {
 
     /// An answer, and the time read before its request was sent.
     struct Answer {
-        var reply: TokenReply
+        var reply: TokenEndpointResponse
         var requestedAt: Instant
 
         var object: JSONObject { reply.object }

@@ -14,10 +14,10 @@ struct CognitoRefresh {
     var token: SecretID
     var identity: CognitoIdentity
 
-    private typealias Answer = (answer: TokenReply, requestedAt: Instant)
+    private typealias Answer = (answer: TokenEndpointResponse, requestedAt: Instant)
 
     /// The `AuthenticationResult`, what it came in, and the time read before its request was sent.
-    func run() async throws(RefreshFailure) -> (JSONObject, TokenReply, Instant) {
+    func run() async throws(RefreshFailure) -> (JSONObject, TokenEndpointResponse, Instant) {
         do throws(CognitoErrorResponse) {
             let (answer, requestedAt) = try await exchange()
             guard let result = answer.object["AuthenticationResult"]?.object else {

@@ -117,7 +117,7 @@ struct CognitoServer: AuthorizationServer {
     /// The ID token's signature is not checked: it comes straight from the pool (OIDC Core §3.1.3.7 (6)).
     func grant(
         _ result: JSONObject,
-        of reply: TokenReply,
+        of reply: TokenEndpointResponse,
         _ requestedAt: Instant,
         sent: SecretID? = nil,
         original: SecretID? = nil

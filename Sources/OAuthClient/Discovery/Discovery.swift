@@ -197,7 +197,7 @@ private struct MetadataFetch {
 
     private func metadata(
         _ object: JSONObject,
-        _ reply: HTTPReply,
+        _ reply: ServerResponse,
         _ url: EndpointURL
     ) throws(RefreshFailure) -> ServerMetadata {
         do throws(ServerMetadata.Problem) {

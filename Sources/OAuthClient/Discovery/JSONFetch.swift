@@ -34,7 +34,7 @@ enum JSONFetch {
         trust: ServerTrust,
         publicAddressOnly: Bool = false,
         tools: ServerDependencies
-    ) async throws(RefreshFailure) -> (JSONObject, HTTPReply, EndpointURL) {
+    ) async throws(RefreshFailure) -> (JSONObject, ServerResponse, EndpointURL) {
         do throws(Miss) {
             let place = Place(
                 address: address,
@@ -60,7 +60,7 @@ enum JSONFetch {
         publicAddressOnly: Bool,
         limit: Duration? = nil,
         tools: ServerDependencies,
-        _ read: (JSONObject, HTTPReply, EndpointURL) throws(RefreshFailure) -> Value
+        _ read: (JSONObject, ServerResponse, EndpointURL) throws(RefreshFailure) -> Value
     ) async throws(Miss) -> (Value, place: Int) {
         let nowhere = RefreshFailure(kind: .misconfigured, message: "there is no place to look at")
         var worst: Miss?
@@ -98,7 +98,7 @@ enum JSONFetch {
         _ place: Place,
         isOneOfSeveral: Bool,
         _ tools: ServerDependencies
-    ) async throws(Miss) -> (JSONObject, HTTPReply, EndpointURL) {
+    ) async throws(Miss) -> (JSONObject, ServerResponse, EndpointURL) {
         let url: EndpointURL
         do throws(RefreshFailure) {
             url = try EndpointURL(place.address, of: place.address)
@@ -112,7 +112,7 @@ enum JSONFetch {
         )
         request.headers = [("accept", "application/json")]
         request.limit = place.limit
-        let reply: HTTPReply
+        let reply: ServerResponse
         do throws(TransportFailure) {
             reply = try await tools.exchanged(request)
         } catch {
@@ -128,7 +128,7 @@ enum JSONFetch {
     /// What a reply without an object means: where the object is looked for at several places, a page may as well be the
     /// server's own for what is not there.
     private static func miss(
-        _ reply: HTTPReply,
+        _ reply: ServerResponse,
         _ url: EndpointURL,
         _ isOneOfSeveral: Bool,
         _ tools: ServerDependencies
@@ -146,7 +146,7 @@ enum JSONFetch {
         return Miss(sign: isOutage ? .outage : isMissing ? .missing : .nonsense, failure: failure)
     }
 
-    private static func words(for reply: HTTPReply, at url: EndpointURL) -> String {
+    private static func words(for reply: ServerResponse, at url: EndpointURL) -> String {
         if reply.status == 200 {
             return reply.isHTML ? "the answer is a web page, not JSON" : "the answer is not a JSON object"
         }

@@ -30,7 +30,7 @@ final class ClockComparingExchange: HTTPExchanging {
     /// By how much the clock of the last server that told the time is ahead of ours.
     var clockLead: Duration? { lead.withLock { $0 } }
 
-    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
         let reply = try await exchange.send(request)
         if let time = reply.serverTime {
             // A cache tells when it got the answer, and how long ago that was (RFC 9111 §5.1).

@@ -10,9 +10,9 @@ final class AnswerCollector: ChannelInboundHandler {
 
     private let readsBody: Bool
     private let onHandshake: () -> Void
-    private let onAnswer: (HTTPReply) -> Void
+    private let onAnswer: (ServerResponse) -> Void
     private let onEnd: (any Error) -> Void
-    private var answer: IncomingAnswer?
+    private var answer: IncomingResponse?
     private var isOver = false
 
     /// - Parameters:
@@ -23,7 +23,7 @@ final class AnswerCollector: ChannelInboundHandler {
     init(
         readsBody: Bool,
         onHandshake: @escaping () -> Void = {},
-        onAnswer: @escaping (HTTPReply) -> Void,
+        onAnswer: @escaping (ServerResponse) -> Void,
         onEnd: @escaping (any Error) -> Void
     ) {
         self.readsBody = readsBody
@@ -48,7 +48,7 @@ final class AnswerCollector: ChannelInboundHandler {
 
     private func take(_ part: HTTPClientResponsePart) throws(TransportFailure) {
         if case .head(let head) = part {
-            answer = try IncomingAnswer(head.status, head.headers, readsBody: readsBody)
+            answer = try IncomingResponse(head.status, head.headers, readsBody: readsBody)
         }
         if case .body(let bytes) = part { try answer?.take(bytes) }
         // Where the body is not wanted, the head is the end.

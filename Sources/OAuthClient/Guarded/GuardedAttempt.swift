@@ -39,7 +39,7 @@ final class GuardedAttempt: Sendable {
 
     /// The answer to `request` that an earlier process has asked for, if there is one; it is waited for if it may still
     /// come.
-    func earlierAnswer(to request: OutgoingRequest, on eventLoop: any EventLoop) async -> HTTPReply? {
+    func earlierAnswer(to request: OutgoingRequest, on eventLoop: any EventLoop) async -> ServerResponse? {
         guard let place else { return nil }
         for _ in 0..<GuardedAttempt.looks {
             switch place.look() {
@@ -69,20 +69,20 @@ final class GuardedAttempt: Sendable {
         return nil
     }
 
-    private func refuse(_ place: ResponseRecording, _ reason: String, isDamage: Bool = true) -> HTTPReply? {
+    private func refuse(_ place: ResponseRecording, _ reason: String, isDamage: Bool = true) -> ServerResponse? {
         place.dropLeft(damaged: isDamage)
         keeper?.answerWasRefused(of: session, reason)
         return nil
     }
 }
 
-extension RecordedAnswer {
+extension RecordedResponse {
     /// The answer as the network would have brought it; `nil`: it is not complete.
     fileprivate func reply(
         to request: OutgoingRequest,
         in place: ResponseRecording,
         on eventLoop: any EventLoop
-    ) async throws(RecordingError) -> HTTPReply? {
+    ) async throws(RecordingError) -> ServerResponse? {
         guard let note = RecordingNote(note), let secret = TLSSecret(line: note.key) else {
             throw .unreadable
         }
@@ -91,7 +91,7 @@ extension RecordedAnswer {
         // A kill while the server thinks says nothing about its answer.
         guard !recording.plaintext.isEmpty || recording.hasEnded else { return nil }
         place.beginReading(of: self)
-        var reply = try await RecordedReply.read(recording, readsBody: request.readsBody, on: eventLoop)
+        var reply = try await RecordedResponseParser.read(recording, readsBody: request.readsBody, on: eventLoop)
         reply?.sentAt = sentAt
         return reply
     }

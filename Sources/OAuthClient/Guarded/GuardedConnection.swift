@@ -37,7 +37,7 @@ final class GuardedConnection {
     private let eventLoop: any EventLoop
     private let framing = GuardFraming()
     private let handshake: EventLoopPromise<Void>
-    private let answer: EventLoopPromise<HTTPReply>
+    private let answer: EventLoopPromise<ServerResponse>
     private var isOver = false
     /// The connection that requests are written to, for one without a guard.
     private var channel: (any Channel)?
@@ -53,7 +53,7 @@ final class GuardedConnection {
     }
 
     /// Runs the exchange to its end.
-    static func run(_ order: Order, on eventLoop: any EventLoop) async throws -> HTTPReply {
+    static func run(_ order: Order, on eventLoop: any EventLoop) async throws -> ServerResponse {
         let box = NIOLoopBoundBox<GuardedConnection?>.makeBoxSendingValue(nil, eventLoop: eventLoop)
         return try await withTaskCancellationHandler {
             try await eventLoop.flatSubmit {
@@ -66,7 +66,7 @@ final class GuardedConnection {
         }
     }
 
-    private func begin() -> EventLoopFuture<HTTPReply> {
+    private func begin() -> EventLoopFuture<ServerResponse> {
         // A proxy makes a connection of its own meanwhile.
         let limit = order.tunnel == nil ? order.connectLimit : order.connectLimit * 2
         let patience = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(limit.nanoseconds)) {

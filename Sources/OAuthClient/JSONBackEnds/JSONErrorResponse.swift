@@ -36,7 +36,7 @@ extension JSONRules {
     }
 
     /// Whether `reply` holds one of the codes about access token and session, or demands a new login.
-    func isAboutSession(_ reply: HTTPReply) -> Bool {
+    func isAboutSession(_ reply: ServerResponse) -> Bool {
         guard let refusal = reply.jsonObject.map({ JSONErrorResponse($0, at: places) }) else { return false }
         return refusal.requiresReauth
             || refusal.codes.contains {
@@ -50,7 +50,7 @@ extension JSONRules {
     /// A single answer ends it only with a listed code, `requiresReauth` or OAuth's `invalid_grant`; anything
     /// a proxy, a portal or an overloaded server may say is temporary.
     func classify(
-        _ reply: HTTPReply,
+        _ reply: ServerResponse,
         _ purpose: JSONPurpose,
         from server: String,
         at now: WallTime

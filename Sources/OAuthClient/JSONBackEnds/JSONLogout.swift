@@ -73,7 +73,7 @@ struct JSONLogout {
         )
     }
 
-    private func asksForRefresh(_ reply: HTTPReply) -> Bool {
+    private func asksForRefresh(_ reply: ServerResponse) -> Bool {
         guard let object = reply.jsonObject else { return false }
         return JSONErrorResponse(object, at: rules.places).codes.contains { rules.refreshCodes.contains($0) }
     }

@@ -93,7 +93,7 @@ struct JSONServer: AuthorizationServer {
 
     /// One answer of the back end.
     struct Answer {
-        var reply: HTTPReply
+        var reply: ServerResponse
         /// Where it comes from.
         var url: EndpointURL
         /// Read before the request was sent.
@@ -125,7 +125,7 @@ struct JSONServer: AuthorizationServer {
             let (response, kept) = try read(answer)
             return try tools.seal(response, requestedAt: answer.requestedAt, sent: sent, kept: kept)
         } catch {
-            let content = TokenReply(answer.reply, rules.tokenNames(in: answer.purpose))
+            let content = TokenEndpointResponse(answer.reply, rules.tokenNames(in: answer.purpose))
                 .flatMap { rules.leftover(in: $0.object, answer.purpose) }
             let leftover = Leftover(content, rules.fields.renewal, requestedAt: answer.requestedAt)
             throw FailedRenewal(failure: error, leftover: answer.isSuccess ? leftover : nil)
@@ -135,7 +135,7 @@ struct JSONServer: AuthorizationServer {
     /// The tokens in `answer`, and its members to keep.
     private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
         let purpose = answer.purpose
-        guard answer.isSuccess, let found = TokenReply(answer.reply, rules.tokenNames(in: purpose)),
+        guard answer.isSuccess, let found = TokenEndpointResponse(answer.reply, rules.tokenNames(in: purpose)),
             !rules.isRefusal(found.object, purpose)
         else { throw failure(answer) }
         do throws(TokenResponse.Problem) {

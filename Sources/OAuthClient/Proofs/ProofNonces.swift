@@ -15,7 +15,7 @@ final class ProofNonces: Sendable {
     ///
     /// - Returns: whether there was one.
     @discardableResult
-    func remember(from reply: HTTPReply, of url: EndpointURL) -> Bool {
+    func remember(from reply: ServerResponse, of url: EndpointURL) -> Bool {
         guard let nonce = reply.header("dpop-nonce"), ProofDemand.isNonce(nonce) else { return false }
         newest.withLock { $0[url.origin] = nonce }
         return true

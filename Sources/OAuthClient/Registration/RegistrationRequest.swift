@@ -34,7 +34,7 @@ struct RegistrationRequest: Sendable {
         guard [200, 201].contains(reply.status), let object, OAuthError(object) == nil else {
             throw refusal(reply, url)
         }
-        return try RegistrationAnswer(asked: purpose, redirectURIs, method, from: url).read(
+        return try RegistrationResponse(asked: purpose, redirectURIs, method, from: url).read(
             object,
             tools.memory
         )
@@ -84,7 +84,7 @@ struct RegistrationRequest: Sendable {
         return RegistrationRequest.plainGrants + ["urn:ietf:params:oauth:grant-type:device_code"]
     }
 
-    private static func isRefusalOfMetadata(_ reply: HTTPReply) -> Bool {
+    private static func isRefusalOfMetadata(_ reply: ServerResponse) -> Bool {
         reply.status == 400
             && reply.jsonObject.flatMap { OAuthError($0) }?.code == "invalid_client_metadata"
     }
@@ -93,7 +93,7 @@ struct RegistrationRequest: Sendable {
         _ url: EndpointURL,
         _ redirectURIs: [String],
         for grants: [String]
-    ) async throws(RefreshFailure) -> HTTPReply {
+    ) async throws(RefreshFailure) -> ServerResponse {
         var request = OutgoingRequest(url: url, trust: profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
         request.headers = [("accept", "application/json")]
@@ -113,7 +113,7 @@ struct RegistrationRequest: Sendable {
         if !scope.isEmpty { body.add("scope", scope) }
     }
 
-    private func refusal(_ reply: HTTPReply, _ url: EndpointURL) -> RefreshFailure {
+    private func refusal(_ reply: ServerResponse, _ url: EndpointURL) -> RefreshFailure {
         let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
         guard (400..<500).contains(reply.status), reply.status != 429 else { return failure }
@@ -125,7 +125,7 @@ struct RegistrationRequest: Sendable {
 }
 
 /// The answer to a registration, judged by what was asked (RFC 7591 §3.2.1, RFC 7592 §3).
-struct RegistrationAnswer {
+struct RegistrationResponse {
     var asked: ClientRegistration.Purpose
     var redirectURIs: [String]
     var method: String
@@ -182,13 +182,13 @@ struct RegistrationAnswer {
     }
 
     private func isKept(_ text: String) -> Bool {
-        (1...RegistrationAnswer.longest).contains(text.utf8.count)
+        (1...RegistrationResponse.longest).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }
 
     /// The management token goes nowhere but to the server that gave it.
     private func isManagement(_ address: String) -> Bool {
-        guard address.utf8.count <= RegistrationAnswer.longest, let management = try? EndpointURL(address)
+        guard address.utf8.count <= RegistrationResponse.longest, let management = try? EndpointURL(address)
         else {
             return false
         }

@@ -141,7 +141,7 @@ extension Challenges {
     }
 }
 
-extension HTTPReply {
+extension ServerResponse {
     /// What the fields `WWW-Authenticate` ask for.
     var challenges: Challenges {
         let fields = headers.filter { $0.name == "www-authenticate" }.map(\.value)

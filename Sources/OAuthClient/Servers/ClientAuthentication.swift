@@ -116,12 +116,12 @@ struct ClientAuthentication: Sendable {
         _ request: OutgoingRequest,
         _ tools: ServerDependencies,
         audiences: [String] = []
-    ) async throws(RefreshFailure) -> HTTPReply {
+    ) async throws(RefreshFailure) -> ServerResponse {
         var ways = attempts(at: request.url, audiences)[...]
         let way = ways.popFirst() ?? self
         let first = try await way.sendOnce(request, tools)
         // Some servers give no code for an assertion that names another audience.
-        func isRejected(_ answer: HTTPReply) -> Bool {
+        func isRejected(_ answer: ServerResponse) -> Bool {
             answer.isRejectedClient || !audiences.isEmpty && answer.status == 401
         }
         guard isRejected(first) else { return way.accepted(first, at: request.url) }
@@ -133,7 +133,7 @@ struct ClientAuthentication: Sendable {
         return first
     }
 
-    private func accepted(_ answer: HTTPReply, at url: EndpointURL) -> HTTPReply {
+    private func accepted(_ answer: ServerResponse, at url: EndpointURL) -> ServerResponse {
         guard (200..<300).contains(answer.status) else { return answer }
         wasAccepted()
         if case .assertion(let assertions) = proof, case .other(let name) = assertions.audience {
@@ -166,7 +166,7 @@ struct ClientAuthentication: Sendable {
     private func sendOnce(
         _ request: OutgoingRequest,
         _ tools: ServerDependencies
-    ) async throws(RefreshFailure) -> HTTPReply {
+    ) async throws(RefreshFailure) -> ServerResponse {
         var first = request
         try await prove(&first, tools)
         let reply = try await tools.send(first)
@@ -183,7 +183,7 @@ struct ClientAuthentication: Sendable {
     ///
     /// Only once more: a server that is never satisfied must not keep us busy.
     func timeForAnother(
-        after reply: HTTPReply,
+        after reply: ServerResponse,
         refusedWith code: String?,
         _ tools: ServerDependencies
     ) -> WallTime? {
@@ -230,7 +230,7 @@ struct ClientAuthentication: Sendable {
     }
 }
 
-extension HTTPReply {
+extension ServerResponse {
     /// The code of an OAuth error, or `nil` if the answer is none.
     var oauthCode: String? { jsonObject.flatMap { OAuthError($0) }?.code }
 

@@ -36,7 +36,7 @@ extension ServerDependencies {
     }
 
     /// Sends `request`, reads the answer's body, and notes the secrets of both.
-    func exchanged(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
+    func exchanged(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
         var request = request
         request.headers.append(("user-agent", userAgent))
         ExchangeSecrets.current?.remember(request)
@@ -47,7 +47,7 @@ extension ServerDependencies {
     }
 
     /// ``exchanged(_:)``, with a transport failure turned into what it means for the session.
-    func send(_ request: OutgoingRequest) async throws(RefreshFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(RefreshFailure) -> ServerResponse {
         do throws(TransportFailure) {
             return try await exchanged(request)
         } catch {

@@ -142,7 +142,7 @@ struct GitHubAppServer: SourceServer {
         _ path: String,
         as bearer: String,
         _ change: (inout OutgoingRequest) -> Void = { _ in }
-    ) async throws(RefreshFailure) -> GitHubAnswer {
+    ) async throws(RefreshFailure) -> GitHubResponse {
         let url = try EndpointURL(app.apiURL + path, of: "api_url")
         var request = OutgoingRequest(url: url, trust: profile.trust)
         request.headers = [
@@ -151,6 +151,6 @@ struct GitHubAppServer: SourceServer {
         ]
         change(&request)
         let reply = try await tools.send(request)
-        return GitHubAnswer(reply, from: url, at: tools.timekeeper.wallTime)
+        return GitHubResponse(reply, from: url, at: tools.timekeeper.wallTime)
     }
 }

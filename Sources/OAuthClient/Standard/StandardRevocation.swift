@@ -115,7 +115,7 @@ struct StandardRevocation {
         case emptySecret
     }
 
-    private func addition(after reply: HTTPReply) -> Addition? {
+    private func addition(after reply: ServerResponse) -> Addition? {
         if reply.status == 401 { return tokens.accessToken.map { .bearer($0) } }
         let error = reply.jsonObject.flatMap { OAuthError($0) }
         return reply.status == 400 && error?.code.bytewise == "invalid_request" ? .emptySecret : nil
@@ -129,7 +129,7 @@ struct StandardRevocation {
         _ authentication: ClientAuthentication,
         _ addition: Addition?,
         _ limit: Duration
-    ) async throws(RefreshFailure) -> HTTPReply {
+    ) async throws(RefreshFailure) -> ServerResponse {
         let form = FormBody()
         do {
             try unsafe tools.memory.open(token) { unsafe form.add("token", secret: $0) }
@@ -157,7 +157,7 @@ struct StandardRevocation {
     }
 
     /// 200 also means that the server did not know the token (RFC 7009 §2.2).
-    private func judge(_ reply: HTTPReply, _ url: EndpointURL) throws(RefreshFailure) -> Bool {
+    private func judge(_ reply: ServerResponse, _ url: EndpointURL) throws(RefreshFailure) -> Bool {
         guard !(200..<300).contains(reply.status) else { return true }
         let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
         switch answer.error?.code.bytewise {

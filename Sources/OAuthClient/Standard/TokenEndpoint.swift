@@ -124,7 +124,7 @@ struct TokenEndpoint: Sendable {
         _ request: OutgoingRequest
     ) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
         let requestedAt = tools.timekeeper.now
-        let reply: HTTPReply
+        let reply: ServerResponse
         do throws(TransportFailure) {
             reply = try await tools.exchanged(request)
         } catch {
@@ -146,7 +146,7 @@ struct TokenEndpoint: Sendable {
 
     /// When to date what is shown a second time, if that may help.
     private func proofTime(
-        after reply: HTTPReply,
+        after reply: ServerResponse,
         refusedWith code: String?,
         hasNonce: Bool
     ) -> WallTime? {
@@ -159,8 +159,8 @@ struct TokenEndpoint: Sendable {
     }
 
     /// The answer in `reply`, or what the lack of one means.
-    private func read(_ reply: HTTPReply) throws(RefreshFailure) -> TokenResponse {
-        let found = TokenReply(reply, .standard)
+    private func read(_ reply: ServerResponse) throws(RefreshFailure) -> TokenResponse {
+        let found = TokenEndpointResponse(reply, .standard)
         if reply.status == 200 || reply.status == 201, let found, OAuthError(found.object) == nil,
             !OAuthError.isNamed(in: found.object)
         {
@@ -177,7 +177,7 @@ struct TokenEndpoint: Sendable {
                 throw error.failure(of: url.hostAndPort)
             }
         }
-        let object = found?.object ?? TokenReply.refusal(in: reply)
+        let object = found?.object ?? TokenEndpointResponse.refusal(in: reply)
         var answer = reply.refused(object: object, at: tools.timekeeper.wallTime)
         answer.hadProof = prover != nil
         answer.hadPassword = showsPassword
@@ -189,8 +189,8 @@ struct TokenEndpoint: Sendable {
         throw failure
     }
 
-    private func leftover(of reply: HTTPReply, requestedAt: Instant) -> Leftover? {
-        guard (200..<300).contains(reply.status), let object = TokenReply(reply, .standard)?.object,
+    private func leftover(of reply: ServerResponse, requestedAt: Instant) -> Leftover? {
+        guard (200..<300).contains(reply.status), let object = TokenEndpointResponse(reply, .standard)?.object,
             OAuthError(object) == nil
         else { return nil }
         return Leftover(object, .standard, requestedAt: requestedAt)
@@ -205,7 +205,7 @@ extension GrantWarning {
     )
 }
 
-extension HTTPReply {
+extension ServerResponse {
     /// What the server's clock says (RFC 9110 §6.6.1).
     var serverTime: WallTime? {
         header("date").flatMap { HTTPDate.read($0) }.map { WallTime(secondsSince1970: $0) }

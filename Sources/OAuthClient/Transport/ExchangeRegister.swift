@@ -6,12 +6,12 @@ import Synchronization
 final class ExchangeRegister: Sendable {
     private struct Try {
         var stage: ConnectionStage
-        var work: Task<HTTPReply, any Error>
+        var work: Task<ServerResponse, any Error>
     }
 
     private let tries: Mutex<[ObjectIdentifier: Try]> = Mutex([:])
 
-    func add(_ stage: ConnectionStage, _ work: Task<HTTPReply, any Error>) {
+    func add(_ stage: ConnectionStage, _ work: Task<ServerResponse, any Error>) {
         tries.withLock { $0[ObjectIdentifier(stage)] = Try(stage: stage, work: work) }
     }
 

@@ -6,7 +6,7 @@ import TokenCore
 /// Sends one HTTP request and brings its answer; the seam between protocol and network.
 protocol HTTPExchanging: Sendable {
     /// Sends `request` once, over a connection of its own.
-    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse
 }
 
 /// One request to an authorization server.
@@ -38,7 +38,7 @@ struct OutgoingRequest: Sendable {
 }
 
 /// One complete answer.
-struct HTTPReply: Equatable, Sendable {
+struct ServerResponse: Equatable, Sendable {
     var status: Int
     /// Names in lower case, in the server's order.
     var headers: [Header] = []
@@ -77,7 +77,7 @@ struct HTTPReply: Equatable, Sendable {
     }
 
     /// The same answer of a server that was reached at such an address, or not.
-    func at(isInternal: Bool) -> HTTPReply {
+    func at(isInternal: Bool) -> ServerResponse {
         var reply = self
         reply.isInternal = isInternal
         return reply

@@ -58,7 +58,7 @@ final class HTTPTransport: HTTPExchanging {
         exchanges.giveUp(hangingSince: hangingAfter) { clients.retireAll() }
     }
 
-    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
         let attempt = GuardedAttempt.guarding(request)
         if let earlier = await attempt?.earlierAnswer(to: request, on: eventLoop) { return earlier }
         if attempt?.fence == .recorded { throw .ambiguous("no answer to what was sent before was recorded") }
@@ -110,7 +110,7 @@ final class HTTPTransport: HTTPExchanging {
         _ credentials: TLSCredentials,
         _ isInternal: Bool,
         until end: ContinuousClock.Instant
-    ) async throws(TransportFailure) -> HTTPReply {
+    ) async throws(TransportFailure) -> ServerResponse {
         while true {
             let stage = ConnectionStage()
             var link: GuardLink?
@@ -160,7 +160,7 @@ final class HTTPTransport: HTTPExchanging {
         _ credentials: TLSCredentials,
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
-    ) async -> Result<HTTPReply, TransportFailure> {
+    ) async -> Result<ServerResponse, TransportFailure> {
         // TLS within TLS cannot be opened later, and in the clear nothing may lie on the disk.
         let isRecorded = link != nil && request.url.isTLS && tunnel?.proxy.isTLS != true
         let security: TLSContexts.Security?
@@ -201,7 +201,7 @@ final class HTTPTransport: HTTPExchanging {
         _ credentials: TLSCredentials,
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
-    ) async -> Result<HTTPReply, TransportFailure> {
+    ) async -> Result<ServerResponse, TransportFailure> {
         let key = ClientCache<HTTPClient>.Key(
             server: request.url.serverIdentity,
             credentials: credentials,
@@ -225,7 +225,7 @@ final class HTTPTransport: HTTPExchanging {
         _ credentials: TLSCredentials,
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
-    ) async -> Result<HTTPReply, TransportFailure> {
+    ) async -> Result<ServerResponse, TransportFailure> {
         // With a body it is the body that says when the request may be out.
         let gate = gate(for: request, credentials, stage: request.identity == nil ? stage : nil)
         let client = makeClient(credentials, request.identity, gate: gate, overriding: request.resolution)
@@ -248,8 +248,8 @@ final class HTTPTransport: HTTPExchanging {
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant,
         _ lastWord: Duration = .zero,
-        _ perform: @escaping @Sendable (OutgoingBody?) async throws -> HTTPReply
-    ) async -> Result<HTTPReply, TransportFailure> {
+        _ perform: @escaping @Sendable (OutgoingBody?) async throws -> ServerResponse
+    ) async -> Result<ServerResponse, TransportFailure> {
         let body = OutgoingBody(of: request, stage: stage)
         let work = Task { try await perform(body) }
         exchanges.add(stage, work)
@@ -277,7 +277,7 @@ final class HTTPTransport: HTTPExchanging {
         _ request: OutgoingRequest,
         body: OutgoingBody?,
         over client: HTTPClient
-    ) async throws -> HTTPReply {
+    ) async throws -> ServerResponse {
         var outgoing = HTTPClientRequest(
             url: request.address == nil ? request.url.description : request.url.normalized
         )
@@ -295,8 +295,8 @@ final class HTTPTransport: HTTPExchanging {
     private static func collect(
         _ incoming: HTTPClientResponse,
         readsBody: Bool
-    ) async throws -> HTTPReply {
-        var answer = try IncomingAnswer(incoming.status, incoming.headers, readsBody: readsBody)
+    ) async throws -> ServerResponse {
+        var answer = try IncomingResponse(incoming.status, incoming.headers, readsBody: readsBody)
         // The library closes the connection once nobody holds the rest of the answer.
         guard readsBody else { return answer.reply }
         for try await part in incoming.body { try answer.take(part) }

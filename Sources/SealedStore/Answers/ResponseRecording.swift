@@ -102,7 +102,7 @@ package final class ResponseRecording: Sendable {
             }
             let now = clock()
             return .recorded(
-                RecordedAnswer(
+                RecordedResponse(
                     note: content.note,
                     // Where the clocks contradict each other what it brings counts as old.
                     sentAt: now.translate(content.clock.now, from: content.clock) ?? now.now
@@ -123,14 +123,14 @@ package final class ResponseRecording: Sendable {
     ///
     /// ``endReading(of:)`` follows unless all is there; the note of an answer that was read goes with its file. It survives
     /// the process, not a power cut, and where the disk takes no note the answer is read without one.
-    package func beginReading(of recorded: RecordedAnswer) {
+    package func beginReading(of recorded: RecordedResponse) {
         var note = recorded.readingNote
         note.readings += 1
         write(note)
     }
 
-    /// Notes that it was read without harm, and is not all there: only with more bytes it is ``RecordedAnswer/isNews`` again.
-    package func endReading(of recorded: RecordedAnswer) {
+    /// Notes that it was read without harm, and is not all there: only with more bytes it is ``RecordedResponse/isNews`` again.
+    package func endReading(of recorded: RecordedResponse) {
         var note = recorded.readingNote
         note.harmless = recorded.count
         write(note)
@@ -177,13 +177,13 @@ package enum RecoveredResponse: Sendable {
     /// A process is about to ask the server.
     case pending
     /// What the server said, to the end if nobody records any more.
-    case recorded(RecordedAnswer)
+    case recorded(RecordedResponse)
     /// A file that must not be used, for the reason given: the end of a sentence that begins with the file.
     case refused(String)
 }
 
 /// The bytes that came from a server, and how to read them.
-package struct RecordedAnswer: Sendable {
+package struct RecordedResponse: Sendable {
     /// What ``ResponseRecordingFile/head(note:)`` was given.
     package var note: [UInt8]
     /// When the request was about to be sent, on the clock of this boot.

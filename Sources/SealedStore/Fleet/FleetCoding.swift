@@ -39,7 +39,7 @@ extension [UInt8] {
         append(integer: header.cluster)
     }
 
-    mutating func append(_ late: LateAnswer) {
+    mutating func append(_ late: LateResponse) {
         append(late.lineage)
         append(integer: late.parent)
         append(late.attempt)
@@ -115,8 +115,8 @@ extension ByteReader {
         }
     }
 
-    mutating func lateAnswer() throws(FormatError) -> LateAnswer {
-        LateAnswer(
+    mutating func lateResponse() throws(FormatError) -> LateResponse {
+        LateResponse(
             lineage: try lineage(),
             parent: try integer(),
             attempt: try attempt(),

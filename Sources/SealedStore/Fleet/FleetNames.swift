@@ -35,7 +35,7 @@ package struct FleetKeyName: Hashable, Sendable {
     }
 }
 
-extension LateAnswer {
+extension LateResponse {
     /// The kind of key under which it lies.
     package var kind: FleetKeyName.Kind { .late(lineage, parent: parent, attempt) }
 }

@@ -14,8 +14,8 @@ package struct OpenedFleetRecord: Equatable, Sendable {
 }
 
 /// A late answer that was opened, its secrets in sealed memory.
-package struct OpenedLateAnswer: Equatable, Sendable {
-    package var late: LateAnswer
+package struct OpenedLateResponse: Equatable, Sendable {
+    package var late: LateResponse
     package var epoch: UInt32
     package var content: FleetContent
 }
@@ -127,14 +127,14 @@ extension FleetRecords {
         of session: SessionName,
         since: UInt32 = 0,
         at clock: FleetClock
-    ) throws(FleetValueError) -> OpenedLateAnswer {
+    ) throws(FleetValueError) -> OpenedLateResponse {
         let value = try FleetValue(bytes, under: key)
         guard key.name == names.name(of: session), case .late(let late) = value.clear,
             key.kind == late.kind
         else { throw .notAValue }
         try checkAge(of: value, since)
         let content = try wholeContent(of: value, key.kind, session, clock)
-        return OpenedLateAnswer(late: late, epoch: value.epoch, content: content)
+        return OpenedLateResponse(late: late, epoch: value.epoch, content: content)
     }
 
     /// Opens tokens that this host has kept; nothing stays in memory when that fails.
@@ -165,7 +165,7 @@ extension FleetRecords {
         _ bytes: [UInt8],
         under key: FleetKeyName,
         since: UInt32 = 0
-    ) throws(FleetValueError) -> LateAnswer {
+    ) throws(FleetValueError) -> LateResponse {
         let value = try FleetValue(bytes, under: key)
         guard case .late(let late) = value.clear, key.kind == late.kind else {
             throw .notAValue

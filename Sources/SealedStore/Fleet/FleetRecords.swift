@@ -103,7 +103,7 @@ package struct FleetRecords: Sendable {
     /// The value of a late answer.
     /// - Throws: as ``values(_:_:of:at:)``.
     package func value(
-        _ late: LateAnswer,
+        _ late: LateResponse,
         _ content: FleetContent,
         of session: SessionName,
         at clock: FleetClock

@@ -6,7 +6,7 @@ import TokenCore
 enum FleetClear: Equatable {
     /// Of `rt` and `at`.
     case record(FleetHeader)
-    case late(LateAnswer)
+    case late(LateResponse)
     case intent(FleetIntent)
     case want(FleetRefreshRequest)
     case host
@@ -89,7 +89,7 @@ struct FleetValue {
         let clear: FleetClear =
             switch key.kind {
             case .record, .access: .record(try reader.fleetHeader())
-            case .late: .late(try reader.lateAnswer())
+            case .late: .late(try reader.lateResponse())
             case .intent: .intent(try reader.fleetIntent())
             case .want: .want(try reader.fleetRefreshRequest())
             case .host: .host

@@ -42,7 +42,7 @@ extension Session {
     /// After `held` another answer may follow.
     package mutating func reservationFinished(
         _ number: AttemptNumber,
-        _ answer: ReservationAnswer,
+        _ answer: ReservationResult,
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {

@@ -34,11 +34,11 @@ final class AgentConnectionPool: @unchecked Sendable {
     ///
     /// Fails with `temporarilyUnavailable` if the agent does not respond to anything.
     func ask(_ request: AgentRequest, _ answered: @escaping Answered) {
-        let pending = PendingAnswer(answered)
+        let pending = PendingResponse(answered)
         watch(pending)
         while let conversation = idle.popLast() {
             guard conversation.isOpen else { continue }
-            let first = PendingAnswer { [self] result in
+            let first = PendingResponse { [self] result in
                 // The agent may have ended the connection before it saw the request; asking again changes nothing.
                 guard case .failure(let error) = result, error.code == .noAgent, !pending.isOver else {
                     return pending.finish(result)
@@ -52,10 +52,10 @@ final class AgentConnectionPool: @unchecked Sendable {
     }
 
     /// Asks again and again whether the agent is there, until `pending` is over.
-    private func watch(_ pending: PendingAnswer) {
+    private func watch(_ pending: PendingResponse) {
         loop.assumeIsolated().scheduleTask(in: AgentConnectionPool.probeTime) { [self] in
             guard !pending.isOver else { return }
-            let probe = PendingAnswer { [self] result in
+            let probe = PendingResponse { [self] result in
                 if case .failure(let error) = result, error.code == .temporarilyUnavailable {
                     return pending.abandon(error)
                 }
@@ -67,7 +67,7 @@ final class AgentConnectionPool: @unchecked Sendable {
         }
     }
 
-    private func sendOnNewConnection(_ request: AgentRequest, _ pending: PendingAnswer) {
+    private func sendOnNewConnection(_ request: AgentRequest, _ pending: PendingResponse) {
         open { [self] result in
             switch result {
             case .failure(let error): pending.finish(.failure(error))
@@ -135,7 +135,7 @@ final class AgentConnectionPool: @unchecked Sendable {
 /// Somebody who waits for the agent, and is told once.
 ///
 /// Unchecked: confined to the event loop.
-private final class PendingAnswer: @unchecked Sendable {
+private final class PendingResponse: @unchecked Sendable {
     private var answered: AgentConnectionPool.Answered?
     /// The connection on which the response is expected.
     var conversation: AgentConversation?
@@ -194,7 +194,7 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
     private unowned let link: AgentConnectionPool
     private var channel: (any Channel)?
     private var decoder = ResponseDecoder()
-    private var pending: PendingAnswer?
+    private var pending: PendingResponse?
     private var head: ResponseHead?
     private var body: [UInt8] = []
 
@@ -206,7 +206,7 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
 
     func handlerAdded(context: ChannelHandlerContext) { channel = context.channel }
 
-    func ask(_ request: AgentRequest, _ pending: PendingAnswer) {
+    func ask(_ request: AgentRequest, _ pending: PendingResponse) {
         guard let channel, channel.isActive else {
             return pending.finish(.failure(AgentError(ConnectionFailure.closed)))
         }

@@ -16,14 +16,14 @@ final class BufferedResponse {
     /// How long the body may take: a server that says why has it ready.
     private static let longestWait = TimeAmount.seconds(2)
 
-    let answer: UpstreamAnswer
+    let answer: UpstreamResponse
     private(set) var bytes = ByteBuffer()
     /// Nil as long as more may come.
     private(set) var ending: Ending?
     private(set) var isBeingJudged = false
     private var wait: Scheduled<Void>?
 
-    init(_ answer: UpstreamAnswer) {
+    init(_ answer: UpstreamResponse) {
         self.answer = answer
     }
 

@@ -212,7 +212,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         }
     }
 
-    func answerBegan(_ answer: UpstreamAnswer) {
+    func answerBegan(_ answer: UpstreamResponse) {
         if answer.isInterim {
             if request.isHTTP11 { client.write(outgoing(answer).head(keepsAlive: true)) }
             return client.flush()
@@ -254,11 +254,11 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         finish(trailers)
     }
 
-    private func outgoing(_ answer: UpstreamAnswer) -> ForwardedResponse {
+    private func outgoing(_ answer: UpstreamResponse) -> ForwardedResponse {
         ForwardedResponse(answer: answer, request: request, rules: rules, authority: authority)
     }
 
-    private func relay(_ answer: UpstreamAnswer) {
+    private func relay(_ answer: UpstreamResponse) {
         kept.discard()
         let outgoing = outgoing(answer)
         let framing = outgoing.framing
@@ -285,7 +285,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         client.exchangeEnded()
     }
 
-    private func openTunnel(_ answer: UpstreamAnswer) {
+    private func openTunnel(_ answer: UpstreamResponse) {
         guard request.wantsWebSocket, answer.opensWebSocket else {
             return refuse(LocalResponse(.badAnswer("switches to a protocol that nobody asked for")))
         }

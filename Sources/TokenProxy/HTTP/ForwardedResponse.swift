@@ -5,7 +5,7 @@ import Text
 
 /// The head that the client gets: what the upstream wrote, in the frame of the client's own connection.
 struct ForwardedResponse {
-    let answer: UpstreamAnswer
+    let answer: UpstreamResponse
     let request: ProxiedRequest
     let rules: ProxyRules
     /// Host and port at which the client reached the listener, for addresses in the answer.

@@ -9,7 +9,7 @@ import NIOTLS
 protocol UpstreamResponseDelegate: AnyObject {
     /// Whether a further piece of the answer can be taken.
     var takesAnswer: Bool { get }
-    func answerBegan(_ answer: UpstreamAnswer)
+    func answerBegan(_ answer: UpstreamResponse)
     func answerWent(on data: ByteBuffer)
     func answerEnded(_ trailers: [MessageField])
     /// For now nothing more is handed on.
@@ -171,7 +171,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
                     "has a line that is no field, or more than \(MessageHead.mostFields) of them"
                 )
             }
-            try take(UpstreamAnswer(head, toHead: answersHead), receiver)
+            try take(UpstreamResponse(head, toHead: answersHead), receiver)
         case .body(var reader):
             guard let piece = try reader.next(&input) else {
                 state = .body(reader)
@@ -189,7 +189,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    private func take(_ answer: UpstreamAnswer, _ receiver: any UpstreamResponseDelegate) throws(HTTPMessageError) {
+    private func take(_ answer: UpstreamResponse, _ receiver: any UpstreamResponseDelegate) throws(HTTPMessageError) {
         if answer.isInterim {
             interimCount += 1
             guard interimCount <= UpstreamConnection.mostInterim else { throw .badAnswer("never begins") }

@@ -51,5 +51,5 @@ struct BazelCredential: HelperContract {
         return JSONValue.object(reply).text + "\n"
     }
 
-    var nothing: HelperReply { HelperReply(output: "{}\n") }
+    var nothing: HelperResponse { HelperResponse(output: "{}\n") }
 }

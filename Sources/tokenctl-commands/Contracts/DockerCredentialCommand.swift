@@ -98,12 +98,12 @@ struct DockerCredential: HelperContract {
     }
 
     /// Only after exactly these words does docker try another way to log in.
-    var nothing: HelperReply {
-        HelperReply(output: "credentials not found in native keychain\n", status: 1)
+    var nothing: HelperResponse {
+        HelperResponse(output: "credentials not found in native keychain\n", status: 1)
     }
 
     /// Said twice: docker reads standard output and goes on without a login, people see standard error.
-    func failure(_ error: AgentError) -> HelperReply {
-        HelperReply(output: FailureReport.line(for: error) + "\n", complaint: error, status: 1)
+    func failure(_ error: AgentError) -> HelperResponse {
+        HelperResponse(output: FailureReport.line(for: error) + "\n", complaint: error, status: 1)
     }
 }

@@ -92,8 +92,8 @@ struct GitCredential: HelperContract {
     }
 
     /// Keeps git from asking other helpers or the person, whose password the server would not take.
-    func failure(_ error: AgentError) -> HelperReply {
-        HelperReply(output: "quit=1\n", complaint: error)
+    func failure(_ error: AgentError) -> HelperResponse {
+        HelperResponse(output: "quit=1\n", complaint: error)
     }
 
     private var takesBearer: Bool {

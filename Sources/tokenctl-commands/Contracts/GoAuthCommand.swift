@@ -18,7 +18,7 @@ struct GoAuthCommand: ParsableCommand {
 
     func run() throws {
         if let url {
-            var answer = CurlAnswer()
+            var answer = CurlResponse()
             answer.append(try StandardInput.all())
             return try helper.answer(
                 GoCredential(url: url, session: helper.session?.name, refusal: answer)
@@ -37,7 +37,7 @@ struct GoCredential: HelperContract {
     var url: String
     var session: String?
     /// What the server answered, if go tells.
-    var refusal: CurlAnswer?
+    var refusal: CurlResponse?
     var isSilent = false
 
     private var server: ServerAddress? { ServerAddress(url: url) }
@@ -56,7 +56,7 @@ struct GoCredential: HelperContract {
         "\(server?.origin ?? "")\n\nAuthorization: Bearer \(credential.token.value)\n\n"
     }
 
-    func failure(_ error: AgentError) -> HelperReply {
-        isSilent ? HelperReply() : HelperReply(complaint: error, status: error.code.exitStatus)
+    func failure(_ error: AgentError) -> HelperResponse {
+        isSilent ? HelperResponse() : HelperResponse(complaint: error, status: error.code.exitStatus)
     }
 }

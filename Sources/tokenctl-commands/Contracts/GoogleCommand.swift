@@ -57,11 +57,11 @@ struct GoogleCredential: HelperContract {
         return JSONValue.object(reply).text + "\n"
     }
 
-    func failure(_ error: AgentError) -> HelperReply {
+    func failure(_ error: AgentError) -> HelperResponse {
         let reply: JSONValue = [
             "version": 1, "success": false, "code": .string(error.code.rawValue),
             "message": .string(FailureReport.line(for: error)),
         ]
-        return HelperReply(output: String(decoding: TerminalText.ascii(reply), as: UTF8.self) + "\n")
+        return HelperResponse(output: String(decoding: TerminalText.ascii(reply), as: UTF8.self) + "\n")
     }
 }

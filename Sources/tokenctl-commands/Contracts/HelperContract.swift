@@ -16,18 +16,18 @@ protocol HelperContract {
     /// The answer for standard output.
     func answer(_ credential: HelperCredential) -> String
     /// What is said when no session is for the server.
-    var nothing: HelperReply { get }
+    var nothing: HelperResponse { get }
     /// What is said when there is a session, but no token.
-    func failure(_ error: AgentError) -> HelperReply
+    func failure(_ error: AgentError) -> HelperResponse
 }
 
 extension HelperContract {
     var refusalSign: RefusalSign { .none }
 
-    var nothing: HelperReply { HelperReply() }
+    var nothing: HelperResponse { HelperResponse() }
 
-    func failure(_ error: AgentError) -> HelperReply {
-        HelperReply(complaint: error, status: error.code.exitStatus)
+    func failure(_ error: AgentError) -> HelperResponse {
+        HelperResponse(complaint: error, status: error.code.exitStatus)
     }
 }
 
@@ -50,7 +50,7 @@ struct HelperCredential {
 }
 
 /// What goes to the other program.
-struct HelperReply {
+struct HelperResponse {
     var output = ""
     /// Said on standard error.
     var complaint: AgentError?
@@ -67,7 +67,7 @@ struct HelperRun {
     /// Answers one question and returns the exit status.
     func answer(_ contract: some HelperContract) throws(AgentError) -> Int32 {
         guard let question = try contract.question() else { return try give(contract.nothing) }
-        let reply: HelperReply
+        let reply: HelperResponse
         do {
             reply = try self.reply(to: question, contract)
         } catch {
@@ -79,7 +79,7 @@ struct HelperRun {
     private func reply(
         to question: CredentialRequest,
         _ contract: some HelperContract
-    ) throws(AgentError) -> HelperReply {
+    ) throws(AgentError) -> HelperResponse {
         guard let choice = try SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint) else {
             return try silence(contract.nothing, of: question)
         }
@@ -96,14 +96,14 @@ struct HelperRun {
         guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw AgentError(.badRequest, "the user name holds a control character, which would end its line")
         }
-        return HelperReply(output: contract.answer(HelperCredential(token: token, user: user)))
+        return HelperResponse(output: contract.answer(HelperCredential(token: token, user: user)))
     }
 
     /// `reply`, with what a person has forgotten where no question could ever be answered.
     private func silence(
-        _ reply: HelperReply,
+        _ reply: HelperResponse,
         of question: CredentialRequest
-    ) throws(AgentError) -> HelperReply {
+    ) throws(AgentError) -> HelperResponse {
         guard reply.complaint == nil, question.session == nil else { return reply }
         let sessions = try endpoint.sessions()
         guard !sessions.isEmpty, sessions.allSatisfy({ SessionChoice.rules($0).isEmpty }) else {
@@ -119,7 +119,7 @@ struct HelperRun {
         return reply
     }
 
-    private func give(_ reply: HelperReply) throws(AgentError) -> Int32 {
+    private func give(_ reply: HelperResponse) throws(AgentError) -> Int32 {
         if !reply.output.isEmpty { try StandardOutput.write(Array(reply.output.utf8)) }
         if let complaint = reply.complaint.map({ ConfigurationRemedy.rest(of: $0, at: endpoint) }) {
             StandardError.write("tokenctl: \(FailureReport.line(for: complaint))\n")

@@ -79,5 +79,5 @@ struct KeyringCredential: HelperContract {
         }
     }
 
-    var nothing: HelperReply { HelperReply(status: 1) }
+    var nothing: HelperResponse { HelperResponse(status: 1) }
 }

@@ -79,12 +79,12 @@ struct KubeCredential: HelperContract {
         return reply.text + "\n"
     }
 
-    var nothing: HelperReply {
+    var nothing: HelperResponse {
         let error = AgentError(
             .notFound,
             "no session is for this cluster",
             remedy: ConfigurationRemedy.change("add its server to hosts of a session")
         )
-        return HelperReply(complaint: error, status: error.code.exitStatus)
+        return HelperResponse(complaint: error, status: error.code.exitStatus)
     }
 }

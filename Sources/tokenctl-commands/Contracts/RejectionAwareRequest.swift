@@ -10,7 +10,7 @@ enum RefusalSign {
     /// It asks the same again within seconds.
     case repetition(of: String)
     /// It hands over the answer of the server it asks about; nil at its first question.
-    case answer(CurlAnswer?, to: String, by: HostName?)
+    case answer(CurlResponse?, to: String, by: HostName?)
 }
 
 /// Asks for a token and heeds signs that the last one was refused.

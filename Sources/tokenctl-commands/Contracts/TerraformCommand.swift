@@ -50,5 +50,5 @@ struct TerraformCredential: HelperContract {
         return reply.text + "\n"
     }
 
-    var nothing: HelperReply { HelperReply(output: "{}\n") }
+    var nothing: HelperResponse { HelperResponse(output: "{}\n") }
 }

@@ -15,7 +15,7 @@ struct CurlAttempt: ~Copyable {
 
     private let arguments: CurlArguments
     let server: ServerAddress
-    private(set) var answer: CurlAnswer
+    private(set) var answer: CurlResponse
     /// What curl ended with.
     private var status: Int32 = 0
     private var isPassing = false
@@ -38,7 +38,7 @@ struct CurlAttempt: ~Copyable {
     ) {
         self.arguments = arguments
         self.server = server
-        answer = CurlAnswer(of: server, isOfSeveral: arguments.makesSeveralRequests)
+        answer = CurlResponse(of: server, isOfSeveral: arguments.makesSeveralRequests)
         doubledHeads = arguments.repeatsHeaders ? DoubledHeads() : nil
         self.heads = heads
         self.output = output
@@ -108,7 +108,7 @@ struct CurlAttempt: ~Copyable {
     }
 
     /// The server's refusal of the token, however its body ended; `nil`: there is none, or a signal ended curl.
-    var refusal: CurlAnswer.Refusal? {
+    var refusal: CurlResponse.Refusal? {
         guard let refusal = answer.refusal, status < 128 else { return nil }
         // 22 is an answer that --fail takes for a failure. Where curl failed otherwise, 403 may be what a proxy said in
         // place of the server; it would say 407 and not 401 (RFC 9110 §15.5.8).

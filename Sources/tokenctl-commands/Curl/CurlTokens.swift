@@ -72,7 +72,7 @@ struct CurlTokens {
     /// Tells the agent what the server said, and takes the token that it gives instead, once.
     private mutating func replace(
         after attempt: borrowing CurlAttempt,
-        _ refusal: CurlAnswer.Refusal
+        _ refusal: CurlResponse.Refusal
     ) throws(AgentError) -> Bool {
         guard isSeen else { return false }
         let report = RefusalReport(

@@ -26,8 +26,8 @@ private struct ResourceScene {
             "authorization_servers": [.string(scene.issuer.issuer)], "scopes_supported": ["api"],
         ]
         for (name, value) in changes { document[name] = value }
-        let reply = IssuerReply.json(.object(document))
-        home.add(Route(nil, "/mcp") { _ in IssuerReply(status: 401) })
+        let reply = IssuerResponse.json(.object(document))
+        home.add(Route(nil, "/mcp") { _ in IssuerResponse(status: 401) })
         home.add(Route("GET", "/.well-known/oauth-protected-resource/mcp") { _ in reply })
         self.scene = scene
         self.home = home
@@ -36,7 +36,7 @@ private struct ResourceScene {
 
     /// Answers at the resource's own address never end.
     func streamForEver() {
-        let events = IssuerReply(
+        let events = IssuerResponse(
             headers: [("Content-Type", "text/event-stream")],
             body: Array(repeating: 0x20, count: 600_000)
         )

@@ -85,16 +85,16 @@ extension EndToEnd {
             #expect(check.status == 0, "\(check)")
         }
 
-        static let replies: [(IssuerReply, Int32)] = [
+        static let replies: [(IssuerResponse, Int32)] = [
             (.redirect(to: "http://127.0.0.1:1/.well-known/openid-configuration"), 5),
-            (IssuerReply(status: 200, body: Array(repeating: 0x20, count: (1 << 20) + 1)), 5),
-            (.html("<html>Sign in to the network</html>"), 5), (IssuerReply(status: 503), 5),
-            (IssuerReply(status: 404), 2), (IssuerReply(status: 200, body: Array("[1]".utf8)), 2),
-            (IssuerReply(status: 200, body: Array("{\"issuer\":".utf8)), 2),
+            (IssuerResponse(status: 200, body: Array(repeating: 0x20, count: (1 << 20) + 1)), 5),
+            (.html("<html>Sign in to the network</html>"), 5), (IssuerResponse(status: 503), 5),
+            (IssuerResponse(status: 404), 2), (IssuerResponse(status: 200, body: Array("[1]".utf8)), 2),
+            (IssuerResponse(status: 200, body: Array("{\"issuer\":".utf8)), 2),
         ]
 
         @Test(arguments: replies)
-        func `an answer that is no metadata writes nothing`(reply: IssuerReply, status: Int32) async throws {
+        func `an answer that is no metadata writes nothing`(reply: IssuerResponse, status: Int32) async throws {
             let scene = try await Scene()
             for place in ["openid-configuration", "oauth-authorization-server"] {
                 scene.issuer.add(Route("GET", "/.well-known/\(place)") { _ in reply })

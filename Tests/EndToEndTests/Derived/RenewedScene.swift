@@ -176,7 +176,7 @@ struct RenewedScene {
                 .json(["client_id": "demo-public", "token_endpoint_auth_method": "none"], status: 201)
             }
         )
-        issuer.add(Route(nil, "/mcp") { _ in IssuerReply(status: 401) })
+        issuer.add(Route(nil, "/mcp") { _ in IssuerResponse(status: 401) })
         issuer.add(
             Route("GET", "/.well-known/oauth-protected-resource/mcp") { _ in .json(.object(document)) }
         )
@@ -197,7 +197,7 @@ struct RenewedScene {
     /// Has the other end fail until ``mend()``.
     func fail(_ trouble: Trouble) throws {
         guard kind != .command else { return try writeTool("exit 1") }
-        let (path, grantType, refusal): (String, String?, IssuerReply) =
+        let (path, grantType, refusal): (String, String?, IssuerResponse) =
             switch kind {
             case .role: (STSDouble.path, nil, STSDouble.refusal(403, "AccessDenied", "Not authorized"))
             case .gitHubApp:
@@ -210,7 +210,7 @@ struct RenewedScene {
             case .exchange, .chain, .command: ("/token", Self.grantType, .failure("invalid_target"))
             case .resource: ("/token", "refresh_token", .failure("invalid_target"))
             }
-        let reply = trouble == .busy ? IssuerReply(status: 503) : refusal
+        let reply = trouble == .busy ? IssuerResponse(status: 503) : refusal
         issuer.queue(Disturbance(reply: reply, grantType: grantType), for: path, times: 1_000)
     }
 

@@ -145,7 +145,7 @@ extension EndToEnd {
                 _ = try #require(try await scene.commonToken())
                 scene.issuer.forgetRequests()
                 scene.issuer.queue(Disturbance(reply: .json(["refresh_token": "RT-next"])))
-                let next = IssuerReply.json([
+                let next = IssuerResponse.json([
                     "access_token": "AT-next", "expires_in": 600, "token_type": "Bearer",
                 ])
                 scene.issuer.queue(Disturbance(reply: next), times: 10)

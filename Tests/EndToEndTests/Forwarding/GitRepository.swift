@@ -38,12 +38,12 @@ struct GitRepository {
                 Route("GET", "/repository.git/\(file)") { request in
                     let words = (request.basicCredentials ?? "").split(separator: ":", maxSplits: 1)
                     guard words.count == 2, words[0] == "oauth2", accepted(String(words[1])) else {
-                        return IssuerReply(
+                        return IssuerResponse(
                             status: 401,
                             headers: [("WWW-Authenticate", #"Basic realm="git""#)]
                         )
                     }
-                    return IssuerReply(headers: [("Content-Type", "text/plain")], body: content)
+                    return IssuerResponse(headers: [("Content-Type", "text/plain")], body: content)
                 }
             )
         }

@@ -152,7 +152,7 @@ extension EndToEnd {
 
         @Test func `a server that cannot revoke now is told again when it said`() async throws {
             let scene = try await Scene.loggedIn()
-            let busy = IssuerReply(status: 503, headers: [("Retry-After", "1")])
+            let busy = IssuerResponse(status: 503, headers: [("Retry-After", "1")])
             // A server that cannot do it now is not asked about the access token as well.
             scene.issuer.queue(busy, for: "/revoke", times: 4)
             #expect(try await scene.agent.tokenctl("logout", "work").status == 5)

@@ -11,8 +11,8 @@ extension EndToEnd {
         private static let faults: [Disturbance] = [
             Disturbance(ending: .hang), Disturbance(ending: .drip(bytesPerSecond: 1)),
             Disturbance(ending: .reset(afterBytes: 20)), Disturbance(ending: .finish(afterBytes: 20)),
-            Disturbance(reply: IssuerReply(status: 200, body: Array(repeating: 0x20, count: 2 << 20))),
-            Disturbance(reply: IssuerReply(status: 200, headers: [("Content-Encoding", "gzip")])),
+            Disturbance(reply: IssuerResponse(status: 200, body: Array(repeating: 0x20, count: 2 << 20))),
+            Disturbance(reply: IssuerResponse(status: 200, headers: [("Content-Encoding", "gzip")])),
             Disturbance(reply: .redirect(to: "http://127.0.0.1:1/token", status: 307)),
         ]
 

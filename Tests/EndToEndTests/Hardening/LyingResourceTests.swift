@@ -19,9 +19,9 @@ extension EndToEnd {
         private func lie(
             _ name: String,
             at evil: DemoIssuer,
-            document: IssuerReply? = nil,
+            document: IssuerResponse? = nil,
             changes: [String: JSONValue] = [:],
-            server: IssuerReply = .notFound
+            server: IssuerResponse = .notFound
         ) {
             let address = "\(evil.issuer)/\(name)"
             let challenge = "Bearer resource_metadata=\"\(address)/document\""
@@ -32,7 +32,7 @@ extension EndToEnd {
             let reply = document ?? .json(.object(members))
             evil.add(
                 Route(nil, "/\(name)") { _ in
-                    IssuerReply(status: 401, headers: [("WWW-Authenticate", challenge)])
+                    IssuerResponse(status: 401, headers: [("WWW-Authenticate", challenge)])
                 }
             )
             evil.add(Route(nil, "/\(name)/document") { _ in reply })
@@ -48,7 +48,7 @@ extension EndToEnd {
             lie("other", at: evil, changes: ["resource": .string("\(honest.issuer)/resource")])
             lie("moved-document", at: evil, document: .redirect(to: "\(third.issuer)/document", status: 307))
             lie("moved-server", at: evil, server: .redirect(to: "\(third.issuer)/server", status: 308))
-            lie("huge", at: evil, document: IssuerReply(body: Array(repeating: 0x20, count: 2 << 20)))
+            lie("huge", at: evil, document: IssuerResponse(body: Array(repeating: 0x20, count: 2 << 20)))
             let million = JSONValue.string(String(repeating: "s", count: 1_000_000))
             let evilServers: [String: JSONValue] = ["authorization_servers": [.string(evil.issuer)]]
             lie("large", at: evil, changes: evilServers.merging(["scopes_supported": [million]]) { $1 })

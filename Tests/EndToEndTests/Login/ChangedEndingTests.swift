@@ -122,7 +122,7 @@ extension EndToEnd {
         func `where the settings are as at the login, the server is told`(kind: Kind) async throws {
             let (agent, first, _) = try await loggedIn(kind)
             first.add(
-                Route("POST", Self.path) { _ in IssuerReply(status: 200) }
+                Route("POST", Self.path) { _ in IssuerResponse(status: 200) }
             )
             #expect(try await agent.tokenctl("logout", "work").status == 0)
             #expect(isTold(first))

@@ -141,7 +141,7 @@ extension EndToEnd {
             let scene = try await KindScene.json(backEnd)
             try await scene.logIn()
             for code in ["not_yours", "token_revoked"] {
-                let refusal = IssuerReply.json(["error": .string(code)], status: 403)
+                let refusal = IssuerResponse.json(["error": .string(code)], status: 403)
                 scene.issuer.queue(refusal, for: backEnd.resourcePath)
             }
             let forbidden = try await scene.curl(backEnd.resourcePath)
@@ -160,7 +160,7 @@ extension EndToEnd {
             let backEnd = MobileBackEnd(.ecall)
             let scene = try await KindScene.json(backEnd)
             try await scene.logIn()
-            let refusal = IssuerReply.json(["code": "ErrAccessTokenExpired"], status: 401)
+            let refusal = IssuerResponse.json(["code": "ErrAccessTokenExpired"], status: 401)
             scene.issuer.queue(refusal, for: backEnd.resourcePath, times: 2)
             let result = try await scene.curl(backEnd.resourcePath)
             #expect(result.status == 4)
@@ -174,7 +174,7 @@ extension EndToEnd {
             let backEnd = MobileBackEnd(.signaling)
             let scene = try await KindScene.json(backEnd)
             try await scene.logIn()
-            let refusal = IssuerReply.json(["error": "access_token_expired"], status: 401)
+            let refusal = IssuerResponse.json(["error": "access_token_expired"], status: 401)
             scene.issuer.queue(refusal, for: backEnd.resourcePath, times: 2)
             let result = try await scene.curl(backEnd.resourcePath)
             #expect(result.status == 0 && result.line == #"{"error":"access_token_expired"}"#)

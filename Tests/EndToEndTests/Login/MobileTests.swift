@@ -125,7 +125,7 @@ extension EndToEnd {
             let scene = try await KindScene.json(backEnd, more: Self.wrappings[0].lines)
             try await scene.logIn()
             let token = try await scene.get().line
-            let reply = IssuerReply(
+            let reply = IssuerResponse(
                 headers: [("Content-Type", "application/json")],
                 body: Array(answer.body.utf8)
             )

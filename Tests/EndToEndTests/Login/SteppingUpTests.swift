@@ -19,7 +19,7 @@ extension EndToEnd {
 
         /// Has the resource answer the next request with a challenge, and returns the command that is named then.
         private func remedy(for status: Int, _ challenge: String, in scene: Scene) async throws -> String {
-            let reply = IssuerReply(status: status, headers: [("WWW-Authenticate", challenge)])
+            let reply = IssuerResponse(status: status, headers: [("WWW-Authenticate", challenge)])
             scene.issuer.queue(reply, for: "/resource")
             let url = "\(scene.issuer.issuer)/resource"
             let refused = try await scene.agent.tokenctl("curl", "work", "--", "-s", url)

@@ -151,7 +151,7 @@ extension EndToEnd {
             // What any refresh needs is there then.
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
             let token = try await scene.token()
-            let huge = IssuerReply(
+            let huge = IssuerResponse(
                 status: 200,
                 headers: [("Content-Type", "application/json")],
                 body: Array(repeating: UInt8(ascii: " "), count: 2 << 20)

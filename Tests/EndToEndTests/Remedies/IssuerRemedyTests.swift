@@ -21,7 +21,7 @@ extension EndToEnd {
                 scene = try await Scene()
                 home = try await DemoIssuer.start()
                 other = try await DemoIssuer.start()
-                home.add(Route(nil, "/mcp") { _ in IssuerReply(status: 401) })
+                home.add(Route(nil, "/mcp") { _ in IssuerResponse(status: 401) })
                 home.add(
                     Route("GET", "/.well-known/oauth-protected-resource/mcp") { [named] _ in
                         named.document.map { .json($0) } ?? .notFound

@@ -57,7 +57,7 @@ extension EndToEnd {
             ]
             scene.issuer.add(
                 Route("GET", "/.well-known/openid-configuration") { _ in
-                    IssuerReply(
+                    IssuerResponse(
                         headers: [("Content-Type", "application/json"), ("Date", date)],
                         body: JSONValue.object(metadata).serialized
                     )

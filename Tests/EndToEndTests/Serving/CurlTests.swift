@@ -65,7 +65,7 @@ extension EndToEnd {
         @Test func `a server that refuses the fresh token too is believed`() async throws {
             let scene = try await Scene.loggedIn()
             scene.issuer.queue(
-                IssuerReply(status: 401, body: Array(#"{"error":"invalid_token"}"#.utf8)),
+                IssuerResponse(status: 401, body: Array(#"{"error":"invalid_token"}"#.utf8)),
                 for: "/resource",
                 times: 2
             )

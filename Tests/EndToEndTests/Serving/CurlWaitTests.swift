@@ -12,7 +12,7 @@ extension EndToEnd {
         @Test func `why nothing happens for a while is said`() async throws {
             let scene = try await Scene.loggedIn()
             let refusal = ("WWW-Authenticate", "Bearer error=\"invalid_token\"")
-            scene.issuer.add(Route(nil, "/never") { _ in IssuerReply(status: 401, headers: [refusal]) })
+            scene.issuer.add(Route(nil, "/never") { _ in IssuerResponse(status: 401, headers: [refusal]) })
             scene.issuer.queue(Disturbance(isHeld: true, grantType: "refresh_token"))
             let command = ["curl", "work", "--", "-s", "\(scene.issuer.issuer)/never"]
             let notices = [

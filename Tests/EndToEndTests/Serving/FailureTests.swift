@@ -8,7 +8,7 @@ import Text
 /// What a failed refresh must look like from outside.
 struct FailureRow: Sendable, CustomTestStringConvertible {
     var name: String
-    var reply: IssuerReply
+    var reply: IssuerResponse
     /// Exit status of `tokenctl refresh`.
     var status: Int32
     var state: String
@@ -32,7 +32,7 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
     static func bare(_ httpStatus: Int, exits status: Int32 = 5, _ state: String = "retrying") -> FailureRow {
         FailureRow(
             name: "bare \(httpStatus)",
-            reply: IssuerReply(status: httpStatus),
+            reply: IssuerResponse(status: httpStatus),
             status: status,
             state: state
         )
@@ -150,7 +150,7 @@ extension EndToEnd {
         @Test(arguments: [502, 504, 520])
         func `a gateway that lost the answer is asked again at once`(status: Int) async throws {
             let scene = try await scene()
-            scene.issuer.queue(Disturbance(reply: IssuerReply(status: status), isProcessed: true))
+            scene.issuer.queue(Disturbance(reply: IssuerResponse(status: status), isProcessed: true))
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 0)
             #expect(scene.refreshes == 2)
         }
@@ -173,7 +173,7 @@ extension EndToEnd {
         func `an answer without a token is no answer`(body: String) async throws {
             let scene = try await scene()
             let token = try await scene.token()
-            scene.issuer.queue(IssuerReply(status: 200, body: Array(body.utf8)), times: 2)
+            scene.issuer.queue(IssuerResponse(status: 200, body: Array(body.utf8)), times: 2)
             #expect(try await scene.agent.tokenctl("refresh", "work").status == 5)
             #expect(try await scene.token() == token)
             scene.issuer.clearQueue()
@@ -210,7 +210,7 @@ extension EndToEnd {
         @Test func `Retry-After reaches the caller`() async throws {
             let scene = try await Scene.loggedIn { $0.accessLifetime = .seconds(1) }
             #expect(try await scene.accessTokenExpires())
-            scene.issuer.queue(IssuerReply(status: 503, headers: [("Retry-After", "7")]), times: 5)
+            scene.issuer.queue(IssuerResponse(status: 503, headers: [("Retry-After", "7")]), times: 5)
             let reply = try await scene.agent.socket.request("GET", "/v1/sessions/work/token?timeout=1")
             #expect(reply.status == 503)
             #expect(reply.head.lowercased().contains("\r\nretry-after: "))

@@ -45,12 +45,12 @@ extension EndToEnd {
             scene.issuer.add(
                 Route("GET", "/repository.git/info/refs") { request in
                     guard let wanted = token(), request.basicCredentials == "oauth2:\(wanted)" else {
-                        return IssuerReply(
+                        return IssuerResponse(
                             status: 401,
                             headers: [("WWW-Authenticate", #"Basic realm="git""#)]
                         )
                     }
-                    return IssuerReply(
+                    return IssuerResponse(
                         headers: [("Content-Type", "application/x-git-upload-pack-advertisement")],
                         body: Array(advertisement.utf8)
                     )
@@ -239,12 +239,12 @@ extension EndToEnd {
                 scene.issuer.add(
                     Route("GET", path) { request in
                         guard request.basicCredentials == "oauth2:\(wanted)" else {
-                            return IssuerReply(
+                            return IssuerResponse(
                                 status: 401,
                                 headers: [("WWW-Authenticate", #"Basic realm="registry""#)]
                             )
                         }
-                        return IssuerReply(
+                        return IssuerResponse(
                             headers: [
                                 ("Content-Type", "application/vnd.docker.distribution.manifest.v2+json")
                             ],

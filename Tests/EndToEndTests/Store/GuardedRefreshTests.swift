@@ -148,7 +148,7 @@ extension EndToEnd {
 
         @Test func `a refusal to a killed agent is not asked for again`() async throws {
             let scene = try await scene()
-            let refusal = IssuerReply(status: 503, headers: [("Retry-After", "1")])
+            let refusal = IssuerResponse(status: 503, headers: [("Retry-After", "1")])
             scene.issuer.queue(Disturbance(reply: refusal, isProcessed: false, isHeld: true))
             let refresh = try scene.agent.startTokenctl(["refresh", "work"])
             #expect(await scene.issuer.hasReceived(1, to: "/token", within: .seconds(120)))

@@ -70,7 +70,7 @@ import Text
     }
 
     @Test func `what is left out has its default`() throws {
-        let answer = try GatewayAnswer(
+        let answer = try GatewayResponseBody(
             parsing: #"{"header":{"cluster_id":"18446744073709551615"},"kvs":[{"key":"aw=="}]}"#.utf8
         )
         #expect(try answer.header() == EtcdHeader(cluster: .max, member: 0, revision: 0))
@@ -94,7 +94,7 @@ import Text
     ])
     func `an answer of another shape is none`(text: String) {
         #expect(throws: EtcdFailure.self) {
-            let answer = try GatewayAnswer(parsing: text.utf8)
+            let answer = try GatewayResponseBody(parsing: text.utf8)
             _ = try answer.header()
             _ = try answer.range(of: EtcdKeys(prefix: []))
         }
@@ -102,7 +102,7 @@ import Text
 
     @Test(arguments: [#"{"TTL":"0"}"#, #"{"TTL":"-1"}"#, #"{"TTL":"9223372036854775807"}"#, "{}"])
     func `a lease without a sane lifetime is none`(text: String) throws {
-        let answer = try GatewayAnswer(parsing: text.utf8)
+        let answer = try GatewayResponseBody(parsing: text.utf8)
         #expect(throws: EtcdFailure.self) { try answer.lease() }
     }
 

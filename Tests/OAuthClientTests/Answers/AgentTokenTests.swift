@@ -220,7 +220,7 @@ struct AgentTokenTests {
         let body = #"{"access_token":"at"}"#.utf16.flatMap {
             [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)]
         }
-        bench.exchange.expect(endpoint, .reply(HTTPReply(status: 200, body: body)))
+        bench.exchange.expect(endpoint, .reply(ServerResponse(status: 200, body: body)))
         #expect(try await bench.refresh().failure?.kind == .misbehaved)
     }
 

@@ -11,8 +11,8 @@ import TokenCore
 struct DamagedRefusalTests {
     private func failure(_ body: [UInt8], status: Int, length: Int? = nil) async throws -> RefreshFailure {
         let bench = try Bench(.fixed())
-        let headers = length.map { [HTTPReply.Header(name: "content-length", value: "\($0)")] } ?? []
-        let reply = HTTPReply(status: status, headers: headers, body: body)
+        let headers = length.map { [ServerResponse.Header(name: "content-length", value: "\($0)")] } ?? []
+        let reply = ServerResponse(status: status, headers: headers, body: body)
         bench.exchange.expect("https://tokens.example/token", .reply(reply))
         let outcome = try await bench.refresh()
         #expect(outcome.saved == nil)

@@ -38,10 +38,10 @@ struct DamagedReplyTests {
         announcing length: Int? = nil
     ) async throws -> (Bench, RefreshOutcome) {
         let bench = try Bench(.fixed())
-        let headers = length.map { [HTTPReply.Header(name: "content-length", value: "\($0)")] } ?? []
+        let headers = length.map { [ServerResponse.Header(name: "content-length", value: "\($0)")] } ?? []
         bench.exchange.expect(
             Self.endpoint,
-            .reply(HTTPReply(status: status, headers: headers, body: body))
+            .reply(ServerResponse(status: status, headers: headers, body: body))
         )
         return (bench, try await bench.refresh())
     }

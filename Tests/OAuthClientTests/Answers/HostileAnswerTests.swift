@@ -42,7 +42,7 @@ struct HostileAnswerTests {
             ? #"{"error":"\#(Self.marks)"}"#
             : body.replacing("x", with: member)
                 .replacing(":1}", with: ":\"\(Self.marks)\"}")
-        let reply = HTTPReply(status: 400, body: Array(text.utf8))
+        let reply = ServerResponse(status: 400, body: Array(text.utf8))
         let now = WallTime(secondsSince1970: 1_800_000_000)
         expectSoon(member) {
             let refused = reply.refused(object: reply.jsonObject, at: now)
@@ -57,7 +57,7 @@ struct HostileAnswerTests {
     ])
     func `a header of marks is judged at once`(name: String) {
         let value = String(repeating: "\u{301}\u{323}", count: HTTPLimits.headers / 4)
-        let reply = HTTPReply(status: 401, headers: [.init(name: name, value: value)], body: Array("{}".utf8))
+        let reply = ServerResponse(status: 401, headers: [.init(name: name, value: value)], body: Array("{}".utf8))
         let now = WallTime(secondsSince1970: 1_800_000_000)
         expectSoon(name) {
             _ = reply.refused(object: nil, at: now)
@@ -128,7 +128,7 @@ struct HostileAnswerTests {
         let error = OAuthError(code: "server_error", description: text)
         let refused = TokenErrorResponse(status: status, error: error)
         let body = JSONValue(dictionaryLiteral: ("code", "x"), ("message", .string(text)), ("__type", "X"))
-        let reply = HTTPReply(status: status, body: body.serialized)
+        let reply = ServerResponse(status: status, body: body.serialized)
         let messages = [
             FailureClassification.classify(refused, from: "id.example").message,
             JSONRules.signaling.classify(reply, .refresh, from: "id.example", at: now).message,
@@ -147,7 +147,7 @@ struct HostileAnswerTests {
 
     @Test func `a large answer is read on another thread than the one that asked`() async throws {
         let body = Array(#"{"access_token":"\#(String(repeating: "a", count: 1 << 19))"}"#.utf8)
-        #expect(await ResponseBodyParser.read(body) == HTTPReply.Reading(body))
+        #expect(await ResponseBodyParser.read(body) == ServerResponse.Reading(body))
         #expect(await ResponseBodyParser.read(Array("[]".utf8)) == .none)
         #expect(await ResponseBodyParser.read(Array("{}".utf8)) == .object([:]))
     }

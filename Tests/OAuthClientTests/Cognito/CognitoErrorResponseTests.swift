@@ -11,8 +11,8 @@ struct CognitoErrorResponseTests {
         status: Int = 400,
         headers: [String: String] = [:]
     ) -> CognitoErrorResponse {
-        let list = headers.map { HTTPReply.Header(name: $0.key, value: $0.value) }
-        let reply = HTTPReply(status: status, headers: list, body: Array(body.utf8))
+        let list = headers.map { ServerResponse.Header(name: $0.key, value: $0.value) }
+        let reply = ServerResponse(status: status, headers: list, body: Array(body.utf8))
         return CognitoErrorResponse(reply, from: "idp.example", at: WallTime(secondsSince1970: 1_800_000_000))
     }
 

@@ -37,7 +37,7 @@ struct DiscoveryTests {
         isInternal: Bool = false
     ) async throws -> Result<ServerMetadata, RefreshFailure> {
         let bench = try Bench(TestIssuer.profile())
-        let reply = HTTPReply(status: 200, body: Array(document.utf8), isInternal: isInternal)
+        let reply = ServerResponse(status: 200, body: Array(document.utf8), isInternal: isInternal)
         bench.exchange.always(TestIssuer.discoveryURL, .reply(reply))
         bench.exchange.always(TestIssuer.oauthURL, .json("", status: 404))
         do throws(RefreshFailure) {

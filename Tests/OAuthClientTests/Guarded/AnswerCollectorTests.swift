@@ -45,7 +45,7 @@ struct AnswerCollectorTests {
 
     /// A connection that has sent its request, and what came of it.
     private final class Connection {
-        private(set) var reply: HTTPReply?
+        private(set) var reply: ServerResponse?
         private(set) var failure: (any Error)?
         private let channel = EmbeddedChannel()
 

@@ -25,7 +25,7 @@ struct FenceTests {
         sendBefore: Instant,
         arriveBefore: Instant? = nil,
         endBefore: Instant? = nil
-    ) async throws -> Result<HTTPReply, TransportFailure> {
+    ) async throws -> Result<ServerResponse, TransportFailure> {
         let transport = HTTPTransport(eventLoop: Wire.eventLoop, door: guards?.door)
         let attempt = GuardedAttempt(
             session: try #require(SessionName("work")),
@@ -42,7 +42,7 @@ struct FenceTests {
     }
 
     /// Nothing was sent, and the failure says so.
-    private static func isUnsent(_ result: Result<HTTPReply, TransportFailure>) -> Bool {
+    private static func isUnsent(_ result: Result<ServerResponse, TransportFailure>) -> Bool {
         if case .failure(.unreachable) = result { true } else { false }
     }
 

@@ -54,7 +54,7 @@ struct TLSRecordingTests {
         try connection.say(said)
         if ends { try connection.end() }
         let recording = try TLSRecording(connection.stream, try #require(connection.secret))
-        let reply = try await RecordedReply.read(recording, readsBody: true, on: Wire.eventLoop)
+        let reply = try await RecordedResponseParser.read(recording, readsBody: true, on: Wire.eventLoop)
         #expect((reply != nil) == isComplete)
         #expect(reply?.body ?? Array("{}".utf8) == Array("{}".utf8))
     }
@@ -64,7 +64,7 @@ struct TLSRecordingTests {
         try connection.say("<html>")
         let recording = try TLSRecording(connection.stream, try #require(connection.secret))
         await #expect(throws: RecordingError.notHTTP) {
-            try await RecordedReply.read(recording, readsBody: true, on: Wire.eventLoop)
+            try await RecordedResponseParser.read(recording, readsBody: true, on: Wire.eventLoop)
         }
     }
 

@@ -17,13 +17,13 @@ final class EchoingExchange: HTTPExchanging {
         var authorization: String?
     }
 
-    private let answer: @Sendable (Received) -> HTTPReply
+    private let answer: @Sendable (Received) -> ServerResponse
 
-    init(_ answer: @escaping @Sendable (Received) -> HTTPReply) {
+    init(_ answer: @escaping @Sendable (Received) -> ServerResponse) {
         self.answer = answer
     }
 
-    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
         var parameters: [String: String] = [:]
         request.form?.withBytes { bytes in
             for (name, value) in FormEncoding.decoded(String(decoding: bytes, as: UTF8.self)) ?? [] {
@@ -48,9 +48,9 @@ final class EchoingExchange: HTTPExchanging {
     }
 }
 
-extension HTTPReply {
-    static func json(_ value: JSONValue, status: Int = 400) -> HTTPReply {
-        HTTPReply(status: status, body: value.serialized)
+extension ServerResponse {
+    static func json(_ value: JSONValue, status: Int = 400) -> ServerResponse {
+        ServerResponse(status: status, body: value.serialized)
     }
 }
 
@@ -62,7 +62,7 @@ struct EchoBench {
 
     init(
         _ profile: ServerProfile,
-        _ answer: @escaping @Sendable (EchoingExchange.Received) -> HTTPReply
+        _ answer: @escaping @Sendable (EchoingExchange.Received) -> ServerResponse
     ) throws {
         let memory = try SealedMemory()
         let clock = ManualClock()

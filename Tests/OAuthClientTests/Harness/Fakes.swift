@@ -50,7 +50,7 @@ final class ScriptedExchange: HTTPExchanging {
     }
 
     enum Answer: Sendable {
-        case reply(HTTPReply)
+        case reply(ServerResponse)
         case failure(TransportFailure)
     }
 
@@ -83,7 +83,7 @@ final class ScriptedExchange: HTTPExchanging {
         contents.withLock { $0.standing[address] = answer }
     }
 
-    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> HTTPReply {
+    func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
         let body = request.form.map { form in form.withBytes { String(decoding: $0, as: UTF8.self) } }
         let pairs = body.flatMap { FormEncoding.decoded($0) } ?? []
         let sent = Sent(
@@ -115,8 +115,8 @@ final class ScriptedExchange: HTTPExchanging {
 
 extension ScriptedExchange.Answer {
     static func json(_ body: String, status: Int = 200, headers: [String: String] = [:]) -> Self {
-        let list = headers.map { HTTPReply.Header(name: $0.key, value: $0.value) }
-        return .reply(HTTPReply(status: status, headers: list, body: Array(body.utf8)))
+        let list = headers.map { ServerResponse.Header(name: $0.key, value: $0.value) }
+        return .reply(ServerResponse(status: status, headers: list, body: Array(body.utf8)))
     }
 }
 

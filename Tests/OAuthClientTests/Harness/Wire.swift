@@ -7,7 +7,7 @@ import TokenCore
 @testable import OAuthClient
 
 extension HTTPTransport {
-    func outcome(of request: OutgoingRequest) async -> Result<HTTPReply, TransportFailure> {
+    func outcome(of request: OutgoingRequest) async -> Result<ServerResponse, TransportFailure> {
         do throws(TransportFailure) {
             return .success(try await send(request))
         } catch {
@@ -29,7 +29,7 @@ enum Wire {
         publicAddressOnly: Bool = false,
         totalLimit: Duration = HTTPLimits.total,
         connectLimit: Duration = HTTPLimits.connect
-    ) async throws -> Result<HTTPReply, TransportFailure> {
+    ) async throws -> Result<ServerResponse, TransportFailure> {
         let transport = HTTPTransport(
             eventLoop: eventLoop,
             totalLimit: totalLimit,
@@ -50,7 +50,7 @@ enum Wire {
     static func post(
         _ actions: [TinyServer.Action],
         totalLimit: Duration = HTTPLimits.total
-    ) async throws -> Result<HTTPReply, TransportFailure> {
+    ) async throws -> Result<ServerResponse, TransportFailure> {
         try await post(try await TinyServer.start { _ in actions }, totalLimit: totalLimit)
     }
 }

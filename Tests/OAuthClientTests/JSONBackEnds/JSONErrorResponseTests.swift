@@ -13,8 +13,8 @@ struct JSONRefusalTests {
         headers: [String: String] = [:],
         for purpose: JSONPurpose = .login
     ) -> RefreshFailure {
-        let list = headers.map { HTTPReply.Header(name: $0.key, value: $0.value) }
-        let reply = HTTPReply(status: status, headers: list, body: Array(body.utf8))
+        let list = headers.map { ServerResponse.Header(name: $0.key, value: $0.value) }
+        let reply = ServerResponse(status: status, headers: list, body: Array(body.utf8))
         let now = WallTime(secondsSince1970: 1_800_000_000)
         return rules.classify(reply, purpose, from: "api.example", at: now)
     }

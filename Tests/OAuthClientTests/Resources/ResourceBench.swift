@@ -54,10 +54,10 @@ struct ResourceBench {
 
     /// What the resource answers to a request without a token.
     func challenge(_ field: String?, isInternal: Bool = false) {
-        let headers = field.map { [HTTPReply.Header(name: "www-authenticate", value: $0)] } ?? []
+        let headers = field.map { [ServerResponse.Header(name: "www-authenticate", value: $0)] } ?? []
         exchange.always(
             Self.resource,
-            .reply(HTTPReply(status: 401, headers: headers, isInternal: isInternal))
+            .reply(ServerResponse(status: 401, headers: headers, isInternal: isInternal))
         )
     }
 

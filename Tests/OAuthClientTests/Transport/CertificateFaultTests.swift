@@ -19,7 +19,7 @@ struct CertificateFaultTests {
         _ identity: TLSIdentity,
         with others: [CertificateAuthority] = [],
         trusting authorities: String?
-    ) async throws -> Result<HTTPReply, TransportFailure> {
+    ) async throws -> Result<ServerResponse, TransportFailure> {
         let file = try authorities.map { try TemporaryFile($0) }
         let server = try await TinyServer.start(
             certificate: ([identity.certificatePEM] + others.map(\.certificatePEM)).joined(separator: "\n"),
@@ -30,7 +30,7 @@ struct CertificateFaultTests {
         return result
     }
 
-    private func message(_ result: Result<HTTPReply, TransportFailure>) throws -> RefreshFailure {
+    private func message(_ result: Result<ServerResponse, TransportFailure>) throws -> RefreshFailure {
         guard case .failure(let failure) = result else {
             Issue.record("\(result)")
             return RefreshFailure(kind: .misbehaved, message: "")

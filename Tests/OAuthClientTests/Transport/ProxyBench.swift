@@ -80,7 +80,7 @@ struct ProxyBench {
     func send(
         _ request: OutgoingRequest,
         sendBefore: Instant? = nil
-    ) async throws -> Result<HTTPReply, TransportFailure> {
+    ) async throws -> Result<ServerResponse, TransportFailure> {
         guard guards != nil else { return await transport.outcome(of: request) }
         let now = Instant(nanoseconds: hardening_boot_clock())
         let attempt = GuardedAttempt(

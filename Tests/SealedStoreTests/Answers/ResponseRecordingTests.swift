@@ -262,7 +262,7 @@ struct ResponseRecordingTests {
 }
 
 extension RecoveredResponse {
-    var recorded: RecordedAnswer? {
+    var recorded: RecordedResponse? {
         if case .recorded(let answer) = self { answer } else { nil }
     }
 

@@ -177,8 +177,8 @@ extension FleetIntent {
     )
 }
 
-extension LateAnswer {
-    static let example = LateAnswer(lineage: .example, parent: 7, attempt: .other, tokenMark: 99, cluster: 5)
+extension LateResponse {
+    static let example = LateResponse(lineage: .example, parent: 7, attempt: .other, tokenMark: 99, cluster: 5)
 }
 
 extension FleetKeeping {

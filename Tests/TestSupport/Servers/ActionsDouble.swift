@@ -42,7 +42,7 @@ package final class ActionsDouble: Sendable {
         ClientVoucher(key: key, issuer: ActionsDouble.issuer, subject: ActionsDouble.subject)
     }
 
-    private func answer(_ request: IssuerRequest) -> IssuerReply {
+    private func answer(_ request: IssuerRequest) -> IssuerResponse {
         guard request.bearerToken == bearer else {
             return .json(["message": "The job's token is not valid."], status: 401)
         }

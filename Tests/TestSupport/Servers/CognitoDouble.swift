@@ -81,8 +81,8 @@ package final class CognitoDouble: Sendable {
     }
 
     /// An answer as Amazon's that says what went wrong.
-    package static func failure(_ type: String, _ message: String, status: Int = 400) -> IssuerReply {
-        IssuerReply(
+    package static func failure(_ type: String, _ message: String, status: Int = 400) -> IssuerResponse {
+        IssuerResponse(
             status: status,
             headers: [("Content-Type", "application/x-amz-json-1.1"), ("x-amzn-ErrorType", "\(type):")],
             body: JSONValue.object(["__type": .string(type), "message": .string(message)] as JSONObject)

@@ -68,7 +68,7 @@ struct CognitoDoubleState: Sendable {
         return !entry.isRevoked && !entry.isSpent && now < entry.expiresAt
     }
 
-    mutating func answer(_ request: IssuerRequest) -> IssuerReply {
+    mutating func answer(_ request: IssuerRequest) -> IssuerResponse {
         let action = request.header("x-amz-target")?.split(separator: ".").last.map(String.init) ?? ""
         guard request.header("content-type") == "application/x-amz-json-1.1", let body = request.json else {
             return CognitoDouble.failure("SerializationException", "not JSON 1.1")
@@ -76,7 +76,7 @@ struct CognitoDoubleState: Sendable {
         do throws(Refusal) {
             let answer = try perform(action, body)
             // Amazon answers a revocation with no body at all.
-            return action == "RevokeToken" ? IssuerReply() : .json(.object(answer))
+            return action == "RevokeToken" ? IssuerResponse() : .json(.object(answer))
         } catch {
             return CognitoDouble.failure(error.type, error.message)
         }

@@ -67,7 +67,7 @@ package final class GitHubDouble: Sendable {
         state.withLock { $0.living.contains(token) }
     }
 
-    private func asApp(_ request: IssuerRequest, _ answer: () -> IssuerReply) -> IssuerReply {
+    private func asApp(_ request: IssuerRequest, _ answer: () -> IssuerResponse) -> IssuerResponse {
         guard request.header("user-agent") != nil else { return .refusal(403, "Request forbidden") }
         guard let token = request.bearerToken, let claims = key.claims(of: token) else {
             return .refusal(401, "A JSON web token could not be decoded")
@@ -85,7 +85,7 @@ package final class GitHubDouble: Sendable {
         return isSuspended ? .refusal(403, "This installation has been suspended") : answer()
     }
 
-    private func makeToken(_ wanted: JSONObject) -> IssuerReply {
+    private func makeToken(_ wanted: JSONObject) -> IssuerResponse {
         let names = (wanted["repositories"]?.array ?? []).compactMap(\.string)
         guard names.allSatisfy(GitHubDouble.repositories.contains) else {
             let message = "There is at least one repository that does not exist or is not accessible"
@@ -110,15 +110,15 @@ package final class GitHubDouble: Sendable {
         }
     }
 
-    private func revoke(_ token: String) -> IssuerReply {
+    private func revoke(_ token: String) -> IssuerResponse {
         state.withLock { $0.living.remove(token) } == nil
-            ? .refusal(401, "Bad credentials") : IssuerReply(status: 204)
+            ? .refusal(401, "Bad credentials") : IssuerResponse(status: 204)
     }
 }
 
-extension IssuerReply {
+extension IssuerResponse {
     /// GitHub's form of a refusal.
-    fileprivate static func refusal(_ status: Int, _ message: String) -> IssuerReply {
+    fileprivate static func refusal(_ status: Int, _ message: String) -> IssuerResponse {
         .json(["message": .string(message), "status": .string("\(status)")], status: status)
     }
 }

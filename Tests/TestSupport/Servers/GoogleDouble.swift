@@ -54,7 +54,7 @@ package final class GoogleDouble: Sendable {
         return file.text
     }
 
-    private func answer(_ request: IssuerRequest) -> IssuerReply {
+    private func answer(_ request: IssuerRequest) -> IssuerResponse {
         guard request.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer" else {
             return .failure("unsupported_grant_type", description: "Invalid grant_type")
         }
@@ -75,7 +75,7 @@ package final class GoogleDouble: Sendable {
     }
 
     /// What Google says to claims that it does not take; at `host`, under TLS, is the token endpoint.
-    private static func refusal(of claims: JSONObject, at host: String) -> IssuerReply? {
+    private static func refusal(of claims: JSONObject, at host: String) -> IssuerResponse? {
         guard claims["iss"]?.string == account else {
             return .failure("invalid_grant", description: "Invalid grant: account not found")
         }

@@ -59,8 +59,8 @@ package final class MobileBackEnd: Sendable {
 
     private func answer(
         _ request: IssuerRequest,
-        _ serve: (inout MobileBackEndState) -> IssuerReply
-    ) -> IssuerReply {
+        _ serve: (inout MobileBackEndState) -> IssuerResponse
+    ) -> IssuerResponse {
         state.withLock { state in
             guard state.isFromApp(request) else { return state.refuse("unknown_app") }
             return serve(&state)

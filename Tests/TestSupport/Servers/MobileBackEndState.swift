@@ -47,7 +47,7 @@ struct MobileBackEndState: Sendable {
             && settings.members.members.allSatisfy { request.json?[$0.name] == $0.value }
     }
 
-    mutating func sendCode(_ request: IssuerRequest) -> IssuerReply {
+    mutating func sendCode(_ request: IssuerRequest) -> IssuerResponse {
         guard let user = request.json?["username"]?.string else { return refuse("unknown_user") }
         sentCodes.append((user, String(Int.random(in: 100_000...999_999))))
         return success(["attemptId": .integer(sentCodes.count), "channel": "sms"])
@@ -62,7 +62,7 @@ struct MobileBackEndState: Sendable {
         return sentCodes[Int(number) - 1] == (user, code)
     }
 
-    mutating func logIn(_ request: IssuerRequest) -> IssuerReply {
+    mutating func logIn(_ request: IssuerRequest) -> IssuerResponse {
         guard let body = request.json, let user = body["username"]?.string, isKnown(user, body) else {
             return refuse(style == .signaling ? "invalid_credentials" : "unauthorized")
         }
@@ -73,7 +73,7 @@ struct MobileBackEndState: Sendable {
         return success(answer)
     }
 
-    mutating func refresh(_ request: IssuerRequest) -> IssuerReply {
+    mutating func refresh(_ request: IssuerRequest) -> IssuerResponse {
         guard let token = request.json?["refreshToken"]?.string, !token.isEmpty else {
             return refuse(style == .signaling ? "invalid_refresh_token" : "unauthorized")
         }
@@ -95,17 +95,17 @@ struct MobileBackEndState: Sendable {
         return success(answer(tokens, tellsRefreshExpiry: settings.tellsRefreshExpiry))
     }
 
-    mutating func logOut(_ request: IssuerRequest) -> IssuerReply {
+    mutating func logOut(_ request: IssuerRequest) -> IssuerResponse {
         switch login(of: request) {
         case .success(let number):
             let refusal = Refusal(code: style == .signaling ? "token_revoked" : "unauthorized")
             logins[number]?.refusal = refusal
-            return IssuerReply(status: 204)
+            return IssuerResponse(status: 204)
         case .failure(let refusal): return refuse(refusal.refusal)
         }
     }
 
-    func resource(_ request: IssuerRequest) -> IssuerReply {
+    func resource(_ request: IssuerRequest) -> IssuerResponse {
         switch login(of: request) {
         case .success(let number): .json(["user": .string(logins[number]?.user ?? "")])
         case .failure(let refusal): refuse(refusal.refusal)
@@ -175,12 +175,12 @@ struct MobileBackEndState: Sendable {
         return .success(entry.login)
     }
 
-    func refuse(_ code: String) -> IssuerReply {
+    func refuse(_ code: String) -> IssuerResponse {
         refuse(Refusal(code: code))
     }
 
     /// Every refusal is a 401 with a code in the body.
-    private func refuse(_ refusal: Refusal) -> IssuerReply {
+    private func refuse(_ refusal: Refusal) -> IssuerResponse {
         var body = JSONObject()
         body["message"] = "Please sign in again."
         if refusal.requiresReauth { body["requiresReauth"] = true }
@@ -195,7 +195,7 @@ struct MobileBackEndState: Sendable {
         return .json(.object(body), status: 401)
     }
 
-    private func success(_ answer: JSONObject) -> IssuerReply {
+    private func success(_ answer: JSONObject) -> IssuerResponse {
         .json(wrapped(answer, in: settings.envelope))
     }
 

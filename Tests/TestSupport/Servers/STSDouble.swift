@@ -21,7 +21,7 @@ package enum STSDouble {
             return refusal(400, "InvalidIdentityToken", "The token is not a JWT")
         }
         let life = request.form["DurationSeconds"].flatMap { Int64($0) } ?? 3_600
-        return IssuerReply(
+        return IssuerResponse(
             headers: [("Content-Type", "text/xml")],
             body: Array(
                 """
@@ -39,8 +39,8 @@ package enum STSDouble {
     }
 
     /// The service's form of a refusal.
-    package static func refusal(_ status: Int, _ code: String, _ message: String) -> IssuerReply {
-        IssuerReply(
+    package static func refusal(_ status: Int, _ code: String, _ message: String) -> IssuerResponse {
+        IssuerResponse(
             status: status,
             headers: [("Content-Type", "text/xml")],
             body: Array(

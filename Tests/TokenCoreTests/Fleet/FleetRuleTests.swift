@@ -77,12 +77,12 @@ import Testing
             // A restored snapshot.
             (.record(4), nil, [], .afterWriting),
             (nil, nil, [], .afterWriting),
-        ] as [(FleetHeader?, FleetIntent?, [LateAnswer], StoredResultAction)]
+        ] as [(FleetHeader?, FleetIntent?, [LateResponse], StoredResultAction)]
     )
     func `what becomes of an answer`(
         record: FleetHeader?,
         intent: FleetIntent?,
-        lates: [LateAnswer],
+        lates: [LateResponse],
         settlement: StoredResultAction
     ) {
         let memory = FleetPersistentState.knowing(.record(5), answer: Self.answer)
@@ -112,15 +112,15 @@ import Testing
 
     @Test(
         arguments: [
-            (1, [LateAnswer.late(parent: 5, attempt: 60)], StoredResultAction.wait),
+            (1, [LateResponse.late(parent: 5, attempt: 60)], StoredResultAction.wait),
             (1, [], .forget),
             // Laid down in the etcd of before.
             (2, [], .place),
-        ] as [(UInt64, [LateAnswer], StoredResultAction)]
+        ] as [(UInt64, [LateResponse], StoredResultAction)]
     )
     func `an answer that was laid down is laid down again after a restore`(
         cluster: UInt64,
-        lates: [LateAnswer],
+        lates: [LateResponse],
         settlement: StoredResultAction
     ) {
         var answer = Self.answer
@@ -134,7 +134,7 @@ import Testing
 
     @Test(arguments: [
         // It takes the place of what was sent for it, of nothing younger.
-        (LateAnswer.late(parent: 5), FleetHeader.record(5), LateResultAction.adopt),
+        (LateResponse.late(parent: 5), FleetHeader.record(5), LateResultAction.adopt),
         (.late(parent: 5), .record(6, proven: 5), .keep),
         (.late(parent: 5), .record(7, proven: 6), .erase),
         // Of a dead record, whatever has not been proven to be old.
@@ -148,12 +148,12 @@ import Testing
         // Of a later login, which is about to be put back.
         (.late(parent: 5, login: 2), .record(5), .keep),
     ])
-    func `what becomes of a late answer`(late: LateAnswer, record: FleetHeader, lateness: LateResultAction) {
+    func `what becomes of a late answer`(late: LateResponse, record: FleetHeader, lateness: LateResultAction) {
         #expect(LateResultAction(of: late, beside: record) == lateness)
     }
 
     @Test func `a late answer waits while a younger one to the same token may be on its way`() {
-        let late = LateAnswer.late(parent: 5)
+        let late = LateResponse.late(parent: 5)
         let grace = FleetTiming(reuse: .acceptedFor(.seconds(30)))
         let view = FleetSnapshot.showing(.record(5), .attempt(80, age: 100, before: [77]), lates: [late])
         #expect(view.nextAdoption(grace) == nil)
@@ -171,7 +171,7 @@ import Testing
 
     @Test func `of several late answers the one of the latest parent is tried first`() {
         let lates = [
-            LateAnswer.late(parent: 4, attempt: 1), .late(parent: 5, attempt: 3),
+            LateResponse.late(parent: 4, attempt: 1), .late(parent: 5, attempt: 3),
             .late(parent: 5, attempt: 2),
         ]
         let view = FleetSnapshot.showing(.record(6, .dead(.replyLost), proven: 4), lates: lates)

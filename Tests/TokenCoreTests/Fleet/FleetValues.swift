@@ -50,14 +50,14 @@ extension FleetIntent {
     }
 }
 
-extension LateAnswer {
+extension LateResponse {
     static func late(
         parent: UInt64,
         login: UInt64 = 1,
         attempt: UInt64 = 77,
         mark: UInt64? = nil
-    ) -> LateAnswer {
-        LateAnswer(
+    ) -> LateResponse {
+        LateResponse(
             lineage: Lineage(number: login, id: 1),
             parent: parent,
             attempt: .number(attempt),
@@ -74,7 +74,7 @@ extension FleetSnapshot {
         _ record: FleetHeader?,
         _ intent: FleetIntent? = nil,
         lock: UInt64? = nil,
-        lates: [LateAnswer] = [],
+        lates: [LateResponse] = [],
         cluster: UInt64 = 1,
         revision: Int64 = 100
     ) -> FleetSnapshot {

@@ -6,7 +6,7 @@ import Testing
 
 /// A session at a host that opens access tokens only, and has the keepers refresh them.
 @Suite struct ReaderTests {
-    private static let denial = ReservationAnswer.unasked(StorageFailure(message: "no right"))
+    private static let denial = ReservationResult.unasked(StorageFailure(message: "no right"))
     private static let told = Reply.failure(.temporarilyUnavailable(message: "no right", retryAfter: nil))
     private static let scoped = TokenVariant(scopes: ["orders"], audience: nil)
 

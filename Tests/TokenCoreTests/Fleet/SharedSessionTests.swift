@@ -66,7 +66,7 @@ import Testing
 
     @Test func `what went wrong before another host's token came is not shown any more`() throws {
         var (script, attempt) = try Self.due()
-        let away = ReservationAnswer.unreachable(FleetStoreError(.unavailable, "etcd is away"))
+        let away = ReservationResult.unreachable(FleetStoreError(.unavailable, "etcd is away"))
         _ = script.session.reservationFinished(attempt, away, jitter: 0, at: script.moment)
         #expect(script.session.status.message == "etcd is away")
         _ = script.session.recordAdopted(script.record(), jitter: 0.5, at: script.moment)
@@ -77,7 +77,7 @@ import Testing
         var (script, attempt) = try Self.due()
         let (waiter, _) = script.get(minimum: .seconds(3_000), wait: .seconds(300))
         let trouble = FleetStoreError(.unreadable, "the key is old", remedy: "copy the new one", isMistake: true)
-        let refused = ReservationAnswer.unreachable(trouble)
+        let refused = ReservationResult.unreachable(trouble)
         let effects = script.session.reservationFinished(attempt, refused, jitter: 0, at: script.moment)
         let told = ServingFailure.misconfigured(
             message: "the key is old",

@@ -209,7 +209,7 @@ private struct World {
         guard let next = queue.nextReservation() else { return }
         queue.reservationEnded()
         guard session.attemptInFlight == next.attempt else { return ended(next.attempt) }
-        let answer: ReservationAnswer = jitter() < 0.2 ? .failed(StorageFailure(message: "full")) : .granted()
+        let answer: ReservationResult = jitter() < 0.2 ? .failed(StorageFailure(message: "full")) : .granted()
         run(session.reservationFinished(next.attempt, answer, jitter: jitter(), at: moment))
         if session.attemptInFlight != next.attempt { ended(next.attempt) }
     }

@@ -9,7 +9,7 @@ import Testing
     /// A server, and what curl itself prints of its answer with heads first.
     private func server() async throws -> (issuer: DemoIssuer, url: String, output: String) {
         let issuer = try await DemoIssuer.start()
-        issuer.add(Route(nil, "/api") { _ in IssuerReply(body: Array("hello".utf8)) })
+        issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
         let url = issuer.issuer + "/api"
         let plain = try await Program.run(
             ["/usr/bin/env", "curl", "-s", "-D", "-", url],
@@ -25,7 +25,7 @@ import Testing
     @Test(arguments: [0, 1])
     func `they are written once, before the body`(refusals: Int) async throws {
         let (issuer, url, output) = try await server()
-        issuer.queue(IssuerReply(status: 401), for: "/api", times: refusals)
+        issuer.queue(IssuerResponse(status: 401), for: "/api", times: refusals)
         let result = try await KeyBoundAgent(type: "Bearer").curl(["-s", "-D", "-", url])
         #expect(result.all == (0, output, ""))
     }
@@ -33,7 +33,7 @@ import Testing
     @Test(arguments: [0, 1])
     func `a file has them once`(refusals: Int) async throws {
         let (issuer, url, output) = try await server()
-        issuer.queue(IssuerReply(status: 401), for: "/api", times: refusals)
+        issuer.queue(IssuerResponse(status: 401), for: "/api", times: refusals)
         let directory = try TemporaryDirectory()
         let file = directory.path("heads")
         let result = try await KeyBoundAgent(type: "Bearer").curl(["-s", "-D", file, url])
@@ -124,7 +124,7 @@ import Testing
 
     @Test func `those of a refusal that is believed are written once`() async throws {
         let (issuer, url, _) = try await server()
-        issuer.queue(IssuerReply(status: 401, body: Array("no".utf8)), for: "/api", times: 2)
+        issuer.queue(IssuerResponse(status: 401, body: Array("no".utf8)), for: "/api", times: 2)
         let result = try await KeyBoundAgent(type: "Bearer").curl(["-s", "-D", "-", url])
         #expect(result.status == 0 && result.standardOutput.hasPrefix("HTTP/1.1 401"), "\(result)")
         #expect(result.standardOutput.hasSuffix("\r\n\r\nno"), "\(result)")

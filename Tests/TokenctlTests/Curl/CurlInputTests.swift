@@ -11,8 +11,8 @@ import Testing
     /// A server that refuses the first request with `no`, and answers any other with `hello`.
     private func server() async throws -> (issuer: DemoIssuer, url: String) {
         let issuer = try await DemoIssuer.start()
-        issuer.add(Route(nil, "/api") { _ in IssuerReply(body: Array("hello".utf8)) })
-        issuer.queue(IssuerReply(status: 401, body: Array("no".utf8)), for: "/api")
+        issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
+        issuer.queue(IssuerResponse(status: 401, body: Array("no".utf8)), for: "/api")
         return (issuer, issuer.issuer + "/api")
     }
 

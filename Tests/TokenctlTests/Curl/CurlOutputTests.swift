@@ -8,7 +8,7 @@ import Testing
 @Suite struct CurlOutputTests {
     private func server() async throws -> (issuer: DemoIssuer, url: String) {
         let issuer = try await DemoIssuer.start()
-        issuer.add(Route(nil, "/api") { _ in IssuerReply(body: Array("hello".utf8)) })
+        issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
         return (issuer, issuer.issuer + "/api")
     }
 
@@ -25,7 +25,7 @@ import Testing
         refusals: Int
     ) async throws {
         let (issuer, url) = try await server()
-        issuer.queue(IssuerReply(status: 401, body: Array("no".utf8)), for: "/api", times: refusals)
+        issuer.queue(IssuerResponse(status: 401, body: Array("no".utf8)), for: "/api", times: refusals)
         let agent = try KeyBoundAgent(type: "Bearer")
         let directory = try TemporaryDirectory()
         let result = try await agent.shell("curl -s \(url) \(row.options)", in: directory.path)
@@ -45,7 +45,7 @@ import Testing
 
     @Test func `the status of another failure of curl stays`() async throws {
         let (issuer, url) = try await server()
-        issuer.queue(IssuerReply(status: 404, body: Array("no".utf8)), for: "/api")
+        issuer.queue(IssuerResponse(status: 404, body: Array("no".utf8)), for: "/api")
         let agent = try KeyBoundAgent(type: "Bearer")
         let result = try await agent.shell("curl -s --fail-with-body \(url) >/dev/full")
         #expect(result.status == 22, "\(result)")

@@ -11,7 +11,7 @@ import Testing
     init() async throws {
         issuer = try await DemoIssuer.start()
         url = issuer.issuer + "/api"
-        issuer.add(Route(nil, "/api") { _ in IssuerReply(body: Array("hello".utf8)) })
+        issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
     }
 
     /// What the server saw of each request's credentials.
@@ -24,7 +24,7 @@ import Testing
     private func refuse(_ challenge: String, nonce: String? = nil, times: Int = 1) {
         let headers = [("WWW-Authenticate", challenge)] + (nonce.map { [("DPoP-Nonce", $0)] } ?? [])
         issuer.queue(
-            IssuerReply(status: 401, headers: headers, body: Array("no".utf8)),
+            IssuerResponse(status: 401, headers: headers, body: Array("no".utf8)),
             for: "/api",
             times: times
         )

@@ -90,7 +90,7 @@ import Testing
 
     @Test func `is the only one whose answer counts against the token`() async throws {
         let (first, other) = (try await DemoIssuer.start(), try await DemoIssuer.start())
-        other.add(Route(nil, "/there") { _ in IssuerReply(status: 401, body: Array("no".utf8)) })
+        other.add(Route(nil, "/there") { _ in IssuerResponse(status: 401, body: Array("no".utf8)) })
         first.add(Route(nil, "/away") { _ in .redirect(to: other.issuer + "/there") })
         let agent = try KeyBoundAgent(type: "Bearer")
         let result = try await agent.curl(["-s", "-L", first.issuer + "/away"])
@@ -102,10 +102,10 @@ import Testing
     @Test(arguments: ["/there", "there", "?x", "SELF/there", "./there"])
     func `is still that one after a redirect of its own`(location: String) async throws {
         let issuer = try await DemoIssuer.start()
-        issuer.add(Route(nil, "/there") { _ in IssuerReply(status: 401) })
+        issuer.add(Route(nil, "/there") { _ in IssuerResponse(status: 401) })
         let place = location.replacing("SELF", with: issuer.issuer)
         issuer.add(
-            Route(nil, "/here") { $0.query["x"] == nil ? .redirect(to: place) : IssuerReply(status: 401) }
+            Route(nil, "/here") { $0.query["x"] == nil ? .redirect(to: place) : IssuerResponse(status: 401) }
         )
         let agent = try KeyBoundAgent(action: "none", type: "Bearer")
         _ = try await agent.curl(["-s", "-L", issuer.issuer + "/here"])
@@ -141,7 +141,7 @@ import Testing
 
     @Test func `is not the proxy of the environment, which would read the token`() async throws {
         let (issuer, proxy) = (try await DemoIssuer.start(), try await DemoIssuer.start())
-        issuer.add(Route(nil, "/api") { _ in IssuerReply(body: Array("hello".utf8)) })
+        issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
         let agent = try KeyBoundAgent(type: "Bearer")
         for variable in ["http_proxy", "ALL_PROXY"] {
             let result = try await agent.curl(

@@ -80,7 +80,7 @@ import Testing
                 .standardOutput
             try file.write(line, to: "netrc")
             let issuer = try await DemoIssuer.start()
-            issuer.add(Route(nil, "/r") { _ in IssuerReply() })
+            issuer.add(Route(nil, "/r") { _ in IssuerResponse() })
             let result = try await Program.run(
                 ["curl", "-s", "--netrc-file", file.path("netrc"), issuer.issuer + "/r"],
                 environment: ["PATH": TestEnvironment.searchPath]

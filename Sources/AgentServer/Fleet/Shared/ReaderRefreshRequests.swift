@@ -40,7 +40,7 @@ final class ReaderRefreshRequests {
         session.note(trouble, in: agent)
         guard trouble.kind == .denied, let attempt = session.attempt else { return }
         let message = "this host cannot ask the keepers for another token: \(trouble.advice)"
-        let denial = ReservationAnswer.unasked(StorageFailure(message: message))
+        let denial = ReservationResult.unasked(StorageFailure(message: message))
         agent.refreshes.refused(attempt.number, denial, for: session.name, in: agent)
     }
 

@@ -400,7 +400,7 @@ final class SharedSession {
         attempt = nil
         guard let refusal = ended.refusal else {
             let reason = record.sight?.view.reasonToWait(at: host) ?? "nobody has looked at etcd yet"
-            let answer = ReservationAnswer.notBefore(time, reason)
+            let answer = ReservationResult.notBefore(time, reason)
             return agent.refreshes.refused(ended.number, answer, for: name, in: agent)
         }
         agent.apply(name) { session, moment in

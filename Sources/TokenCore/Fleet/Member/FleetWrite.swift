@@ -15,20 +15,20 @@ enum FleetWrite: Hashable, Sendable {
     /// Makes an answer the record.
     case commit(FleetHeader, StoredRefreshResult)
     /// Lays an answer beside the record.
-    case place(LateAnswer, beside: FleetHeader?)
+    case place(LateResponse, beside: FleetHeader?)
     /// Writes the host's own record over an older one, with an intent if the token may have been sent.
     case write(FleetHeader, over: FleetHeader?, FleetIntent?)
     /// Declares what a restored snapshot may have lost.
     case mark(FleetIntent, on: FleetHeader, over: FleetIntent?)
     /// Makes a late answer the record.
-    case adopt(FleetHeader, LateAnswer, over: FleetHeader)
+    case adopt(FleetHeader, LateResponse, over: FleetHeader)
     /// Writes the record and its intent again, sealed under the newest key; once, for if etcd refuses, another host has
     /// written them.
     ///
     /// Once the record is, nobody takes anything under a former key any more.
     case reseal(FleetHeader, FleetIntent?)
     /// Removes late answers that are of no use.
-    case erase([LateAnswer], beside: FleetHeader?)
+    case erase([LateResponse], beside: FleetHeader?)
 
     var transaction: FleetTransaction {
         switch self {

@@ -9,7 +9,7 @@ enum LateResultAction: Equatable, Sendable {
     /// It can never be of use.
     case erase
 
-    init(of late: LateAnswer, beside record: FleetHeader) {
+    init(of late: LateResponse, beside record: FleetHeader) {
         guard late.lineage == record.lineage else {
             // Of a later login: the record is about to be put back.
             self = late.lineage.number > record.lineage.number ? .keep : .erase
@@ -26,7 +26,7 @@ enum LateResultAction: Equatable, Sendable {
 
 extension FleetSnapshot {
     /// The late answer to take next; `nil`: none is to be adopted now.
-    func nextAdoption(_ timing: FleetTiming) -> LateAnswer? {
+    func nextAdoption(_ timing: FleetTiming) -> LateResponse? {
         guard let record else { return nil }
         return lates.filter { late in
             LateResultAction(of: late, beside: record) == .adopt && !isDoubtful(late, timing)
@@ -39,12 +39,12 @@ extension FleetSnapshot {
     }
 
     /// It may be needed, now or later.
-    func isOfUse(_ late: LateAnswer) -> Bool {
+    func isOfUse(_ late: LateResponse) -> Bool {
         record.map { LateResultAction(of: late, beside: $0) != .erase } ?? true
     }
 
     /// The late answers that can go.
-    var useless: [LateAnswer] {
+    var useless: [LateResponse] {
         lates.filter { !isOfUse($0) }.sorted()
     }
 
@@ -52,7 +52,7 @@ extension FleetSnapshot {
     ///
     /// Some servers with a grace count the last answer alone, and end the login when they see the other. So that host is
     /// waited for, unless the server is known to have refused it.
-    private func isDoubtful(_ late: LateAnswer, _ timing: FleetTiming) -> Bool {
+    private func isDoubtful(_ late: LateResponse, _ timing: FleetTiming) -> Bool {
         guard case .acceptedFor = timing.reuse, let intent = presentIntent else { return false }
         guard intent.before.contains(late.attempt), time < intent.at + timing.patience else { return false }
         return !intent.isRefused || intent.before.last != late.attempt

@@ -10,7 +10,7 @@ enum RecordOrdering: Equatable, Sendable {
     case newer
     /// As old, but not the same one, which happens after a snapshot was restored: adopt etcd's, and keep the tokens
     /// of the host's own as a late answer.
-    case beside(LateAnswer?)
+    case beside(LateResponse?)
     /// etcd's is older, or gone, which happens when a snapshot is restored: put the host's own back.
     case older
 
@@ -44,9 +44,9 @@ enum RecordOrdering: Equatable, Sendable {
 
 extension FleetHeader {
     /// Its own tokens as a late answer, if they may be worth something beside `record`.
-    fileprivate func spare(beside record: FleetHeader) -> LateAnswer? {
+    fileprivate func spare(beside record: FleetHeader) -> LateResponse? {
         guard isLive, generation > 0, record.status != .out, tokenMark != record.tokenMark else { return nil }
-        return LateAnswer(
+        return LateResponse(
             lineage: lineage,
             parent: generation - 1,
             attempt: attempt,

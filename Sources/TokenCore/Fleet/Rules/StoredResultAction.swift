@@ -49,8 +49,8 @@ package struct StoredRefreshResult: Hashable, Sendable {
     var header: FleetHeader { parent.refreshed(by: attempt, tokenMark: tokenMark, in: cluster) }
 
     /// What is laid beside the record otherwise.
-    var late: LateAnswer {
-        LateAnswer(
+    var late: LateResponse {
+        LateResponse(
             lineage: lineage,
             parent: parent.generation,
             attempt: attempt,

@@ -96,7 +96,7 @@ package struct FleetHeader: Hashable, Sendable {
     func refused(_ reason: EndReason) -> FleetHeader { successor(.dead(reason)) }
 
     /// The record with the tokens of `late` in place of its own.
-    func replaced(by late: LateAnswer) -> FleetHeader {
+    func replaced(by late: LateResponse) -> FleetHeader {
         var next = successor(isLive ? .live : .rescued)
         next.attempt = late.attempt
         next.tokenMark = late.tokenMark

@@ -6,7 +6,7 @@ package struct FleetSnapshot: Equatable, Sendable {
     package var intent: FleetIntent?
     /// Who holds the lock.
     package var lock: AttemptID?
-    package var lates: [LateAnswer]
+    package var lates: [LateResponse]
     /// The generation that a reader wants another token than.
     package var wanted: UInt64?
     package var place: FleetRevision
@@ -17,7 +17,7 @@ package struct FleetSnapshot: Equatable, Sendable {
         record: FleetHeader?,
         intent: FleetIntent?,
         lock: AttemptID?,
-        lates: [LateAnswer],
+        lates: [LateResponse],
         wanted: UInt64? = nil,
         place: FleetRevision,
         time: FleetTime

@@ -14,7 +14,7 @@ package struct FleetTransaction: Hashable, Sendable {
         /// The lock is held for this attempt; `nil`: by nobody.
         case lock(AttemptID?)
         /// The late answer is there.
-        case late(LateAnswer)
+        case late(LateResponse)
         /// No answer to the refresh token of this generation is there.
         case noLate(Lineage, parent: UInt64)
     }
@@ -27,8 +27,8 @@ package struct FleetTransaction: Hashable, Sendable {
         /// With the lease that was granted last.
         case putLock(AttemptID)
         case deleteLock
-        case putLate(LateAnswer)
-        case deleteLate(LateAnswer)
+        case putLate(LateResponse)
+        case deleteLate(LateResponse)
         /// Deletes every late answer of the session.
         case deleteLates
     }

@@ -7,7 +7,7 @@ struct SessionKeys {
     private(set) var record: FleetHeader?
     private(set) var intent: FleetIntent?
     private(set) var lock: AttemptID?
-    private(set) var lates: [LateAnswer] = []
+    private(set) var lates: [LateResponse] = []
 
     init(_ record: FleetHeader) {
         self.record = record

@@ -8,7 +8,7 @@ import Testing
 @Suite struct FleetEndTests {
     @Test func `a late answer rescues a login whose token expired, and none that is too old`() {
         let record = FleetHeader.record()
-        let late = LateAnswer.late(parent: 5)
+        let late = LateResponse.late(parent: 5)
         #expect(LateResultAction(of: late, beside: record.refused(.refreshTokenExpired)) == .adopt)
         #expect(LateResultAction(of: late, beside: record.refused(.sessionTooOld)) == .erase)
         let answer = StoredRefreshResult(parent: record, intent: .attempt(60), tokenMark: 60, cluster: 1)

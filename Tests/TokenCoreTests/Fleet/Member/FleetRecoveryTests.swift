@@ -69,7 +69,7 @@ import Testing
         _ = member.kept(at: now)
         _ = member.transacted(false, place, at: now)
         let dead = record.refused(.replyLost)
-        let late = LateAnswer(
+        let late = LateResponse(
             lineage: record.lineage,
             parent: record.generation,
             attempt: .number(60),

@@ -142,7 +142,7 @@ extension FleetKey.Encoder {
         for attempt in intent.before { add(attempt) }
     }
 
-    mutating func add(_ late: LateAnswer) {
+    mutating func add(_ late: LateResponse) {
         add(late.lineage)
         add(late.parent)
         add(late.attempt)

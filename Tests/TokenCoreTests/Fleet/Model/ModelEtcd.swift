@@ -16,7 +16,7 @@ struct ModelEtcd {
     var sealings = 0
     var intent: FleetIntent?
     var lock: Lock?
-    var lates: [LateAnswer] = []
+    var lates: [LateResponse] = []
     var place = FleetRevision(cluster: 1, revision: 1)
 
     func view(at now: Int64) -> FleetSnapshot {

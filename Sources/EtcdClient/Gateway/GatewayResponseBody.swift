@@ -3,7 +3,7 @@
 import Text
 
 /// Reads what the JSON gateway answers; a member that is missing has its default, one of another kind is a failure.
-struct GatewayAnswer: Sendable {
+struct GatewayResponseBody: Sendable {
     /// Seven for each key: some 37,000 keys in a range, and more than etcd tells of in one line of a watch, which holds
     /// at most 1,000 revisions.
     private static let mostValues = 1 << 18
@@ -18,7 +18,7 @@ struct GatewayAnswer: Sendable {
     init(parsing bytes: some Sequence<UInt8>) throws(EtcdFailure) {
         let value: JSONValue
         do throws(JSONError) {
-            value = try JSONValue(parsing: bytes, maximumValues: GatewayAnswer.mostValues)
+            value = try JSONValue(parsing: bytes, maximumValues: GatewayResponseBody.mostValues)
         } catch {
             throw .malformed("the answer is no JSON: \(error)")
         }
@@ -28,7 +28,7 @@ struct GatewayAnswer: Sendable {
 
     func text(_ name: String) throws(EtcdFailure) -> String? {
         guard let value = members[name] else { return nil }
-        guard let text = value.string else { throw GatewayAnswer.wrong(name) }
+        guard let text = value.string else { throw GatewayResponseBody.wrong(name) }
         return text
     }
 
@@ -36,7 +36,7 @@ struct GatewayAnswer: Sendable {
     func number(_ name: String) throws(EtcdFailure) -> Int64 {
         guard let value = members[name] else { return 0 }
         guard let number = value.integer ?? value.string.flatMap({ Int64($0) }) else {
-            throw GatewayAnswer.wrong(name)
+            throw GatewayResponseBody.wrong(name)
         }
         return number
     }
@@ -44,37 +44,37 @@ struct GatewayAnswer: Sendable {
     func identifier(_ name: String) throws(EtcdFailure) -> UInt64 {
         guard let value = members[name] else { return 0 }
         guard let number = (value.literal ?? value.string).flatMap({ UInt64($0) }) else {
-            throw GatewayAnswer.wrong(name)
+            throw GatewayResponseBody.wrong(name)
         }
         return number
     }
 
     func truth(_ name: String) throws(EtcdFailure) -> Bool {
         guard let value = members[name] else { return false }
-        guard let truth = value.bool else { throw GatewayAnswer.wrong(name) }
+        guard let truth = value.bool else { throw GatewayResponseBody.wrong(name) }
         return truth
     }
 
     /// A missing byte string is empty.
     func bytes(_ name: String) throws(EtcdFailure) -> [UInt8] {
         guard let text = try text(name) else { return [] }
-        guard let bytes = Base64.decoded(text) else { throw GatewayAnswer.wrong(name) }
+        guard let bytes = Base64.decoded(text) else { throw GatewayResponseBody.wrong(name) }
         return bytes
     }
 
-    func answer(_ name: String) throws(EtcdFailure) -> GatewayAnswer? {
+    func answer(_ name: String) throws(EtcdFailure) -> GatewayResponseBody? {
         guard let value = members[name] else { return nil }
-        guard let object = value.object else { throw GatewayAnswer.wrong(name) }
-        return GatewayAnswer(object)
+        guard let object = value.object else { throw GatewayResponseBody.wrong(name) }
+        return GatewayResponseBody(object)
     }
 
-    func answers(_ name: String) throws(EtcdFailure) -> [GatewayAnswer] {
+    func answers(_ name: String) throws(EtcdFailure) -> [GatewayResponseBody] {
         guard let value = members[name] else { return [] }
-        guard let elements = value.array else { throw GatewayAnswer.wrong(name) }
-        var answers: [GatewayAnswer] = []
+        guard let elements = value.array else { throw GatewayResponseBody.wrong(name) }
+        var answers: [GatewayResponseBody] = []
         for element in elements {
-            guard let object = element.object else { throw GatewayAnswer.wrong(name) }
-            answers.append(GatewayAnswer(object))
+            guard let object = element.object else { throw GatewayResponseBody.wrong(name) }
+            answers.append(GatewayResponseBody(object))
         }
         return answers
     }
@@ -82,7 +82,7 @@ struct GatewayAnswer: Sendable {
     func texts(_ name: String) throws(EtcdFailure) -> [String] {
         guard let value = members[name] else { return [] }
         guard let texts = value.array?.map(\.string), !texts.contains(nil) else {
-            throw GatewayAnswer.wrong(name)
+            throw GatewayResponseBody.wrong(name)
         }
         return texts.compactMap(\.self)
     }
@@ -90,7 +90,7 @@ struct GatewayAnswer: Sendable {
     private static func wrong(_ name: String) -> EtcdFailure { .malformed("\(name) is of another kind") }
 }
 
-extension GatewayAnswer {
+extension GatewayResponseBody {
     /// Every answer of an etcd has a header with a cluster.
     func header() throws(EtcdFailure) -> EtcdHeader {
         guard let header = try answer("header") else { throw .malformed("the answer has no header") }

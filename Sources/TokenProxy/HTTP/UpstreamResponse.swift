@@ -3,7 +3,7 @@
 import Text
 
 /// The head of an answer of the upstream, read strictly.
-struct UpstreamAnswer: Sendable {
+struct UpstreamResponse: Sendable {
     let status: Int
     /// What follows the number; may be empty.
     let reason: ArraySlice<UInt8>
@@ -32,7 +32,7 @@ struct UpstreamAnswer: Sendable {
         reason = rest.dropFirst(4)
         fields = head.fields
         let options = head.values(.connection).flatMap(\.listElements)
-        let framing = try UpstreamAnswer.framing(head, Int(status), isHTTP11: isHTTP11, isHead: isHead)
+        let framing = try UpstreamResponse.framing(head, Int(status), isHTTP11: isHTTP11, isHead: isHead)
         keepsAlive = isHTTP11 && framing != .untilClose && !options.contains { $0.says("close") }
         connectionOptions = options
         self.framing = framing

@@ -5,8 +5,8 @@ import NIOHTTP1
 import Text
 
 /// An answer as its parts come, within ``HTTPLimits``.
-struct IncomingAnswer {
-    private(set) var reply: HTTPReply
+struct IncomingResponse {
+    private(set) var reply: ServerResponse
 
     /// Begins with the head of an answer, whose body is read if it is wanted.
     ///
@@ -16,9 +16,9 @@ struct IncomingAnswer {
         guard headerBytes <= HTTPLimits.headers, headers.count <= HTTPLimits.headerCount else {
             throw .largeHead
         }
-        reply = HTTPReply(status: Int(status.code))
+        reply = ServerResponse(status: Int(status.code))
         reply.headers = headers.map {
-            HTTPReply.Header(name: $0.name.bytewise.lowercased.text, value: $0.value)
+            ServerResponse.Header(name: $0.name.bytewise.lowercased.text, value: $0.value)
         }
         guard readsBody else { return }
         let announced = headers.first(name: "content-length").flatMap { Int($0) } ?? 0

@@ -3,7 +3,7 @@
 import Text
 
 /// One HTTP answer, before anything is done to it on the wire.
-package struct IssuerReply: Equatable, Sendable {
+package struct IssuerResponse: Equatable, Sendable {
     package typealias Header = IssuerRequest.Header
 
     package var status: Int
@@ -17,8 +17,8 @@ package struct IssuerReply: Equatable, Sendable {
     }
 
     /// A JSON answer, never to be cached (RFC 6749 §5.1).
-    package static func json(_ value: JSONValue, status: Int = 200) -> IssuerReply {
-        IssuerReply(
+    package static func json(_ value: JSONValue, status: Int = 200) -> IssuerResponse {
+        IssuerResponse(
             status: status,
             headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
             body: value.serialized
@@ -30,23 +30,23 @@ package struct IssuerReply: Equatable, Sendable {
         _ code: String,
         status: Int = 400,
         description: String? = nil
-    ) -> IssuerReply {
+    ) -> IssuerResponse {
         var object = JSONObject()
         object["error"] = .string(code)
         if let description { object["error_description"] = .string(description) }
         return json(.object(object), status: status)
     }
 
-    package static func html(_ text: String, status: Int = 200) -> IssuerReply {
-        IssuerReply(
+    package static func html(_ text: String, status: Int = 200) -> IssuerResponse {
+        IssuerResponse(
             status: status,
             headers: [("Content-Type", "text/html; charset=utf-8")],
             body: Array(text.utf8)
         )
     }
 
-    package static func redirect(to location: String, status: Int = 302) -> IssuerReply {
-        IssuerReply(status: status, headers: [("Location", location)])
+    package static func redirect(to location: String, status: Int = 302) -> IssuerResponse {
+        IssuerResponse(status: status, headers: [("Location", location)])
     }
 
     package static let notFound = html("<p>There is nothing here.</p>", status: 404)

@@ -4,7 +4,7 @@ import AgentProtocol
 import Text
 
 /// Reads the heads of a server's answers as they arrive and decides whether the server refused the token.
-struct CurlAnswer {
+struct CurlResponse {
     /// What requests with the token have come to so far.
     enum Verdict: Equatable {
         /// No answer yet, an interim one or a redirect. Next: `refused` or `settled`.
@@ -65,14 +65,14 @@ struct CurlAnswer {
     private mutating func readLine(_ line: String) {
         if line.bytewise.hasPrefix("HTTP/") {
             readStatus(line)
-        } else if let value = CurlAnswer.value(of: "www-authenticate", in: line) {
+        } else if let value = CurlResponse.value(of: "www-authenticate", in: line) {
             guard isReadingRefusal else { return }
             let separator = refusal?.challenge.isEmpty == false ? ", " : ""
             refusal?.challenge += separator + value
-        } else if let value = CurlAnswer.value(of: "dpop-nonce", in: line) {
-            nonce = CurlAnswer.isNonce(value) ? value : nil
-        } else if (300..<400).contains(status), let value = CurlAnswer.value(of: "location", in: line) {
-            guard let server, !CurlAnswer.stays(value, at: server) else { return }
+        } else if let value = CurlResponse.value(of: "dpop-nonce", in: line) {
+            nonce = CurlResponse.isNonce(value) ? value : nil
+        } else if (300..<400).contains(status), let value = CurlResponse.value(of: "location", in: line) {
+            guard let server, !CurlResponse.stays(value, at: server) else { return }
             hasLeft = true
             verdict = .settled
         }

@@ -4,13 +4,13 @@ import Text
 import TokenCore
 
 /// One answer of GitHub to an app.
-struct GitHubAnswer {
-    let reply: HTTPReply
+struct GitHubResponse {
+    let reply: ServerResponse
     let url: EndpointURL
     /// When it came, by this machine's clock.
     let now: WallTime
 
-    init(_ reply: HTTPReply, from url: EndpointURL, at now: WallTime) {
+    init(_ reply: ServerResponse, from url: EndpointURL, at now: WallTime) {
         self.reply = reply
         self.url = url
         self.now = now

@@ -38,7 +38,7 @@ struct TokenMemberNames: Equatable, Sendable {
 /// The body is parsed strictly first. If that fails, the old refresh token may be spent all the same, so an object or
 /// a form that shows both tokens beyond doubt is taken from it: there must be one alone, in a 200 response that is not
 /// shorter than announced, and no needed member may be repeated with another value.
-struct TokenReply: Equatable, Sendable {
+struct TokenEndpointResponse: Equatable, Sendable {
     let object: JSONObject
     /// Completes "the response", or `nil` if nothing is wrong with it.
     let defect: String?
@@ -55,17 +55,17 @@ struct TokenReply: Equatable, Sendable {
     /// Members that decide what the tokens are, beside the tokens themselves.
     private static let decisive: Set<ByteText> = ["token_type", "error"]
 
-    static let empty = TokenReply(object: JSONObject(), defect: nil)
+    static let empty = TokenEndpointResponse(object: JSONObject(), defect: nil)
 
     /// Reads the body of `reply`, or returns `nil` if it has no object.
-    init?(_ reply: HTTPReply, _ members: TokenMemberNames) {
+    init?(_ reply: ServerResponse, _ members: TokenMemberNames) {
         if let object = reply.jsonObject {
             let hasMark = reply.body.starts(with: ByteOrderMark.bytes)
             self.init(object: object, defect: hasMark ? "begins with a byte order mark" : nil)
             return
         }
-        guard reply.status == 200, TokenReply.isSearched(reply) else { return nil }
-        let found = TokenReply.object(in: reply.body, members) ?? TokenReply.form(in: reply, members)
+        guard reply.status == 200, TokenEndpointResponse.isSearched(reply) else { return nil }
+        let found = TokenEndpointResponse.object(in: reply.body, members) ?? TokenEndpointResponse.form(in: reply, members)
         guard let found else { return nil }
         ExchangeSecrets.current?.remember(.object(found.object))
         self = found
@@ -78,7 +78,7 @@ struct TokenReply: Equatable, Sendable {
     }
 
     /// The error in a body that is not JSON, or `nil` if there is none: a server that writes its tokens so refuses so, too.
-    static func refusal(in reply: HTTPReply) -> JSONObject? {
+    static func refusal(in reply: ServerResponse) -> JSONObject? {
         guard isSearched(reply) else { return nil }
         func isRefusal(_ object: JSONObject) -> Bool {
             OAuthError(object) != nil && TokenMemberNames.standard.names.allSatisfy { object[$0] == nil }
@@ -90,18 +90,18 @@ struct TokenReply: Equatable, Sendable {
         return object
     }
 
-    private static func isSearched(_ reply: HTTPReply) -> Bool {
+    private static func isSearched(_ reply: ServerResponse) -> Bool {
         reply.body.count <= longestBody && reply.isAsLongAsAnnounced
     }
 
     /// The only object in `body`, at its end, that has both tokens.
-    private static func object(in body: [UInt8], _ members: TokenMemberNames) -> TokenReply? {
+    private static func object(in body: [UInt8], _ members: TokenMemberNames) -> TokenEndpointResponse? {
         let needed = decisive.union(members.names.map(\.bytewise))
         guard let object = object(in: body, agreeingOn: needed, not: members, members.areBoth),
             !hasError(object)
         else { return nil }
         let reason = strictError(in: body).map { " (\($0))" } ?? ""
-        return TokenReply(object: object, defect: "is not valid JSON\(reason)", isSalvaged: true)
+        return TokenEndpointResponse(object: object, defect: "is not valid JSON\(reason)", isSalvaged: true)
     }
 
     /// The only object in `body`, at its end, that `isWanted`.
@@ -157,13 +157,13 @@ struct TokenReply: Equatable, Sendable {
     }
 
     /// A form (RFC 6749 has none, but servers answer with one all the same), whose end must be known.
-    private static func form(in reply: HTTPReply, _ members: TokenMemberNames) -> TokenReply? {
+    private static func form(in reply: ServerResponse, _ members: TokenMemberNames) -> TokenEndpointResponse? {
         // A `+` may be a blank, or a `+` that was not encoded: no blank is in an access token, but in a refresh token.
         guard members.envelope == nil, reply.announcesItsEnd, let object = parameters(in: reply.body),
             members.hasBothTokens(object), !hasError(object),
             object[members.refreshToken]?.string?.utf8.contains(UInt8(ascii: " ")) == false
         else { return nil }
-        return TokenReply(object: object, defect: "is a form, not JSON", isSalvaged: true)
+        return TokenEndpointResponse(object: object, defect: "is a form, not JSON", isSalvaged: true)
     }
 
     /// The parameters of a form; `nil` if `body` is none, or repeats one with another value.
@@ -185,7 +185,7 @@ struct TokenReply: Equatable, Sendable {
     }
 }
 
-extension HTTPReply {
+extension ServerResponse {
     private var announcedLength: Int? { header("content-length").flatMap { Int($0) } }
 
     fileprivate var isAsLongAsAnnounced: Bool { announcedLength.map { $0 <= body.count } ?? true }

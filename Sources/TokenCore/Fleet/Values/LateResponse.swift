@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// An answer that found another one in its place, kept in etcd until it is of use or proven to be of none.
-package struct LateAnswer: Hashable, Comparable, Sendable {
+package struct LateResponse: Hashable, Comparable, Sendable {
     package var lineage: Lineage
     /// The generation whose refresh token was sent for it.
     package var parent: UInt64
@@ -26,7 +26,7 @@ package struct LateAnswer: Hashable, Comparable, Sendable {
     }
 
     /// The later parent first: the order in which they are tried.
-    package static func < (left: LateAnswer, right: LateAnswer) -> Bool {
+    package static func < (left: LateResponse, right: LateResponse) -> Bool {
         (right.parent, left.attempt) < (left.parent, right.attempt)
     }
 }

@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 /// Answers of the Security Token Service: XML, of which a few elements are found by their names alone.
-enum STSAnswer {
+enum STSResponse {
     /// The credentials in a good answer.
     ///
     /// - Throws: `misbehaved` if they are not all there.
@@ -29,7 +29,7 @@ enum STSAnswer {
     }
 
     /// What a refusal means, by the codes that Amazon documents for `AssumeRoleWithWebIdentity`.
-    static func failure(_ reply: HTTPReply, of url: EndpointURL, _ now: WallTime) -> RefreshFailure {
+    static func failure(_ reply: ServerResponse, of url: EndpointURL, _ now: WallTime) -> RefreshFailure {
         let error = element("Error", in: reply.body[...]) ?? []
         let code = text("Code", in: error).map { ServerText.cleaned($0, limit: 60) }
         let words = [code ?? "without a code", text("Message", in: error)].compactMap(\.self)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Whether a session may send its refresh token.
-package enum ReservationAnswer: Equatable, Sendable {
+package enum ReservationResult: Equatable, Sendable {
     /// The intent is durable. `within`: the moments that the request must not be later than; `nil`: at any time.
     case granted(within: ExchangeDeadlines? = nil)
     /// Another host of the fleet is at it: its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``),

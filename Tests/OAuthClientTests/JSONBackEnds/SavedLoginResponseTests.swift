@@ -7,7 +7,7 @@ import TokenCore
 @testable import OAuthClient
 
 /// Logins taken over from the app by the answer it was given.
-struct SavedAnswerTests {
+struct SavedLoginResponseTests {
     private func bench() throws -> KindBench { try KindBench(JSONServerTests.profile()) }
 
     private func refreshTokens(in bench: KindBench) throws -> [String] {

@@ -7,13 +7,13 @@ import NIOPosix
 import NIOSSL
 
 /// Reads an answer from the recording of its connection, with the handlers of a live one.
-enum RecordedReply {
+enum RecordedResponseParser {
     /// The answer that `recording` holds, on `eventLoop`; `nil`: it is not complete.
     static func read(
         _ recording: TLSRecording,
         readsBody: Bool,
         on eventLoop: any EventLoop
-    ) async throws(RecordingError) -> HTTPReply? {
+    ) async throws(RecordingError) -> ServerResponse? {
         do {
             return try await eventLoop.flatSubmit { replay(recording, readsBody, on: eventLoop) }.get()
         } catch NIOSSLError.uncleanShutdown, HTTPParserError.invalidEOFState, ChannelError.eof {
@@ -27,7 +27,7 @@ enum RecordedReply {
         _ recording: TLSRecording,
         _ readsBody: Bool,
         on eventLoop: any EventLoop
-    ) -> EventLoopFuture<HTTPReply> {
+    ) -> EventLoopFuture<ServerResponse> {
         // Handlers need a channel, and the one without a connection is for tests.
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -35,7 +35,7 @@ enum RecordedReply {
             return eventLoop.makeFailedFuture(IOError(errnoCode: errno, reason: "socketpair"))
         }
         close(ends[1])
-        let answer = eventLoop.makePromise(of: HTTPReply.self)
+        let answer = eventLoop.makePromise(of: ServerResponse.self)
         ClientBootstrap(group: eventLoop)
             .channelOption(.autoRead, value: false)
             .channelInitializer { channel in

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// The answer of a back end's login, saved by somebody and given to us in place of a refresh token.
-struct SavedAnswer {
+struct SavedLoginResponse {
     /// Bytes of the largest one: what `tokenctl` reads, and half of what the agent takes in a request.
     static let longest = 32 << 10
 
@@ -29,22 +29,22 @@ struct SavedAnswer {
     /// - Throws: why it is none, or none that a session could be kept alive with.
     init(_ bytes: UnsafeRawBufferPointer, _ rules: JSONRules, at now: WallTime) throws(TokenResponse.Problem)
     {
-        guard bytes.count <= SavedAnswer.longest else {
-            throw SavedAnswer.problem("is larger than \(SavedAnswer.longest) bytes")
+        guard bytes.count <= SavedLoginResponse.longest else {
+            throw SavedLoginResponse.problem("is larger than \(SavedLoginResponse.longest) bytes")
         }
         let value: JSONValue
         do throws(JSONError) {
             value = try unsafe JSONValue(parsing: ByteOrderMark.dropped(from: Array(bytes)))
         } catch {
-            throw SavedAnswer.problem("cannot be read as JSON (\(error))")
+            throw SavedLoginResponse.problem("cannot be read as JSON (\(error))")
         }
-        guard let answer = value.object else { throw SavedAnswer.problem("is not a JSON object") }
+        guard let answer = value.object else { throw SavedLoginResponse.problem("is not a JSON object") }
         ExchangeSecrets.current?.remember(.object(answer))
         guard let content = rules.places(in: .login).content(of: answer) else {
-            throw SavedAnswer.problem("has no object \(rules.envelope?.description ?? "")")
+            throw SavedLoginResponse.problem("has no object \(rules.envelope?.description ?? "")")
         }
         guard let refreshToken = try rules.fields.renewal.refreshToken(in: content) else {
-            throw SavedAnswer.problem(
+            throw SavedLoginResponse.problem(
                 "has no \(rules.fields.refreshToken), without which it cannot be kept alive"
             )
         }
@@ -94,7 +94,7 @@ extension JSONLogin {
     /// Uses `token` once; `saved` has what the answer leaves out.
     private func renewed(
         by token: SecretID,
-        _ saved: SavedAnswer? = nil
+        _ saved: SavedLoginResponse? = nil
     ) async throws(LoginError) -> LoginGrant {
         do throws(FailedRenewal) {
             var tokens = try await server.tokens(refreshing: token)
@@ -118,15 +118,15 @@ extension JSONLogin {
     }
 
     /// The answer in `secret`; `nil`: it is a refresh token.
-    private func saved(_ secret: SecretID) throws(LoginError) -> SavedAnswer? {
+    private func saved(_ secret: SecretID) throws(LoginError) -> SavedLoginResponse? {
         let now = server.tools.timekeeper.wallTime
         let rules = backEnd.rules
-        let answer: Result<SavedAnswer, TokenResponse.Problem>?
+        let answer: Result<SavedLoginResponse, TokenResponse.Problem>?
         do {
             answer = try unsafe memory.open(secret) { bytes in
-                guard unsafe SavedAnswer.looksLike(bytes) else { return nil }
+                guard unsafe SavedLoginResponse.looksLike(bytes) else { return nil }
                 return Result { () throws(TokenResponse.Problem) in
-                    try unsafe SavedAnswer(bytes, rules, at: now)
+                    try unsafe SavedLoginResponse(bytes, rules, at: now)
                 }
             }
         } catch {
