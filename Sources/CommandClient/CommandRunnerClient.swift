@@ -40,9 +40,9 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         }
 
         /// The index and order that stand for `words`, if the configuration has such a command.
-        func find(_ words: [String]) -> (index: UInt32, order: CommandOrder?)? {
+        func find(_ words: [String]) -> (index: UInt32, order: CommandOperation?)? {
             if let index = indices[CommandTable.Entry(words: words)] { return (index, nil) }
-            for order in CommandOrder.allCases where words.last == order.word {
+            for order in CommandOperation.allCases where words.last == order.word {
                 let entry = CommandTable.Entry(words: Array(words.dropLast()), takesOrder: true)
                 if let index = indices[entry] { return (index, order) }
             }
@@ -148,7 +148,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         let query = ProcessQuery(number: number, process: process, digested: digested)
         let result = try await exchange(number, query.frame)
-        guard let facts = ProcessFacts(encoded: result.standardOutput) else { throw .runnerEnded }
+        guard let facts = ProcessIdentity(encoded: result.standardOutput) else { throw .runnerEnded }
         return PeerIdentity(facts)
     }
 
@@ -194,7 +194,7 @@ extension CommandReply {
 }
 
 extension PeerIdentity {
-    fileprivate init(_ facts: ProcessFacts) {
+    fileprivate init(_ facts: ProcessIdentity) {
         self.init(
             programs: facts.programs.map { Program(executable: $0.executable, digest: $0.digest) },
             unit: facts.unit,

@@ -4,7 +4,7 @@
 ///
 /// On the wire: kind (1), count of the bytes that follow (4, big-endian), those bytes. Both ends are of one release.
 package enum GuardFrame: UInt8, Sendable {
-    /// To the guard, first and once, with descriptors: the connection and, if the answer is kept, its file. ``GuardOrder``.
+    /// To the guard, first and once, with descriptors: the connection and, if the answer is kept, its file. ``GuardRequest``.
     case order = 1
     /// To the guard: bytes for the server.
     case outgoing = 2
@@ -45,7 +45,7 @@ package enum GuardFrame: UInt8, Sendable {
 /// What a guard is given first.
 ///
 /// On the wire: ``end`` (8, big-endian).
-package struct GuardOrder: Equatable, Sendable {
+package struct GuardRequest: Equatable, Sendable {
     /// When the guard is killed at the latest, in nanoseconds of the boot-time clock.
     package var end: Int64
 

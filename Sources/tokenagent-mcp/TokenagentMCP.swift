@@ -14,13 +14,13 @@ enum TokenagentMCP {
     static func main() async {
         StartUp.protect()
         do throws(AgentError) {
-            try await serve(BridgeOrder(CommandWords().dropFirst()))
+            try await serve(BridgeOptions(CommandWords().dropFirst()))
         } catch {
             exit(FailureReport.tell(error))
         }
     }
 
-    private static func serve(_ order: BridgeOrder) async throws(AgentError) {
+    private static func serve(_ order: BridgeOptions) async throws(AgentError) {
         let signs = try ShutdownSignals()
         let bridge = try Bridge(
             SessionSource(order.address, order.endpoint),

@@ -9,7 +9,7 @@ struct ActiveLogin {
     var connection: Connection
     var task: Task<Void, Never>?
     /// What was asked last and is not answered yet.
-    var question: (kind: LoginQuestion.Kind, answer: CheckedContinuation<SecretID, any Error>)?
+    var question: (kind: LoginPrompt.Kind, answer: CheckedContinuation<SecretID, any Error>)?
     /// Everything the person has given so far, to be erased at the end.
     var given: [SecretID] = []
     /// Its last line is on the way.
@@ -36,11 +36,11 @@ struct SocketLoginPrompter: LoginPrompting {
         agent.requests.logins.tell(step, in: number)
     }
 
-    func ask(_ question: LoginQuestion) async throws -> SecretID {
+    func ask(_ question: LoginPrompt) async throws -> SecretID {
         try await ask(question, in: agent)
     }
 
-    private func ask(_ question: LoginQuestion, in agent: isolated SessionAgent) async throws -> SecretID {
+    private func ask(_ question: LoginPrompt, in agent: isolated SessionAgent) async throws -> SecretID {
         try await agent.requests.logins.ask(question, in: number)
     }
 
@@ -94,7 +94,7 @@ extension LoginStep {
     }
 }
 
-extension LoginQuestion {
+extension LoginPrompt {
     func line(in login: LoginNumber) -> LoginProgress {
         let message = PromptMessage {
             $0.login = String(login.rawValue)

@@ -181,7 +181,7 @@ final class Logins {
     }
 
     func ask(
-        _ question: LoginQuestion,
+        _ question: LoginPrompt,
         in number: LoginNumber,
         isolation: isolated (any Actor)? = #isolation
     ) async throws -> SecretID {

@@ -137,7 +137,7 @@ enum SignedToken {
 private struct NoninteractivePrompter: LoginPrompting {
     func tell(_ step: LoginStep) async {}
 
-    func ask(_ question: LoginQuestion) async throws -> SecretID {
+    func ask(_ question: LoginPrompt) async throws -> SecretID {
         throw CancellationError()
     }
 

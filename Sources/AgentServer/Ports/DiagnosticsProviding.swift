@@ -14,13 +14,13 @@ package protocol DiagnosticsProviding: Sendable {
     ///   - caFile: certificates of a private authority; `nil`: those of the system.
     /// - Returns: what it offers, in words of our own, or why a session could not use it.
     func examine(
-        _ place: ExaminedPlace,
+        _ place: ProbeTarget,
         caFile: String?
     ) async -> Result<ExaminationMessage, RequestFailure>
 }
 
 /// What is looked at before a session uses it.
-package enum ExaminedPlace: Equatable, Sendable {
+package enum ProbeTarget: Equatable, Sendable {
     /// An issuer, and where its metadata are if its name does not lead there; without a name the document tells it.
     case issuer(String?, metadata: String? = nil)
     /// A protected resource, and the issuer to take of those that it names; `nil`: the first.

@@ -47,7 +47,7 @@ final class ServerProbes {
         }
     }
 
-    private static func place(_ body: RequestBody<ExamineMembers>) throws(RequestFailure) -> ExaminedPlace {
+    private static func place(_ body: RequestBody<ExamineMembers>) throws(RequestFailure) -> ProbeTarget {
         guard let resource = try body.value(\.resource) else {
             guard let metadata = try body.value(\.metadata) else {
                 return .issuer(try body.required(\.issuer))

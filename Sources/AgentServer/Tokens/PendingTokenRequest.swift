@@ -21,7 +21,7 @@ struct PendingTokenRequest {
     var wantsIDToken = false
     var format = Format.json
     /// The request that the token will be sent with, if that needs a proof.
-    var proof: ProofDemand?
+    var proof: ProofRequest?
     var consent = Consent.notAsked
     /// Whether it was not answered at once, so that the peer may be another program by now.
     var hasWaited = false

@@ -10,7 +10,7 @@ struct ProofParameters {
     var nonce: String?
 
     /// What they ask for together; `nil` if they ask for no proof.
-    func demand(forIDToken: Bool) throws(RequestFailure) -> ProofDemand? {
+    func demand(forIDToken: Bool) throws(RequestFailure) -> ProofRequest? {
         guard let target else {
             guard method == nil, nonce == nil else {
                 throw .unusable("dpop_method and dpop_nonce go with dpop_url.")
@@ -18,7 +18,7 @@ struct ProofParameters {
             return nil
         }
         guard !forIDToken else { throw .unusable("A proof goes with an access token, not with an ID token.") }
-        return ProofDemand(method: method ?? "GET", target: target, nonce: nonce)
+        return ProofRequest(method: method ?? "GET", target: target, nonce: nonce)
     }
 
     /// An absolute URL without its query and fragment, which a proof does not name.
@@ -47,7 +47,7 @@ struct ProofParameters {
     }
 
     static func nonce(_ text: String) throws(RequestFailure) -> String {
-        guard ProofDemand.isNonce(text) else {
+        guard ProofRequest.isNonce(text) else {
             throw .unusable("dpop_nonce holds characters that no nonce can have, or too many.")
         }
         return text

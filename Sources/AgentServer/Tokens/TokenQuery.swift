@@ -12,7 +12,7 @@ struct TokenQuery: Equatable {
     /// Whether the caller tells at once when the token is refused.
     var reportsRefusals = false
     /// The request that the token will be sent with, if that needs a proof.
-    var proof: ProofDemand?
+    var proof: ProofRequest?
 
     /// Most seconds a caller may ask for; keeps arithmetic far from its limits.
     private static let mostSeconds: Int64 = 1_000_000_000

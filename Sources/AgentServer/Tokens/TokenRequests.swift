@@ -394,7 +394,7 @@ extension TokenRequests {
 
     /// Proof that the sender of `token` holds the session's key (RFC 9449 §4.2).
     private func proof(
-        for demand: ProofDemand,
+        for demand: ProofRequest,
         showing token: SecretID,
         of session: SessionName,
         in agent: isolated SessionAgent

@@ -92,7 +92,7 @@ final class VaultRequests {
         agent.storeThread.run {
             $0.vaultStatus()
         } then: { [self] status in
-            connection.answer(.message(status.wire(proofDemand(status, in: agent))))
+            connection.answer(.message(status.wire(proofRequest(status, in: agent))))
         }
     }
 
@@ -186,7 +186,7 @@ final class VaultRequests {
                     return store.vaultStatus()
                 }
                 tellChange(kind, by: connection, in: agent)
-                connection.answer(.message(status.wire(proofDemand(status, in: agent))))
+                connection.answer(.message(status.wire(proofRequest(status, in: agent))))
             } catch {
                 agent.audit.add(kind.action, .failed, by: .peer(of: connection))
                 connection.answer(HTTPResponse(error))
@@ -211,7 +211,7 @@ final class VaultRequests {
         for connection: Connection,
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> VaultProof {
-        let demand = proofDemand(store.vaultStatus(), in: agent)
+        let demand = proofRequest(store.vaultStatus(), in: agent)
         guard demand == .confirm else { throw demand.refusal }
         guard !asksPerson else {
             throw RequestFailure(code: .temporarilyUnavailable, message: "A person is being asked already.")
@@ -229,7 +229,7 @@ final class VaultRequests {
         return .confirmed
     }
 
-    private func proofDemand(_ status: VaultStatus, in agent: isolated SessionAgent) -> RequiredVaultProof {
+    private func proofRequest(_ status: VaultStatus, in agent: isolated SessionAgent) -> RequiredVaultProof {
         RequiredVaultProof(status, canAskPerson: !agent.configuration.current.confirmCommand.isEmpty)
     }
 

@@ -31,7 +31,7 @@ struct SessionFileReader {
             if let (session, table) = session {
                 settings.sessions.append(session)
                 let line = table.position.line
-                settings.places[file.name] = SessionPlace(file: file.path, line: line)
+                settings.places[file.name] = SessionTableLocation(file: file.path, line: line)
                 tables[file.name] = table
             } else if settings.places[file.name] == nil {
                 known.unread.insert(file.name)
@@ -44,7 +44,7 @@ struct SessionFileReader {
     /// The session of `file`, or `nil` with the reasons in `problems`.
     private func read(
         _ file: SessionFiles.File,
-        _ other: SessionPlace?,
+        _ other: SessionTableLocation?,
         _ problems: ProblemList
     ) -> (ConfiguredSession, TableReader)? {
         let table: TOMLTable

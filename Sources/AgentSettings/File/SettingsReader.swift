@@ -150,7 +150,7 @@ package struct SettingsReader {
                 tables.reserveCapacity(written.count)
                 for (key, table) in written {
                     guard let name = SessionName(key) else { continue }
-                    settings.places[name] = SessionPlace(line: table.position.line)
+                    settings.places[name] = SessionTableLocation(line: table.position.line)
                     tables[name] = table
                 }
                 settings.sessions = SettingsReader.sessions(written, surroundings)

@@ -21,7 +21,7 @@ package struct Settings: Equatable, Sendable {
     /// In the order of the file, then those beside it in the order of their names.
     package var sessions: [ConfiguredSession]
     /// Where the table of each session is.
-    package var places: [SessionName: SessionPlace]
+    package var places: [SessionName: SessionTableLocation]
     /// In the order of the file.
     package var sockets: [SocketSettings]
     /// In the order of the file.
@@ -42,7 +42,7 @@ package struct Settings: Equatable, Sendable {
         vault: VaultSettings = VaultSettings(),
         fleet: FleetSettings? = nil,
         sessions: [ConfiguredSession] = [],
-        places: [SessionName: SessionPlace] = [:],
+        places: [SessionName: SessionTableLocation] = [:],
         sockets: [SocketSettings] = [],
         files: [FileSettings] = [],
         listeners: [ListenerSettings] = [],
@@ -67,7 +67,7 @@ package struct Settings: Equatable, Sendable {
 }
 
 /// Where the table of a session begins.
-package struct SessionPlace: Equatable, Sendable {
+package struct SessionTableLocation: Equatable, Sendable {
     /// The file beside the configuration file; `nil`: that file itself.
     package var file: String?
     /// Counted from 1.

@@ -36,17 +36,17 @@ struct ProcessExamination: Sendable {
     }
 
     /// The facts about `process`; `nil` when there is no process of that number.
-    func facts(of process: pid_t, digesting digested: Set<String> = []) -> ProcessFacts? {
+    func facts(of process: pid_t, digesting digested: Set<String> = []) -> ProcessIdentity? {
         guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
         let own = program(directory, digested)
         var programs = own.map { [$0] } ?? []
-        var callers: [ProcessFacts.Program] = []
+        var callers: [ProcessIdentity.Program] = []
         if isClient(directory, status) {
             if let own { programs += otherHalf(of: own, digested) }
             callers = ancestors(of: process, digested)
             programs += callers
         }
-        return ProcessFacts(
+        return ProcessIdentity(
             programs: programs,
             unit: directory.unit,
             startedAt: status.startTicks * (1_000_000_000 / Int64(sysconf(Int32(_SC_CLK_TCK)))),
@@ -73,7 +73,7 @@ struct ProcessExamination: Sendable {
     }
 
     /// `tokenctl`, if `own` is one that it becomes: what is allowed to the one is to the other.
-    private func otherHalf(of own: ProcessFacts.Program, _ digested: Set<String>) -> [ProcessFacts.Program] {
+    private func otherHalf(of own: ProcessIdentity.Program, _ digested: Set<String>) -> [ProcessIdentity.Program] {
         guard Self.otherHalves.contains(where: { own.executable.hasSuffix("/\($0)") }),
             let client = clients.first(where: { $0.hasSuffix("/tokenctl") && FileIdentity(at: $0) != nil }),
             let resolved = unsafe realpath(client, nil)
@@ -91,8 +91,8 @@ struct ProcessExamination: Sendable {
     }
 
     /// The programs above `process`, the nearest first.
-    private func ancestors(of process: pid_t, _ digested: Set<String>) -> [ProcessFacts.Program] {
-        var found: [ProcessFacts.Program] = []
+    private func ancestors(of process: pid_t, _ digested: Set<String>) -> [ProcessIdentity.Program] {
+        var found: [ProcessIdentity.Program] = []
         var child = process
         for _ in 0..<Self.generations {
             guard let parent = ProcessDirectory(child)?.status?.parent, parent > 1,
@@ -110,7 +110,7 @@ struct ProcessExamination: Sendable {
     private func program(
         _ directory: borrowing ProcessDirectory,
         _ digested: Set<String>
-    ) -> ProcessFacts.Program? {
+    ) -> ProcessIdentity.Program? {
         guard let executable = directory.executable else { return nil }
         return program(executable, digested, opening: directory.openExecutable())
     }
@@ -119,11 +119,11 @@ struct ProcessExamination: Sendable {
         _ executable: ProcessDirectory.Executable,
         _ digested: Set<String>,
         opening descriptor: @autoclosure () -> Int32?
-    ) -> ProcessFacts.Program {
+    ) -> ProcessIdentity.Program {
         guard digested.contains(executable.path) else {
-            return ProcessFacts.Program(executable: executable.path)
+            return ProcessIdentity.Program(executable: executable.path)
         }
         let digest = digests.digest(of: executable.file, opening: descriptor())
-        return ProcessFacts.Program(executable: executable.path, digest: digest)
+        return ProcessIdentity.Program(executable: executable.path, digest: digest)
     }
 }

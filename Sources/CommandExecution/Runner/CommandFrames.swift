@@ -39,7 +39,7 @@ package struct CommandRequest: Equatable, Sendable {
     /// The digest of the table that ``index`` counts in.
     package var table: [UInt8]
     package var index: UInt32
-    package var order: CommandOrder?
+    package var order: CommandOperation?
     package var variables: [CommandVariable: String]
     package var timeLimit: Duration
 
@@ -47,7 +47,7 @@ package struct CommandRequest: Equatable, Sendable {
         number: UInt64,
         table: [UInt8],
         index: UInt32,
-        order: CommandOrder? = nil,
+        order: CommandOperation? = nil,
         variables: [CommandVariable: String] = [:],
         timeLimit: Duration
     ) {
@@ -116,7 +116,7 @@ extension CommandRequest {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let table = reader.bytes(32),
             let index: UInt32 = reader.integer(), let milliseconds: UInt32 = reader.integer(),
-            let order: UInt8 = reader.integer(), order == 0 || CommandOrder(rawValue: order) != nil,
+            let order: UInt8 = reader.integer(), order == 0 || CommandOperation(rawValue: order) != nil,
             let count: UInt8 = reader.integer()
         else { return nil }
         var variables: [CommandVariable: String] = [:]
@@ -131,7 +131,7 @@ extension CommandRequest {
             number: number,
             table: table,
             index: index,
-            order: CommandOrder(rawValue: order),
+            order: CommandOperation(rawValue: order),
             variables: variables,
             timeLimit: .milliseconds(Int64(milliseconds))
         )

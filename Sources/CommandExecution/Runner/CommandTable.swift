@@ -8,7 +8,7 @@ package struct CommandTable: Equatable, Sendable {
     package struct Entry: Hashable, Sendable {
         /// Program and arguments, never a shell line.
         package var words: [String]
-        /// Whether one word of ``CommandOrder`` follows them.
+        /// Whether one word of ``CommandOperation`` follows them.
         package var takesOrder: Bool
 
         package init(words: [String], takesOrder: Bool = false) {
@@ -65,7 +65,7 @@ package struct CommandTable: Equatable, Sendable {
 }
 
 /// The one word that follows a command which takes an order: what `vault.rollback_counter` is to do.
-package enum CommandOrder: UInt8, CaseIterable, Sendable {
+package enum CommandOperation: UInt8, CaseIterable, Sendable {
     case read = 1
     case increment = 2
 

@@ -15,7 +15,7 @@ package final class EtcdClient: Sendable {
     private static let shortestTurn = Duration.milliseconds(500)
 
     let transport: GatewayTransport
-    let order: EndpointOrder
+    let order: EndpointPreference
     private let pass: EtcdAuthTokenCache
 
     /// - Parameters:
@@ -31,7 +31,7 @@ package final class EtcdClient: Sendable {
         first: Int = .random(in: 0..<1024)
     ) throws(EtcdFailure) {
         transport = try GatewayTransport(to: endpoints, door, on: group)
-        order = EndpointOrder(endpoints, first: first)
+        order = EndpointPreference(endpoints, first: first)
         pass = EtcdAuthTokenCache(door.user)
     }
 

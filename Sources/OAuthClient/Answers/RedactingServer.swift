@@ -125,7 +125,7 @@ private struct RedactingPrompter: LoginPrompting {
         await conversation.whenEnded(show)
     }
 
-    func ask(_ question: LoginQuestion) async throws -> SecretID {
+    func ask(_ question: LoginPrompt) async throws -> SecretID {
         var question = question
         question.prompt = secrets.redacted(question.prompt)
         let answer = try await conversation.ask(question)

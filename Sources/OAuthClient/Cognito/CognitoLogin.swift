@@ -158,7 +158,7 @@ struct CognitoLogin {
     /// Asks the person, and asks again if the answer was wrong.
     private func askAnswer(
         to challenge: CognitoChallenge,
-        _ kind: LoginQuestion.Kind,
+        _ kind: LoginPrompt.Kind,
         _ prompt: String,
         _ parameter: String,
         _ calls: CognitoLoginCalls

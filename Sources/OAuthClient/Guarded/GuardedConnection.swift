@@ -168,7 +168,7 @@ extension GuardedConnection {
                 of: NIOBSDSocket.Handle.self
             ) { connection in
                 link.hand(
-                    GuardOrder(end: order.limits.end),
+                    GuardRequest(end: order.limits.end),
                     connection: connection,
                     file: order.file?.descriptor
                 )

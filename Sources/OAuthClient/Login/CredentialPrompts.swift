@@ -69,12 +69,12 @@ struct CredentialPrompts {
     }
 
     func ask(
-        _ kind: LoginQuestion.Kind,
+        _ kind: LoginPrompt.Kind,
         _ prompt: String,
         isSecret: Bool = true
     ) async throws(LoginError) -> SecretID {
         do {
-            return try await conversation.ask(LoginQuestion(kind: kind, prompt: prompt, isSecret: isSecret))
+            return try await conversation.ask(LoginPrompt(kind: kind, prompt: prompt, isSecret: isSecret))
         } catch {
             throw .cancelled
         }

@@ -19,7 +19,7 @@ struct ProofMaker: Sendable {
     /// - Returns: the value of the header `DPoP`.
     /// - Throws: `busy` while sealed memory is locked.
     func proof(
-        for demand: ProofDemand,
+        for demand: ProofRequest,
         at time: WallTime,
         showing token: SecretID? = nil
     ) throws(RefreshFailure) -> String {

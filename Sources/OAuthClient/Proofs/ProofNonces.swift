@@ -16,7 +16,7 @@ final class ProofNonces: Sendable {
     /// - Returns: whether there was one.
     @discardableResult
     func remember(from reply: ServerResponse, of url: EndpointURL) -> Bool {
-        guard let nonce = reply.header("dpop-nonce"), ProofDemand.isNonce(nonce) else { return false }
+        guard let nonce = reply.header("dpop-nonce"), ProofRequest.isNonce(nonce) else { return false }
         newest.withLock { $0[url.origin] = nonce }
         return true
     }

@@ -198,7 +198,7 @@ package final class AuthorizationServers: AuthorizationServing {
         await tools.registrar.forgetSecrets(givenTo: session)
     }
 
-    package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
+    package func proof(for demand: ProofRequest, showing token: SecretID, by key: SecretID) -> String? {
         let maker = ProofMaker(key: key, memory: tools.memory)
         return try? maker.proof(for: demand, at: tools.timekeeper.wallTime, showing: token)
     }

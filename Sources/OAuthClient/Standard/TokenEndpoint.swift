@@ -112,7 +112,7 @@ struct TokenEndpoint: Sendable {
             try await assertions?.add(to: &request, at: time, tools)
             try await authentication.prove(&request, tools, at: time)
             guard let prover else { return request }
-            let demand = ProofDemand(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
+            let demand = ProofRequest(method: "POST", target: url.proofTarget, nonce: tools.proofNonces[url])
             request.headers.append(("dpop", try prover.proof(for: demand, at: time)))
         } catch {
             throw Refusal(failure: error)

@@ -3,7 +3,7 @@
 import TokenCore
 
 /// What to ask the counter; the store runs no programs itself.
-package enum CounterOrder: String, Sendable {
+package enum CounterOperation: String, Sendable {
     case read
     case increment
 }
@@ -39,7 +39,7 @@ extension SessionStore {
     ///
     /// - Parameter early: without waiting for the interval of refreshes.
     /// - Returns: what to ask the counter next, for ``finishCounterStep(_:_:)``, or `nil` if nothing for now.
-    package func beginCounterStep(early: Bool = false) -> CounterOrder? {
+    package func beginCounterStep(early: Bool = false) -> CounterOperation? {
         work.withLock { work in
             guard let counter = work.counter else { return nil }
             if work.ledger != nil, !counter.isAnnounced {
@@ -59,7 +59,7 @@ extension SessionStore {
     /// Takes the counter's answer to `order`.
     ///
     /// - Returns: what is wrong, as a sentence for a person; the step is tried again later.
-    package func finishCounterStep(_ order: CounterOrder, _ reading: CounterReading) -> String? {
+    package func finishCounterStep(_ order: CounterOperation, _ reading: CounterReading) -> String? {
         work.withLock { work in
             defer { publish(work) }
             switch reading {

@@ -31,7 +31,7 @@ package protocol AuthorizationServing: Sendable {
 
     /// A proof that the sender of `token` holds `key`, which the token is bound to (RFC 9449 §4.2); `nil`
     /// while the vault is locked.
-    func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String?
+    func proof(for demand: ProofRequest, showing token: SecretID, by key: SecretID) -> String?
 
     /// The network may be back: requests that hang with nothing sent yet get a new connection at once.
     ///
@@ -229,7 +229,7 @@ package protocol LoginPrompting: Sendable {
     func tell(_ step: LoginStep) async
     /// Asks for one thing and waits for the answer, which arrives sealed.
     /// - Throws: `CancellationError` when the person left.
-    func ask(_ question: LoginQuestion) async throws -> SecretID
+    func ask(_ question: LoginPrompt) async throws -> SecretID
     /// Has `show` called once, when the login has ended and the person is told.
     func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async
 }
@@ -250,7 +250,7 @@ package enum LoginStep: Equatable, Sendable {
 }
 
 /// One thing a login needs from the person.
-package struct LoginQuestion: Equatable, Sendable {
+package struct LoginPrompt: Equatable, Sendable {
     /// What is asked, as a stable word for programs.
     package enum Kind: String, Sendable {
         case username

@@ -14,7 +14,7 @@ struct AWSContainer {
         self.service = service
     }
 
-    func answer(_ call: EndpointCall, _ answered: @escaping (LocalResponse) -> Void) {
+    func answer(_ call: EndpointRequest, _ answered: @escaping (LocalResponse) -> Void) {
         guard call.showsSecret(in: "authorization") else {
             return answered(
                 AWSContainer.refusal(401, "AccessDenied", "the authorization token is wrong or missing")

@@ -15,7 +15,7 @@ struct AzureIdentity {
         self.service = service
     }
 
-    func answer(_ call: EndpointCall, _ answered: @escaping (LocalResponse) -> Void) {
+    func answer(_ call: EndpointRequest, _ answered: @escaping (LocalResponse) -> Void) {
         let isMetadata = call.path.bytewise == "/metadata/identity/oauth2/token"
         guard isMetadata || call.path.bytewise == "/msi/token" else {
             return answered(AzureIdentity.refusal(404, "not_found", "nothing is here"))
@@ -37,7 +37,7 @@ struct AzureIdentity {
         service.token(wish) { answered(AzureIdentity.answer($0, resource)) }
     }
 
-    private func isAllowedMetadata(_ call: EndpointCall) -> Bool {
+    private func isAllowedMetadata(_ call: EndpointRequest) -> Bool {
         call.rules.doesWithoutSecret && call.request.only("metadata")?.says("true") == true
     }
 

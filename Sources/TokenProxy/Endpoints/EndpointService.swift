@@ -28,7 +28,7 @@ struct EndpointService {
         guard let query = FormEncoding.decoded((request.query ?? []).text) else {
             return answered(LocalResponse(.malformed("the query cannot be read")))
         }
-        let call = EndpointCall(request: request, path: request.path.text, query: query, rules: rules)
+        let call = EndpointRequest(request: request, path: request.path.text, query: query, rules: rules)
         switch kind {
         case .awsContainer: AWSContainer(self).answer(call, answered)
         case .azureIdentity: AzureIdentity(self).answer(call, answered)
@@ -79,7 +79,7 @@ struct EndpointService {
 }
 
 /// A request at an endpoint.
-struct EndpointCall {
+struct EndpointRequest {
     let request: ProxiedRequest
     let path: String
     let query: [(name: String, value: String)]

@@ -11,7 +11,7 @@ struct GCEMetadata {
         self.service = service
     }
 
-    func answer(_ call: EndpointCall, _ answered: @escaping (LocalResponse) -> Void) {
+    func answer(_ call: EndpointRequest, _ answered: @escaping (LocalResponse) -> Void) {
         let reply: (LocalResponse) -> Void = { answer in
             var answer = answer
             answer.fields.append(("Metadata-Flavor", "Google"))
@@ -38,7 +38,7 @@ struct GCEMetadata {
     private func answer(
         _ path: GCEMetadataPath,
         _ mail: String,
-        _ call: EndpointCall,
+        _ call: EndpointRequest,
         _ reply: @escaping (LocalResponse) -> Void
     ) {
         switch path {
@@ -56,7 +56,7 @@ struct GCEMetadata {
     private func answer(
         _ item: String?,
         _ mail: String,
-        _ call: EndpointCall,
+        _ call: EndpointRequest,
         _ reply: @escaping (LocalResponse) -> Void
     ) {
         switch item?.bytewise {
@@ -71,7 +71,7 @@ struct GCEMetadata {
     }
 
     /// A directory above the accounts, `depth` names below the root; all that is in it where that is asked for.
-    private static func directory(_ depth: Int, _ mail: String, _ call: EndpointCall) -> LocalResponse {
+    private static func directory(_ depth: Int, _ mail: String, _ call: EndpointRequest) -> LocalResponse {
         let names = Set(["default", mail]).sorted()
         guard call.isRecursive else {
             var below = GCEMetadataPath.above.dropFirst(depth).first.map { [$0.name] } ?? names
@@ -93,7 +93,7 @@ struct GCEMetadata {
     }
 
     /// The project, if the table names it; `item` is what is asked of it, nil for its directory.
-    private static func project(_ item: String?, _ call: EndpointCall) -> LocalResponse {
+    private static func project(_ item: String?, _ call: EndpointRequest) -> LocalResponse {
         guard let project = call.rules.project else { return nothing }
         switch item?.bytewise {
         case nil: return call.isRecursive ? json(["projectId": .string(project)]) : text("project-id\n")
@@ -102,23 +102,23 @@ struct GCEMetadata {
         }
     }
 
-    private static func account(_ mail: String, _ call: EndpointCall) -> LocalResponse {
+    private static func account(_ mail: String, _ call: EndpointRequest) -> LocalResponse {
         call.isRecursive ? json(whole(mail, call)) : text("aliases\nemail\nidentity\nscopes\ntoken\n")
     }
 
     /// All that there is about the account but its tokens.
-    private static func whole(_ mail: String, _ call: EndpointCall) -> JSONValue {
+    private static func whole(_ mail: String, _ call: EndpointRequest) -> JSONValue {
         [
             "aliases": .strings(["default"]), "email": .string(mail),
             "scopes": .strings(call.rules.sessionScopes),
         ]
     }
 
-    private static func list(_ words: [String], _ call: EndpointCall) -> LocalResponse {
+    private static func list(_ words: [String], _ call: EndpointRequest) -> LocalResponse {
         call.wantsJSON ? json(.strings(words)) : text(words.map { $0 + "\n" }.joined())
     }
 
-    private func token(_ call: EndpointCall, _ reply: @escaping (LocalResponse) -> Void) {
+    private func token(_ call: EndpointRequest, _ reply: @escaping (LocalResponse) -> Void) {
         let wanted = (call.parameter("scopes") ?? "").utf8.split {
             $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: " ")
         }
@@ -142,7 +142,7 @@ struct GCEMetadata {
         }
     }
 
-    private func identity(_ call: EndpointCall, _ reply: @escaping (LocalResponse) -> Void) {
+    private func identity(_ call: EndpointRequest, _ reply: @escaping (LocalResponse) -> Void) {
         guard let audience = call.parameter("audience"), audience.utf8.isVisibleWord,
             let wish = call.rules.wish(ofIDTokenFor: audience)
         else {
@@ -232,7 +232,7 @@ enum GCEMetadataPath: Equatable {
     }
 }
 
-extension EndpointCall {
+extension EndpointRequest {
     /// Whether all below a directory is asked for, which is JSON.
     fileprivate var isRecursive: Bool { parameter("recursive")?.bytewise.lowercased == "true" }
 

@@ -53,7 +53,7 @@ struct Diagnostics: DiagnosticsProviding {
     }
 
     func examine(
-        _ place: ExaminedPlace,
+        _ place: ProbeTarget,
         caFile: String?
     ) async -> Result<ExaminationMessage, RequestFailure> {
         await serverCheck.examine(place, caFile: caFile)

@@ -47,7 +47,7 @@ struct ServerCheck: Sendable {
 
     /// What is at `place`, which no session uses yet; `caFile` holds the certificates of a private authority.
     func examine(
-        _ place: ExaminedPlace,
+        _ place: ProbeTarget,
         caFile: String?
     ) async -> Result<ExaminationMessage, RequestFailure> {
         let trust = ServerTrust(caFile: caFile, proxy: proxy)

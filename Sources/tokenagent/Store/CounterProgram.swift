@@ -29,7 +29,7 @@ struct CounterProgram: Sendable {
     }
 
     /// Runs the program with `order` and reads the value it prints.
-    func run(_ order: CounterOrder, within limit: Duration = timeLimit) async -> CounterReading {
+    func run(_ order: CounterOperation, within limit: Duration = timeLimit) async -> CounterReading {
         let name = command.first ?? ""
         do throws(CommandFailure) {
             let output = try await commands.output(of: command + [order.rawValue], within: limit)

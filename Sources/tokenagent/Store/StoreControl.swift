@@ -43,7 +43,7 @@ final class StoreControl: StoreControlling {
     /// Why the store could not be unlocked the last time.
     var lastRefusal: StoreError? { refusal.withLock { $0 } }
     /// Moves the counter that detects old copies of the store.
-    var counter: CounterUpkeep { maintenance.counter }
+    var counter: CounterMaintenance { maintenance.counter }
 
     // MARK: Sessions
 

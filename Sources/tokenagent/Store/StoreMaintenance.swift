@@ -7,13 +7,13 @@ import Synchronization
 
 /// Calls ``SessionStore/maintain()`` when the store wants it, and not at all when nothing is outstanding.
 final class StoreMaintenance: Sendable {
-    let counter: CounterUpkeep
+    let counter: CounterMaintenance
     private let store: SessionStore
     private let eventLoop: any EventLoop
     private let pool: NIOThreadPool
     private let isPlanned = Mutex(false)
 
-    init(store: SessionStore, counter: CounterUpkeep, eventLoop: any EventLoop, pool: NIOThreadPool) {
+    init(store: SessionStore, counter: CounterMaintenance, eventLoop: any EventLoop, pool: NIOThreadPool) {
         self.counter = counter
         self.store = store
         self.eventLoop = eventLoop

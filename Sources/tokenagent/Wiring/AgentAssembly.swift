@@ -265,7 +265,7 @@ extension AgentAssembly {
             commands: threads.commands,
             eventLoop: threads.network
         )
-        let counter = CounterUpkeep(program: program, store: store, pool: threads.pool, logger: logger)
+        let counter = CounterMaintenance(program: program, store: store, pool: threads.pool, logger: logger)
         return StoreMaintenance(
             store: store,
             counter: counter,
@@ -291,7 +291,7 @@ struct RunningAssembly: Sendable {
     let runtime: AgentRuntime
     let servers: AuthorizationServers
     let store: SessionStore
-    let counter: CounterUpkeep
+    let counter: CounterMaintenance
 
     /// Finishes what is in flight and lets another agent use the store.
     func stop() async {

@@ -39,7 +39,7 @@ struct LifecycleTests {
         let shown = try line(await peer.chunk())
         #expect(shown["event"]?.string == "user_code" && shown["user_code"]?.string == "AB-CD")
 
-        async let given = conversation.ask(LoginQuestion(kind: .password, prompt: "Password", isSecret: true))
+        async let given = conversation.ask(LoginPrompt(kind: .password, prompt: "Password", isSecret: true))
         let need = try line(await peer.chunk())
         #expect(
             need["event"]?.string == "need" && need["secret"]?.bool == true
@@ -95,7 +95,7 @@ struct LifecycleTests {
         _ = try await peer.streamHead()
         let question = Task {
             try await call.request.1.ask(
-                LoginQuestion(kind: .username, prompt: "User", isSecret: false)
+                LoginPrompt(kind: .username, prompt: "User", isSecret: false)
             )
         }
         _ = try await peer.chunk()

@@ -16,7 +16,7 @@ struct FixedDiagnostics: DiagnosticsProviding {
     }
 
     func examine(
-        _ place: ExaminedPlace,
+        _ place: ProbeTarget,
         caFile: String?
     ) async -> Result<ExaminationMessage, RequestFailure> {
         .success(ExaminationMessage { $0.flows = ["browser"] })
@@ -27,15 +27,15 @@ struct FixedDiagnostics: DiagnosticsProviding {
 final class HeldIssuers: DiagnosticsProviding {
     typealias Answer = Result<ExaminationMessage, RequestFailure>
 
-    private let waiting = Mutex<[(place: ExaminedPlace, continuation: CheckedContinuation<Answer, Never>)]>([]
+    private let waiting = Mutex<[(place: ProbeTarget, continuation: CheckedContinuation<Answer, Never>)]>([]
     )
 
     /// Those that are being looked at.
-    var asked: [ExaminedPlace] { waiting.withLock { $0.map(\.place) } }
+    var asked: [ProbeTarget] { waiting.withLock { $0.map(\.place) } }
 
     func checks() async -> [DiagnosticCheck] { [] }
 
-    func examine(_ place: ExaminedPlace, caFile: String?) async -> Answer {
+    func examine(_ place: ProbeTarget, caFile: String?) async -> Answer {
         await withCheckedContinuation { continuation in
             waiting.withLock { $0.append((place, continuation)) }
         }

@@ -144,15 +144,15 @@ final class ScriptedCommands: CommandRunning {
 /// A person who answers questions as told and does what `whenTold` does.
 final class ScriptedPerson: LoginPrompting {
     private let memory: SealedMemory
-    private let answers: @Sendable (LoginQuestion) -> String?
+    private let answers: @Sendable (LoginPrompt) -> String?
     private let whenTold: @Sendable (LoginStep) async -> Void
-    private let questionsAsked = Mutex<[LoginQuestion]>([])
+    private let questionsAsked = Mutex<[LoginPrompt]>([])
     private let stepsTold = Mutex<[LoginStep]>([])
     private let shows = Mutex<[@Sendable (LoginEnding) -> Void]>([])
 
     init(
         memory: SealedMemory,
-        answers: @escaping @Sendable (LoginQuestion) -> String? = { _ in nil },
+        answers: @escaping @Sendable (LoginPrompt) -> String? = { _ in nil },
         whenTold: @escaping @Sendable (LoginStep) async -> Void = { _ in }
     ) {
         self.memory = memory
@@ -160,7 +160,7 @@ final class ScriptedPerson: LoginPrompting {
         self.whenTold = whenTold
     }
 
-    var questions: [LoginQuestion] { questionsAsked.withLock { $0 } }
+    var questions: [LoginPrompt] { questionsAsked.withLock { $0 } }
     var steps: [LoginStep] { stepsTold.withLock { $0 } }
 
     func tell(_ step: LoginStep) async {
@@ -168,7 +168,7 @@ final class ScriptedPerson: LoginPrompting {
         await whenTold(step)
     }
 
-    func ask(_ question: LoginQuestion) async throws -> SecretID {
+    func ask(_ question: LoginPrompt) async throws -> SecretID {
         questionsAsked.withLock { $0.append(question) }
         guard let answer = answers(question) else { throw CancellationError() }
         return try memory.sealing(answer, as: .password)

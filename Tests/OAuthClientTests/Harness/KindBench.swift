@@ -74,7 +74,7 @@ struct KindBench {
         _ flow: LoginFlow = .password,
         username: String? = "alice",
         secret text: String? = "alice-password",
-        answers: @escaping @Sendable (LoginQuestion) -> String? = { _ in nil }
+        answers: @escaping @Sendable (LoginPrompt) -> String? = { _ in nil }
     ) async throws -> LoginOutcome {
         let request = LoginRequest(
             flow: flow,
@@ -157,7 +157,7 @@ struct KindScene {
     func logIn(
         _ username: String = "alice",
         password: String? = nil,
-        answers: @escaping @Sendable (LoginQuestion) -> String? = { _ in nil }
+        answers: @escaping @Sendable (LoginPrompt) -> String? = { _ in nil }
     ) async throws -> LoginOutcome {
         let secret = try memory.sealing(password ?? "\(username)-password", as: .password)
         return await servers.logIn(

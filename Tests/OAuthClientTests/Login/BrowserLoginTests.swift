@@ -29,7 +29,7 @@ struct BrowserLoginTests {
         func run(
             pastes: Bool = false,
             present: CurrentLogin? = nil,
-            answers: @escaping @Sendable (LoginQuestion) -> String? = { _ in nil },
+            answers: @escaping @Sendable (LoginPrompt) -> String? = { _ in nil },
             browse: @escaping @Sendable (OpenedAddress) async throws -> Void
         ) async -> LoginOutcome {
             let (exchange, issuer) = (bench.exchange, issuer)

@@ -85,7 +85,7 @@ struct ProofTests {
     @Test func `no two proofs have the same name`() throws {
         let bench = try Bench(profile())
         let maker = ProofMaker(key: try ProofKey.make(in: bench.memory), memory: bench.memory)
-        let demand = ProofDemand(method: "GET", target: "https://api.example/")
+        let demand = ProofRequest(method: "GET", target: "https://api.example/")
         let count = TestEnvironment.isFull ? 100_000 : 500
         var names: Set<String> = []
         for _ in 0..<count {
@@ -205,7 +205,7 @@ struct ProofTests {
         let bench = try Bench(profile())
         let key = try ProofKey.make(in: bench.memory)
         let token = try bench.secret("the-token", .accessToken)
-        let demand = ProofDemand(method: "PUT", target: "https://api.example/a", nonce: "n")
+        let demand = ProofRequest(method: "PUT", target: "https://api.example/a", nonce: "n")
         let maker = ProofMaker(key: key, memory: bench.memory)
         let proof = try #require(
             ReadProof(try maker.proof(for: demand, at: bench.clock.wallTime, showing: token))
@@ -222,7 +222,7 @@ struct ProofTests {
         bench.memory.lock()
         #expect(throws: RefreshFailure.self) {
             try maker.proof(
-                for: ProofDemand(method: "GET", target: "https://a.example/"),
+                for: ProofRequest(method: "GET", target: "https://a.example/"),
                 at: bench.clock.wallTime
             )
         }

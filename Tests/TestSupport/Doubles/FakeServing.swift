@@ -44,7 +44,7 @@ package final class FakeServing: AuthorizationServing {
     }
 
     /// The demand and the secrets' numbers, so that a test sees what was asked for.
-    package func proof(for demand: ProofDemand, showing token: SecretID, by key: SecretID) -> String? {
+    package func proof(for demand: ProofRequest, showing token: SecretID, by key: SecretID) -> String? {
         let words = [
             demand.method, demand.target, demand.nonce ?? "-", "\(token.rawValue)", "\(key.rawValue)",
         ]

@@ -7,7 +7,7 @@ import Text
 @testable import TokenProxy
 
 /// What a request at an endpoint shows and asks for.
-@Suite struct EndpointCallTests {
+@Suite struct EndpointRequestTests {
     private static func rules() -> EndpointRules {
         EndpointRules(
             ListenerMessage {
@@ -28,7 +28,7 @@ import Text
     ])
     func `a secret counts only if it is whole, and there once`(fields: String, isShown: Bool) throws {
         let request = try RequestTests.request("GET / HTTP/1.1\nHost: h\n\(fields)")
-        let call = EndpointCall(request: request, path: "/", query: [], rules: Self.rules())
+        let call = EndpointRequest(request: request, path: "/", query: [], rules: Self.rules())
         #expect(call.showsSecret(in: "x-identity-header") == isShown)
     }
 

@@ -3,7 +3,7 @@
 import Synchronization
 
 /// Which of the endpoints is asked first: the one that answered last.
-final class EndpointOrder: Sendable {
+final class EndpointPreference: Sendable {
     let endpoints: [EtcdEndpoint]
     private let first: Mutex<Int>
 

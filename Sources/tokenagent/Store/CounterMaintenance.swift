@@ -10,7 +10,7 @@ import TokenCore
 /// Moves the counter that detects an old copy of the store, whenever the store asks for it.
 ///
 /// The program runs while the store goes on working: neither a refresh nor a request waits for it.
-final class CounterUpkeep: Sendable {
+final class CounterMaintenance: Sendable {
     /// How long the last step may delay the end of the agent.
     private static let farewell = Duration.seconds(5)
 
@@ -56,8 +56,8 @@ final class CounterUpkeep: Sendable {
     /// Takes a last step for the latest changes before the agent ends, if the program is quick enough.
     func stepLast() async {
         guard program.isConfigured else { return }
-        let end = ContinuousClock.now + CounterUpkeep.farewell
-        await stepEnds(within: CounterUpkeep.farewell)
+        let end = ContinuousClock.now + CounterMaintenance.farewell
+        await stepEnds(within: CounterMaintenance.farewell)
         let rest = end - ContinuousClock.now
         if rest > .zero { await step(early: true, within: rest) }
     }

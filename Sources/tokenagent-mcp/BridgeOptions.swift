@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 
 /// What `tokenctl mcp connect` wants this program to do: the words it was started with.
-struct BridgeOrder {
+struct BridgeOptions {
     private(set) var endpoint = AgentEndpoint()
     private(set) var authorities: String?
     let address: ResourceAddress

@@ -5,7 +5,7 @@
 /// As the output of a ``CommandReply``: start in nanoseconds since boot (8), unit, image, `proxy` if it is the proxy, name,
 /// executable, the count of callers (1) and each of them, then path and digest of each program, every string after its
 /// length; what is not known is empty.
-package struct ProcessFacts: Equatable, Sendable {
+package struct ProcessIdentity: Equatable, Sendable {
     package struct Program: Equatable, Sendable {
         /// Absolute path, without symbolic links.
         package var executable: String

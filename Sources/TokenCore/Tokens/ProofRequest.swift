@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A request that will carry a token and a proof that its sender holds the token's key (RFC 9449 §7).
-package struct ProofDemand: Equatable, Sendable {
+package struct ProofRequest: Equatable, Sendable {
     /// Method of the request the proof is for.
     package var method: String
     /// Its URL without query and fragment (RFC 9449 §4.2 `htu`).
