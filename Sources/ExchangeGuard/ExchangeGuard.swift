@@ -157,9 +157,9 @@ extension ExchangeGuard {
             let count = unsafe read(agent, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN { return }
-            guard count > 0 else { return loseAgent() }
+            guard count > 0 else { return agentDied() }
             received += bytes[..<count]
-            guard takeFrames() else { return loseAgent() }
+            guard takeFrames() else { return agentDied() }
         }
     }
 
@@ -206,7 +206,7 @@ extension ExchangeGuard {
     }
 
     /// The agent has died: what it sent goes out, what the server says is kept.
-    private mutating func loseAgent() {
+    private mutating func agentDied() {
         close(agent)
         agent = -1
         toAgent = []

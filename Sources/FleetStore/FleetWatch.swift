@@ -27,7 +27,7 @@ struct FleetWatch {
     }
 
     /// etcd does not know any more what the watch has seen.
-    mutating func loseHistory() {
+    mutating func historyCompacted() {
         hasLostHistory = true
     }
 

@@ -47,7 +47,7 @@ final class FleetWatcher: Sendable {
                 if await hasMissed(before: header) { await catchUp() }
                 await take(.resumed)
             // What was missed is read once it is connected again.
-            case .historyLost: watch.withLock { $0.loseHistory() }
+            case .historyLost: watch.withLock { $0.historyCompacted() }
             case .trouble(let failure): await goOn(without: failure)
             }
         }

@@ -26,7 +26,7 @@ final class Alarm<Key: Hashable> {
     }
 
     /// Calls `ring` on the event loop when the first key may be due; `ring` takes the due ones.
-    func onRing(_ ring: @escaping () -> Void) {
+    func onFire(_ ring: @escaping () -> Void) {
         self.ring = ring
     }
 

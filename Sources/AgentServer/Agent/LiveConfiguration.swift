@@ -30,7 +30,7 @@ final class LiveConfiguration {
     /// When the agent looks at its configuration by itself.
     private var watch = ConfigurationWatch()
     /// Whether the configuration is to be read again when the agent is unlocked.
-    private var owesReload = false
+    private var needsReload = false
     /// Whether one is being put in force; others wait.
     private var isAdopting = false
     private let turns: LoopWaiters
@@ -109,24 +109,24 @@ final class LiveConfiguration {
         let leaving = Set(agent.sessions.leaving(under: coming).keys)
         guard leaving.contains(where: { UnpublishedChange.refusal(of: $0, in: agent) != nil }) else { return }
         logger.notice("the configuration is read once the fleet has what only this host has")
-        await agent.fleet.untilPaid(leaving, in: agent)
+        await agent.fleet.waitUntilPublished(leaving, in: agent)
         guard agent.isServing else { throw agent.stopping }
         let debts = leaving.sorted().lazy.compactMap { UnpublishedChange.refusal(of: $0, in: agent) }
         guard let debt = debts.first else { return }
-        for name in leaving { agent.fleet.stay(name, in: agent) }
+        for name in leaving { agent.fleet.cancelDeparture(name, in: agent) }
         throw debt
     }
 
     /// Has the configuration read as soon as the agent is unlocked.
     func reloadOnceUnlocked() {
-        owesReload = true
+        needsReload = true
         logger.notice("locked; the configuration is read again when unlocked")
     }
 
     /// Reads the configuration if ``reloadOnceUnlocked()`` was called before; logs a failure.
     func readOwed(isolation: isolated (any Actor)? = #isolation) async -> LoadedConfiguration? {
-        guard owesReload else { return nil }
-        owesReload = false
+        guard needsReload else { return nil }
+        needsReload = false
         do throws(RequestFailure) {
             return try await read()
         } catch {
@@ -189,7 +189,7 @@ final class LiveConfiguration {
         logger.notice("configuration reloaded", metadata: changes.metadata)
         tell(changes.restarts)
         let leaving = Set(agent.sessions.leaving(under: current).keys)
-        await agent.fleet.untilPaid(leaving, in: agent)
+        await agent.fleet.waitUntilPublished(leaving, in: agent)
         for name in leaving {
             guard let debt = UnpublishedChange.refusal(of: name, in: agent) else { continue }
             agent.journal.write(
@@ -226,7 +226,7 @@ final class LiveConfiguration {
     /// A yes counts as a look. Hidden and unknown names are treated alike, and only the agent's own user at
     /// its own socket causes a look.
     /// `isKept` says whether the agent has the session that the address names.
-    func owesLook(
+    func shouldCheckForChanges(
         _ request: HTTPRequest,
         isKept: Bool,
         for connection: Connection,

@@ -34,8 +34,8 @@ final class RefreshCoordinator {
     }
 
     /// Calls `ring` on the event loop when an issuer can bear another request; ``alarmRang(in:)`` follows.
-    func onRing(_ ring: @escaping () -> Void) {
-        alarm.onRing(ring)
+    func onFire(_ ring: @escaping () -> Void) {
+        alarm.onFire(ring)
     }
 
     /// How many attempts are at `stage`.
@@ -71,7 +71,7 @@ final class RefreshCoordinator {
     }
 
     /// Lets in what those issuers can bear whose time has come.
-    func alarmRang(in agent: isolated SessionAgent) {
+    func admitDueRequests(in agent: isolated SessionAgent) {
         for issuer in alarm.takeDue() { admit(at: issuer, in: agent) }
         alarm.set()
     }
@@ -236,7 +236,7 @@ extension RefreshCoordinator {
         }
         let jitter = agent.ports.chance()
         guard agent.sessions[name] != nil else {
-            return keepForRecord(name, outcome, of: attempt, in: agent)
+            return persistForDepartedSession(name, outcome, of: attempt, in: agent)
         }
         agent.apply(name) { session, moment in
             session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
@@ -301,7 +301,7 @@ extension RefreshCoordinator {
     }
 
     /// The fleet's record has made the attempt needless.
-    func answeredElsewhere(
+    func supersededByFleet(
         _ attempt: AttemptNumber,
         for name: SessionName,
         in agent: isolated SessionAgent
@@ -323,7 +323,7 @@ extension RefreshCoordinator {
     }
 
     /// Writes the answer to the refresh of a session that has left into its record.
-    private func keepForRecord(
+    private func persistForDepartedSession(
         _ name: SessionName,
         _ outcome: RefreshOutcome,
         of attempt: AttemptNumber,

@@ -174,11 +174,11 @@ package actor SessionAgent {
     /// Notices that the machine slept, and wakes what is due; called after each pause of ``Housekeeping``.
     /// - Parameter crowdMoves: how often a crowd of connections grew or shrank; work, for what it leaves in memory.
     /// - Returns: whether the agent is at rest.
-    package func housekeep(crowdMoves: Int) -> Bool {
+    package func housekeep(burstChanges: Int) -> Bool {
         rest.clocks.compare(in: self)
         if rest.hasSlept(now: now) { networkReturned(spread: Self.wakeSpread) }
         timeReached()
-        return rest.look(jobs: storeThread.jobsBegun + crowdMoves, isWorking: !work.isEmpty)
+        return rest.look(jobs: storeThread.jobsBegun + burstChanges, isWorking: !work.isEmpty)
     }
 
     /// Sessions that could not reach their issuer try again spread over this, as the network needs a moment too.
@@ -265,9 +265,9 @@ extension SessionAgent {
     /// - Parameter serve: begins to take requests, on the event loop.
     /// - Throws: what `serve` throws.
     func begin(_ serve: @Sendable (isolated SessionAgent) throws -> Void) async throws {
-        alarm.onRing { [weak self] in self?.assumeIsolated { $0.timeReached() } }
-        refreshes.onRing { [weak self] in self?.assumeIsolated { $0.refreshes.alarmRang(in: $0) } }
-        fleet.onRing { [weak self] in self?.assumeIsolated { $0.fleet.timeReached(in: $0) } }
+        alarm.onFire { [weak self] in self?.assumeIsolated { $0.timeReached() } }
+        refreshes.onFire { [weak self] in self?.assumeIsolated { $0.refreshes.admitDueRequests(in: $0) } }
+        fleet.onFire { [weak self] in self?.assumeIsolated { $0.fleet.timeReached(in: $0) } }
         configuration.files.begin(in: self)
         let status = await storeThread.result { $0.vaultStatus() }
         switch status.state {

@@ -82,7 +82,7 @@ final class TokenFiles {
 
     /// Begins to look after the files.
     func begin(in agent: isolated SessionAgent) {
-        alarm.onRing { [weak agent] in agent?.assumeIsolated { $0.configuration.files.timeReached(in: $0) } }
+        alarm.onFire { [weak agent] in agent?.assumeIsolated { $0.configuration.files.timeReached(in: $0) } }
         for file in files.values {
             let path = file.outlet.path
             thread.run { [writer] in
@@ -191,7 +191,7 @@ final class TokenFiles {
         if file.retryAt != nil, let end = file.heldEnd, end <= moment.now { removeEnded(file) }
         let lack = token == nil ? lackOfIDToken(file.outlet, at: moment.now, in: agent) : nil
         let refusal = token == nil ? refusal(of: file.outlet, at: moment.now, in: agent) : nil
-        noteLack(of: file, (lack ?? refusal).map { .failed($0) })
+        recordMissingToken(of: file, (lack ?? refusal).map { .failed($0) })
         if lack != nil { return alarm.plan(file.key, at: file.retryAt) }
         let due = dueTime(of: token, for: file.outlet, at: moment.now, in: agent)
         if let due, due.at <= moment.now, file.nextAsk <= moment.now {
@@ -241,7 +241,7 @@ final class TokenFiles {
         guard let token = token(for: need, of: outlet.session, at: now, in: agent) else { return nil }
         guard token.idToken != nil else { return "the authorization server gave no ID token" }
         let session = agent.sessions[outlet.session]?.session
-        guard session?.hasOutlivedIDToken(of: outlet.variant, at: now) == true else { return nil }
+        guard session?.isIDTokenExpired(of: outlet.variant, at: now) == true else { return nil }
         return "the ID token has ended, and a refresh brought no other one: tokenctl login \(outlet.session)"
     }
 
@@ -349,7 +349,7 @@ final class TokenFiles {
         log(fault, of: file)
     }
 
-    private func noteLack(of file: KeptFile, _ lack: TokenFileError?) {
+    private func recordMissingToken(of file: KeptFile, _ lack: TokenFileError?) {
         guard file.lack != lack else { return }
         file.lack = lack
         if let lack { log(lack, of: file) }

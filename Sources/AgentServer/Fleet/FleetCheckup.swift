@@ -127,7 +127,7 @@ struct FleetCheckup {
         _ port: FleetPort,
         in agent: isolated SessionAgent
     ) async -> DiagnosticCheck {
-        guard agent.fleet.takesPart else {
+        guard agent.fleet.hasSharedSessions else {
             let detail = "\(port.name), as \(port.role.rawValue), which shares no session now"
             return DiagnosticCheck(name: "fleet", verdict: .ok, detail: detail)
         }

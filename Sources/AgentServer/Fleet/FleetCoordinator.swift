@@ -40,8 +40,8 @@ final class FleetCoordinator {
     }
 
     /// Calls `ring` on the event loop when a member may be due; ``timeReached(in:)`` follows.
-    func onRing(_ ring: @escaping () -> Void) {
-        alarm.onRing(ring)
+    func onFire(_ ring: @escaping () -> Void) {
+        alarm.onFire(ring)
     }
 
     // MARK: Coming and going
@@ -147,9 +147,9 @@ final class FleetCoordinator {
 
     /// Waits until etcd has what this host alone has of these sessions, as far as that can be had now, and lets none of
     /// them send anything more meanwhile: they are about to leave.
-    func untilPaid(_ names: Set<SessionName>, in agent: isolated SessionAgent) async {
+    func waitUntilPublished(_ names: Set<SessionName>, in agent: isolated SessionAgent) async {
         await leavers.wait(for: names) {
-            UnpublishedChange(of: $0, in: agent)?.isBeingPaid(for: $0, in: agent) == true
+            UnpublishedChange(of: $0, in: agent)?.isPublishing(for: $0, in: agent) == true
         }
     }
 
@@ -159,10 +159,10 @@ final class FleetCoordinator {
     }
 
     /// Whether this host shares any session.
-    var takesPart: Bool { !sessions.isEmpty || !joining.isEmpty }
+    var hasSharedSessions: Bool { !sessions.isEmpty || !joining.isEmpty }
 
     /// Goes on with a session that has not left after all.
-    func stay(_ name: SessionName, in agent: isolated SessionAgent) {
+    func cancelDeparture(_ name: SessionName, in agent: isolated SessionAgent) {
         if let reservation = reservations[name] { ask(reservation, in: agent) }
     }
 
@@ -463,7 +463,7 @@ extension FleetCoordinator {
     /// - Returns: whether there is such a place; else the record is of no use.
     func keepPlace(of name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard let session = sessions[name], session.member.memory.record != nil else { return false }
-        session.sayFarewell(in: agent)
+        session.requestTokenErasure(in: agent)
         return true
     }
 }

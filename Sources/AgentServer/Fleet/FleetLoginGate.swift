@@ -32,7 +32,7 @@ struct FleetLoginGate {
     /// Waits until a login is later than the one that the fleet has, as far as this host can know.
     ///
     /// - Throws: ``RequestFailure`` if it would be taken for an older one, or never heard of.
-    func untilLoginMayBegin(in agent: isolated SessionAgent) async throws(RequestFailure) {
+    func waitUntilLoginAllowed(in agent: isolated SessionAgent) async throws(RequestFailure) {
         // A host that has left its last session has closed it.
         if agent.fleet.hasLeft(session) {
             await agent.fleet.openAnyway(in: agent)
@@ -42,7 +42,7 @@ struct FleetLoginGate {
         if let failure = obstacle(in: agent) { throw failure }
         do throws(FleetStoreError) {
             if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }
-            try await lookFromOutside(in: agent)
+            try await readWhileDeparted(in: agent)
         } catch {
             // Else it is later at least than the login that this host knows.
             guard agent.fleet[session]?.member.memory.record != nil else {
@@ -58,7 +58,7 @@ struct FleetLoginGate {
     }
 
     /// Has a host that has left know which login it is that the next one here follows.
-    private func lookFromOutside(in agent: isolated SessionAgent) async throws(FleetStoreError) {
+    private func readWhileDeparted(in agent: isolated SessionAgent) async throws(FleetStoreError) {
         guard agent.fleet.hasLeft(session), let sharing = agent.fleet.sharing,
             let binding = agent.sessions[session]?.settings.fleetBinding
         else { return }
@@ -78,8 +78,8 @@ struct FleetLoginGate {
 
     /// etcd's time is not known yet, by which the later of two logins is told.
     private func isTimeless(in agent: isolated SessionAgent) -> Bool {
-        let takesPart = agent.sessions[session]?.settings.policy.isShared == true
-        return takesPart && agent.fleet.sharing.map { $0.time == nil } ?? false
+        let hasSharedSessions = agent.sessions[session]?.settings.policy.isShared == true
+        return hasSharedSessions && agent.fleet.sharing.map { $0.time == nil } ?? false
     }
 
     // MARK: Logouts
@@ -90,7 +90,7 @@ struct FleetLoginGate {
     }
 
     /// Waits until this host knows which login it is that is to end, if that can be known now.
-    func untilLogoutMayBegin(in agent: isolated SessionAgent) async {
+    func waitUntilLogoutAllowed(in agent: isolated SessionAgent) async {
         await agent.fleet.untilOpened()
         if isBehind(in: agent) { agent.fleet.lookAgain(at: session, in: agent) }
         await agent.fleet.wait { isChanging(in: agent) }

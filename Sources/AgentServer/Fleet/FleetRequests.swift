@@ -65,13 +65,13 @@ struct FleetRequests {
         in agent: isolated SessionAgent
     ) async throws(RequestFailure) -> [String] {
         let names = agent.fleet.names(name)
-        await agent.fleet.untilPaid(names, in: agent)
+        await agent.fleet.waitUntilPublished(names, in: agent)
         guard agent.isServing else { throw agent.stopping }
         var debts: [RequestFailure] = []
         for session in names.sorted() {
             if let debt = UnpublishedChange.unshared(of: session, in: agent) {
                 debts.append(debt)
-                agent.fleet.stay(session, in: agent)
+                agent.fleet.cancelDeparture(session, in: agent)
                 continue
             }
             agent.fleet.leave(session, in: agent)

@@ -26,7 +26,7 @@ final class HostAnnouncements {
 
     /// Tells them now, unless that is being done or this host shares nothing.
     func announce(in agent: isolated SessionAgent) {
-        guard let port, let sharing = agent.fleet.sharing, agent.fleet.takesPart, !isUnderWay else { return }
+        guard let port, let sharing = agent.fleet.sharing, agent.fleet.hasSharedSessions, !isUnderWay else { return }
         isUnderWay = true
         announcedAt = nil
         agent.fleet.call(in: agent) { () async throws(FleetStoreError) in
@@ -49,7 +49,7 @@ final class HostAnnouncements {
     private func announced(_ result: Result<FleetTime, FleetStoreError>, in agent: isolated SessionAgent) {
         isUnderWay = false
         note(result, in: agent)
-        guard agent.fleet.takesPart else { return withdrawAgain(in: agent) }
+        guard agent.fleet.hasSharedSessions else { return withdrawAgain(in: agent) }
         let pause = if case .success = result { HostAnnouncements.interval } else { FleetCoordinator.pause }
         plan(in: pause) { agent.fleet.announcements.announce(in: agent) }
     }
@@ -58,7 +58,7 @@ final class HostAnnouncements {
     ///
     /// - Returns: why the list still names it; `nil`: it does not.
     func withdraw(in agent: isolated SessionAgent) async -> FleetStoreError? {
-        guard let port, let sharing = agent.fleet.sharing, !agent.fleet.takesPart else { return nil }
+        guard let port, let sharing = agent.fleet.sharing, !agent.fleet.hasSharedSessions else { return nil }
         do throws(FleetStoreError) {
             try await sharing.withdraw(host: port.host)
             return nil

@@ -109,7 +109,7 @@ final class Logins {
                 // The person may leave meanwhile, and the agent may lock.
                 repeat {
                     while logins[number] != nil, isCommitting(name, in: agent) { await waiters.wait() }
-                    try await FleetLoginGate(session: name).untilLoginMayBegin(in: agent)
+                    try await FleetLoginGate(session: name).waitUntilLoginAllowed(in: agent)
                 } while logins[number] != nil && isCommitting(name, in: agent)
                 if logins[number] != nil { start(number, request, name, in: agent) }
             } catch {

@@ -83,9 +83,9 @@ final class Logouts {
         postponed[name, default: []].append(waiting)
         Task {
             if order.isLocal {
-                await agent.fleet.untilPaid([name], in: agent)
+                await agent.fleet.waitUntilPublished([name], in: agent)
             } else {
-                await FleetLoginGate(session: name).untilLogoutMayBegin(in: agent)
+                await FleetLoginGate(session: name).waitUntilLogoutAllowed(in: agent)
             }
             // Else the peer has been told that the agent is locked, or the session gone.
             guard let index = postponed[name]?.firstIndex(where: { $0 === waiting }) else { return }
@@ -103,14 +103,14 @@ final class Logouts {
     /// Refuses what cannot be done, or would not be what was asked for.
     private func admit(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
         guard agent.isServing else { throw agent.stopping }
-        guard order.isLocal else { return try admitForAll(order, in: agent) }
+        guard order.isLocal else { return try checkCanLogOutAllHosts(order, in: agent) }
         guard let debt = UnpublishedChange.refusal(of: order.session, in: agent) else { return }
-        agent.fleet.stay(order.session, in: agent)
+        agent.fleet.cancelDeparture(order.session, in: agent)
         throw debt
     }
 
     /// Refuses to log out all hosts of a fleet where this one cannot.
-    private func admitForAll(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
+    private func checkCanLogOutAllHosts(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
         let name = order.session
         guard !agent.fleet.hasLeft(name) else {
             throw RequestFailure(

@@ -34,7 +34,7 @@ final class OrphanedTokenRevocations {
 
     /// Has the server end the tokens of `request`, and erases them then; not if the session has one of them by then.
     func begin(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
-        alarm.onRing { [weak agent] in
+        alarm.onFire { [weak agent] in
             agent?.assumeIsolated { $0.requests.logouts.late.timeReached(in: $0) }
         }
         latest += 1

@@ -53,7 +53,7 @@ package final class AgentRuntime: Sendable {
         self.listeners = listeners
         let agent = agent
         housekeeping = Housekeeping(on: loop) {
-            let isAtRest = agent.assumeIsolated { $0.housekeep(crowdMoves: listeners.crowdMoves) }
+            let isAtRest = agent.assumeIsolated { $0.housekeep(burstChanges: listeners.burstChanges) }
             if !listeners.housekeep() { continuation.yield() }
             return isAtRest && !listeners.areInUse
         }
@@ -74,7 +74,7 @@ package final class AgentRuntime: Sendable {
                 watchRoutes()
                 watchClock()
             }
-            listeners.onFirstConnection = { [weak housekeeping] in housekeeping?.hurry() }
+            listeners.onFirstConnection = { [weak housekeeping] in housekeeping?.runSoon() }
             housekeeping.begin()
         }
     }
@@ -86,7 +86,7 @@ package final class AgentRuntime: Sendable {
 
     /// Does now what is otherwise done after each pause of ``Housekeeping``.
     package func housekeep() async {
-        try? await loop.submit { [housekeeping] in housekeeping.workNow() }.get()
+        try? await loop.submit { [housekeeping] in housekeeping.runNow() }.get()
     }
 
     /// Watches for the network's return; without routing messages, retries follow their backoff alone.

@@ -30,14 +30,14 @@ final class Housekeeping: @unchecked Sendable {
     func begin() { plan(after: Self.pause) }
 
     /// Ends a long pause after a short one from now: the rest is over.
-    func hurry() {
+    func runSoon() {
         guard due > loop.now + Self.pause else { return }
         next?.cancel()
         plan(after: Self.pause)
     }
 
     /// Does the work now; the pause goes on.
-    func workNow() { _ = work() }
+    func runNow() { _ = work() }
 
     private func plan(after pause: TimeAmount) {
         due = loop.now + pause

@@ -108,7 +108,7 @@ final class RequestHandler {
             if route.handingOut != nil { agent.rest.clocks.compare(in: agent) }
             let kept = route.session.flatMap { agent.sessions[$0] }
             if agent.phase == .working,
-                configuration.owesLook(request, isKept: kept != nil, for: connection, at: agent.now)
+                configuration.shouldCheckForChanges(request, isKept: kept != nil, for: connection, at: agent.now)
             {
                 return look(for: connection, in: agent) { agent in
                     agent.requests.handle(request, on: connection, in: agent)

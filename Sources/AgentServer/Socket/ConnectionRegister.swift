@@ -66,7 +66,7 @@ final class ConnectionRegister {
     private var byProcess: [pid_t: Set<ObjectIdentifier>] = [:]
     private var uses: UInt64 = 0
     /// How many connections came to a crowd or left one.
-    private(set) var crowdMoves = 0
+    private(set) var burstChanges = 0
     /// Called when a connection comes and there was none.
     var onFirst: () -> Void = {}
 
@@ -87,7 +87,7 @@ final class ConnectionRegister {
         let id = ObjectIdentifier(connection)
         uses += 1
         if entries.isEmpty { onFirst() }
-        if entries.count >= Self.crowd { crowdMoves += 1 }
+        if entries.count >= Self.crowd { burstChanges += 1 }
         let entry = Entry(connection, admittedAt: now(), lastUse: uses)
         entries[id] = entry
         connection.registration = entry
@@ -99,7 +99,7 @@ final class ConnectionRegister {
         let id = ObjectIdentifier(connection)
         connection.registration = nil
         guard entries.removeValue(forKey: id) != nil else { return }
-        if entries.count + 1 >= Self.crowd { crowdMoves += 1 }
+        if entries.count + 1 >= Self.crowd { burstChanges += 1 }
         let process = connection.caller.peer.processID
         byProcess[process]?.remove(id)
         if byProcess[process]?.isEmpty == true { byProcess[process] = nil }

@@ -171,7 +171,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
             var metadata: Logger.Metadata = ["uid": "\(user)"]
             if let restrictedPath { metadata["socket"] = "\(restrictedPath)" }
             logger.warning("refused a peer of another user", metadata: metadata)
-            if unaskedSession == nil { close(descriptor) } else { withhold(descriptor) }
+            if unaskedSession == nil { close(descriptor) } else { delayClose(descriptor) }
             return
         }
         let peerSocket = PeerSocket(descriptor, loop: services.loop)
@@ -181,7 +181,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         guard services.register.admit(connection) else {
             logger.warning("refused a connection: all are in use")
             if unaskedSession != nil {
-                withExtendedLifetime(connection) { withhold(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) }
+                withExtendedLifetime(connection) { delayClose(fcntl(descriptor, F_DUPFD_CLOEXEC, 0)) }
             }
             return
         }
@@ -200,13 +200,13 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     }
 
     /// Leaves a connection open for a while whose peer would take its end for an empty token.
-    private func withhold(_ descriptor: CInt) {
+    private func delayClose(_ descriptor: CInt) {
         guard descriptor >= 0 else { return }
         if withheld.count == Self.mostWithheld { close(withheld.removeFirst().descriptor) }
         withheld.append((descriptor, 0))
     }
 
-    private func letGoOfWithheld() {
+    private func closeDelayedConnections() {
         for place in withheld.indices { withheld[place].rounds += 1 }
         while let first = withheld.first, first.rounds >= Self.withheldRounds {
             close(withheld.removeFirst().descriptor)
@@ -216,7 +216,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     /// Makes sure that the socket's file is in place; called by ``Housekeeping``.
     /// - Returns: whether the agent can still be reached.
     func housekeep() -> Bool {
-        letGoOfWithheld()
+        closeDelayedConnections()
         guard let socket else { return false }
         guard let path = socket.path, !socket.isInPlace else { return true }
         return rebind(socket, path)

@@ -27,7 +27,7 @@ final class SocketListeners: @unchecked Sendable {
     var areInUse: Bool { services.register.count > 0 }
 
     /// How many connections came to a crowd of them or left one.
-    var crowdMoves: Int { services.register.crowdMoves }
+    var burstChanges: Int { services.register.burstChanges }
 
     /// Called when a connection comes and there was none.
     var onFirstConnection: () -> Void {

@@ -223,7 +223,7 @@ extension SourceTokenRequests {
             return false
         }
         return sources.contains { $0.session == source.name && $0.usesIDToken }
-            && source.hasOutlivedIDToken(of: .primary, at: agent.now)
+            && source.isIDTokenExpired(of: .primary, at: agent.now)
     }
 
     /// Looks whether what sessions were made from is still what the settings name, and is still there.

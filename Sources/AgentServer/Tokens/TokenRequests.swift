@@ -59,7 +59,7 @@ final class TokenRequests {
         guard !fleetReadQueue.take(query, call, in: agent),
             query.variant == .primary || mayBegin(query, call, in: agent)
         else { return }
-        if let failure = impatience(query, call, in: agent) { return answer(failure, to: call, in: agent) }
+        if let failure = earlyRefreshFailure(query, call, in: agent) { return answer(failure, to: call, in: agent) }
         let waiter = freshWaiter()
         let asked = agent.ask(name) { session, moment in
             let need = TokenRequirements(query, call, policy: session.policy, at: moment)
@@ -98,7 +98,7 @@ final class TokenRequests {
     /// Why a peer of a `[[socket]]`, which wants more life than is left of a good token, gets no new one; `nil`: it may.
     ///
     /// Each early refresh costs the owner a rotation, whoever asks for it.
-    private func impatience(
+    private func earlyRefreshFailure(
         _ query: TokenQuery,
         _ call: PendingTokenRequest,
         in agent: isolated SessionAgent

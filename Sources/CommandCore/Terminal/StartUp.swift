@@ -7,7 +7,7 @@ import Glibc
 package enum StartUp {
     package static func protect() {
         hardening_restore_environment()
-        occupyStandardDescriptors()
+        reserveStandardDescriptors()
         refuseInspection()
         _ = signal(SIGPIPE, SIG_IGN)
         // A file that may not grow (`ulimit -f`) is then an error with a message, not the end of the process.
@@ -19,7 +19,7 @@ package enum StartUp {
     /// Keeps a socket from becoming descriptor 1, where the token goes, when the caller closed that.
     ///
     /// The wrong access mode makes every read or write fail, as on the closed descriptor.
-    private static func occupyStandardDescriptors() {
+    private static func reserveStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 {
             _ = unsafe open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
         }

@@ -103,7 +103,7 @@ package struct EtcdWatch: Sendable {
         var hasLostHistory = false
         var failure: EtcdFailure?
 
-        mutating func loseHistory() {
+        mutating func historyCompacted() {
             hasLostHistory = true
             place = nil
         }
@@ -125,7 +125,7 @@ package struct EtcdWatch: Sendable {
                 case .ended(let failure): throw failure
                 case .created(let header):
                     guard start.place.map(header.continues) ?? true else {
-                        end.loseHistory()
+                        end.historyCompacted()
                         return end
                     }
                     end.hasConnected = true
@@ -150,9 +150,9 @@ package struct EtcdWatch: Sendable {
 
     private func fail(_ end: inout End, _ failure: EtcdFailure, _ token: String?) async {
         switch failure {
-        case .compacted: return end.loseHistory()
+        case .compacted: return end.historyCompacted()
         // What cannot be read here cannot be read the next time either.
-        case .malformed: if end.hasConnected { end.loseHistory() }
+        case .malformed: if end.hasConnected { end.historyCompacted() }
         case .unauthenticated: await client.forget(token)
         // The token of a watch that stood, and has fallen silent, is good.
         case .unanswered where !end.hasConnected: await client.doubt(token)

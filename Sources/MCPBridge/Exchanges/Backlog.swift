@@ -32,7 +32,7 @@ actor Backlog {
     func add(_ entry: Entry) {
         entries.append(entry)
         held += entry.packet.bytes.count
-        wakeTaker()
+        resumeConsumer()
     }
 
     /// Whether nothing more is to be taken up now.
@@ -46,15 +46,15 @@ actor Backlog {
     }
 
     /// What comes now is the last, and few.
-    func liftLimit() {
+    func removeLimit() {
         isUnlimited = true
-        wakeGiver()
+        resumeProducer()
     }
 
     /// Nothing more is added.
     func end() {
         hasEnded = true
-        wakeTaker()
+        resumeConsumer()
     }
 
     /// Takes the oldest entry, once there is one; `nil`: there will be none.
@@ -64,16 +64,16 @@ actor Backlog {
         }
         guard let entry = entries.popFirst() else { return nil }
         held -= entry.packet.bytes.count
-        wakeGiver()
+        resumeProducer()
         return entry
     }
 
-    private func wakeTaker() {
+    private func resumeConsumer() {
         taker?.resume()
         taker = nil
     }
 
-    private func wakeGiver() {
+    private func resumeProducer() {
         giver?.resume()
         giver = nil
     }

@@ -117,7 +117,7 @@ package final class Bridge: Sendable {
     private func watchForEnd() {
         Task { [input, backlog] in
             await input.untilLeft()
-            await backlog.liftLimit()
+            await backlog.removeLimit()
         }
     }
 

@@ -31,7 +31,7 @@ final class AgentOutage: Sendable {
     }
 
     /// A request got a token.
-    func tokenCame() {
+    func tokenObtained() {
         let waiters = state.withLock { state -> [Int: AsyncStream<Void>.Continuation] in
             guard state.told != nil else { return [:] }
             state.told = nil

@@ -36,7 +36,7 @@ struct AuthorizedRequests: Sendable {
             if !Task.isCancelled { outage.noTokenCame(error) }
             throw RPCFailure(error)
         }
-        outage.tokenCame()
+        outage.tokenObtained()
         return try result.get()
     }
 

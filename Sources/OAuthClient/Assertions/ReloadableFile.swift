@@ -35,7 +35,7 @@ package struct ReloadableFile: Sendable {
         } catch {
             refusal = error
         }
-        guard refusal.isOutOfReach else { throw failure(refusal) }
+        guard refusal.isBlockedBySandbox else { throw failure(refusal) }
         do throws(SmallFile.Failure) {
             // Its status can be had through any confinement.
             try SmallFile.check(path, sharedWith: access)

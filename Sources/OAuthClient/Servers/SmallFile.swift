@@ -10,7 +10,7 @@ package enum SmallFile {
         /// What to do about it, where that is known.
         package var remedy: String?
         /// Our own confinement refused, not the file's mode.
-        var isOutOfReach = false
+        var isBlockedBySandbox = false
     }
 
     /// Who else may have access to a file.
@@ -52,7 +52,7 @@ package enum SmallFile {
             let reason = errno
             throw Failure(
                 message: SystemError.openText(path, reason),
-                isOutOfReach: SystemError.isOutOfReach(path, reason)
+                isBlockedBySandbox: SystemError.isBlockedBySandbox(path, reason)
             )
         }
         defer { close(descriptor) }
@@ -130,14 +130,14 @@ enum SystemError {
 
     /// Why `path` could not be opened, by the value of errno after that.
     static func openText(_ path: String, _ reason: Int32) -> String {
-        guard isOutOfReach(path, reason) else { return text(reason) }
+        guard isBlockedBySandbox(path, reason) else { return text(reason) }
         return "is outside what the agent may read since its start; restart it"
     }
 
     /// Whether our own confinement keeps `path`, which could not be opened, from us.
     ///
     /// `access` checks the file's mode only: if that allows it, the agent's own confinement refused.
-    static func isOutOfReach(_ path: String, _ reason: Int32) -> Bool {
+    static func isBlockedBySandbox(_ path: String, _ reason: Int32) -> Bool {
         unsafe reason == EACCES && access(path, R_OK) == 0
     }
 }

@@ -140,7 +140,7 @@ struct RecordRecovery {
             case .record, .none: break
             case .reservation: try promote(.reservation, entry.id)
             case .replacement: try promote(.replacement, entry.id)
-            case .lifeboat, .memory: entry.pending = survey.boarded
+            case .lifeboat, .memory: entry.pending = survey.lifeboatCommit
             }
             entry.hasStaleReservation = survey.hasReservation && survey.place != .reservation
             if entry.hasStaleReservation, !survey.isInterrupted {

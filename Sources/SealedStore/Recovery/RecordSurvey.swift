@@ -30,7 +30,7 @@ struct RecordSurvey {
     private(set) var replacementIsStale = false
     private(set) var lifeboatIsStale = false
     /// The lifeboat's commit, ready to be written.
-    private(set) var boarded: RecordEntry.PendingCommit?
+    private(set) var lifeboatCommit: RecordEntry.PendingCommit?
     private(set) var faults: [(name: String, fault: RecordError)] = []
     /// Files nothing was written to yet.
     private(set) var blank: [String] = []
@@ -112,7 +112,7 @@ struct RecordSurvey {
             let opened = try reader.commit(in: file, of: record)
             consider(opened, .lifeboat)
             guard place == .lifeboat else { return }
-            boarded = RecordEntry.PendingCommit(
+            lifeboatCommit = RecordEntry.PendingCommit(
                 sealed: try bytes(of: file, opened.half),
                 half: opened.half,
                 generation: opened.header.generation,
@@ -130,7 +130,7 @@ struct RecordSurvey {
             let (header, _) = try RecordHeader.parse(parked.sealed)
             let content = try reader.content(of: parked.sealed, record)
             consider(OpenedRecord(header: header, half: parked.half, content: content), .memory)
-            if place == .memory { boarded = parked }
+            if place == .memory { lifeboatCommit = parked }
         } catch {
             // It was sealed under a key that is gone; nothing can be done for it.
         }

@@ -54,7 +54,7 @@ struct CounterState: Equatable {
     }
 
     /// Something changed that an old copy must not bring back.
-    mutating func hasten() {
+    mutating func requestStep() {
         isChanged = true
         isUrgent = true
     }

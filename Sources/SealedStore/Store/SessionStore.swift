@@ -153,7 +153,7 @@ package final class SessionStore: SessionStoring {
             defer { publish(work) }
             note(nil, for: session)
             try work.ledger?.forget(session)
-            work.counter?.hasten()
+            work.counter?.requestStep()
             noteGenerations(&work, announcing: true)
         }
     }

@@ -73,7 +73,7 @@ extension SessionStore {
             work.keeper = keeper
             work.ledger?.ring = change.ring
             work.ledger?.unnoted += 1
-            work.counter?.hasten()
+            work.counter?.requestStep()
             noteGenerations(&work, announcing: true)
             return true
         }

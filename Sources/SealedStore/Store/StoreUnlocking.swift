@@ -9,11 +9,11 @@ extension SessionStore {
     /// An unlocked store without sessions is made anew, which replaces the key file slot of the first start.
     /// - Throws: ``StoreError/alreadyInitialized`` when locked, ``StoreError/sessionsStored``.
     package func initialize(with slot: NewSlot) throws(StoreError) {
-        try work.withLock { work throws(StoreError) in try SessionStore.checkMayBegin(work) }
+        try work.withLock { work throws(StoreError) in try SessionStore.checkCanUnlock(work) }
         let (fresh, change) = try VaultFileStore.create(in: directory.root, slot, at: clock.wallTime)
         try work.withLock { work throws(StoreError) in
             // A session may have come while the passphrase was made into a key.
-            try SessionStore.checkMayBegin(work)
+            try SessionStore.checkCanUnlock(work)
             var keeper = fresh
             try keeper.apply(change)
             work.keeper = keeper
@@ -27,13 +27,13 @@ extension SessionStore {
                 manifest: Manifest()
             )
             work.ledger?.unnoted = 1
-            work.counter?.hasten()
+            work.counter?.requestStep()
             noteGenerations(&work, announcing: true)
             publish(work)
         }
     }
 
-    private static func checkMayBegin(_ work: Work) throws(StoreError) {
+    private static func checkCanUnlock(_ work: Work) throws(StoreError) {
         guard !work.isClosed else { throw .locked }
         guard work.keeper != nil else { return }
         guard let ledger = work.ledger else { throw .alreadyInitialized }

@@ -178,7 +178,7 @@ struct Login: Equatable, Sendable {
         }
         let isRotated = granted.refreshToken != nil && !granted.refreshTokenUnchanged
         next.tokens[variant] = successor(of: variant, granted, jitter: jitter)
-        if isRotated, roles != .variants { next.doubtTokens(besides: variant) }
+        if isRotated, roles != .variants { next.markOthersDoubtful(besides: variant) }
         if attempt.usesRefreshToken {
             next.rotation = rotation.observing(changed: isRotated)
             next.use = .answered

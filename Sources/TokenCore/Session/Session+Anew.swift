@@ -24,7 +24,7 @@ extension Session {
     /// always.
     func mayStart(byPerson: Bool = false, at now: Instant) -> Bool {
         guard policy.startsByItself, case .loggedOut(let ended) = state else { return false }
-        return byPerson || ended.reason != .sourceEnded || mayHurry(at: now)
+        return byPerson || ended.reason != .sourceEnded || canRetryEarly(at: now)
     }
 
     /// Fetches a token without a login before it; not while tokens of the last one are being revoked.

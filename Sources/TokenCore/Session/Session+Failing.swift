@@ -59,7 +59,7 @@ extension Session {
         setback.latest = latest
         setback.nextTry = nextTry
         state = .retrying(login, setback)
-        return settleAfterSetback(setback, at: moment.now)
+        return answerAfterFailure(setback, at: moment.now)
     }
 
     private static let replyLostMessage =
@@ -85,7 +85,7 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         if isDerived(attempt.variant) {
-            return roleFailed(failure, attempt, login, jitter: jitter, at: moment)
+            return roleCredentialsFailed(failure, attempt, login, jitter: jitter, at: moment)
         }
         switch failure.kind.consequences.verdict(hasRefreshed: login.hasRefreshed) {
         case .end where login.renewal == .anew || policy.isShared,
@@ -119,7 +119,7 @@ extension Session {
     }
 
     /// What was to be had for the login's own token could not be had: that says nothing about the login.
-    private mutating func roleFailed(
+    private mutating func roleCredentialsFailed(
         _ failure: RefreshFailure,
         _ attempt: Attempt,
         _ login: Login,
@@ -207,12 +207,12 @@ extension Session {
                 )
         }
         state = .retrying(login, setback)
-        return told + settleAfterSetback(setback, at: moment.now)
+        return told + answerAfterFailure(setback, at: moment.now)
     }
 
     /// Answers the requests for which waiting makes no sense: a token is left to serve, or the next try is
     /// too late.
-    mutating func settleAfterSetback(_ setback: RetryState, at now: Instant) -> [Effect] {
+    mutating func answerAfterFailure(_ setback: RetryState, at now: Instant) -> [Effect] {
         let session = self
         let failure =
             setback.consequences.isMistake

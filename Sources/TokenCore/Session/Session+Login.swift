@@ -61,7 +61,7 @@ extension Session {
         let serverClockAhead = history.serverClockAhead
         history = RefreshHistory()
         history.heard(serverClockAhead: serverClockAhead)
-        var effects = settleSatisfied(fresh: .primary, at: moment.now)
+        var effects = answerSatisfiedRequests(fresh: .primary, at: moment.now)
         effects += replaced.map(endReplaced) ?? []
         effects += erase(held.subtracting(heldSecrets).subtracting(replaced?.secrets ?? []))
         if let token = adopted.primary { effects.append(.finishLogin(number, .done(token))) }

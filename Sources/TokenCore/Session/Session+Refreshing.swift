@@ -58,7 +58,7 @@ extension Session {
             let failure = RefreshFailure(kind: .unreachable, message: message)
             guard isRefreshing else { return attemptFailed(failure, jitter: jitter, at: moment) }
             return attemptPostponed(number, until: time, because: failure, at: moment)
-        case .unasked(let failure): return keepersUnasked(failure.message, at: moment)
+        case .unasked(let failure): return keeperRequestFailed(failure.message, at: moment)
         case .unreachable(let trouble):
             return attemptFailed(RefreshFailure(trouble), jitter: jitter, at: moment)
         // A server that keeps refresh tokens cannot take this one away, so nothing is at stake.
@@ -153,7 +153,7 @@ extension Session {
     ) -> [Effect] {
         state = .ready(renewed)
         history.succeeded(for: attempt.reason, at: moment.wallTime)
-        var effects = settleSatisfied(fresh: attempt.variant, at: moment.now)
+        var effects = answerSatisfiedRequests(fresh: attempt.variant, at: moment.now)
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
         effects.append(.notify(noteRenewal(by: attempt, renewed, at: moment)))
         return effects + advance(wanting: nextWanted(at: moment.now), at: moment)
@@ -194,7 +194,7 @@ extension Session {
             guard heldBack(step(toward: variant, at: moment.now), at: moment.now) == nil else { return [] }
             return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback)
-        where setback.consequences.yieldsToRequests && mayHurry(at: moment.now):
+        where setback.consequences.yieldsToRequests && canRetryEarly(at: moment.now):
             return start(variant, login, setback: setback, reason: reason, at: moment)
         case .loggedOut: return startAnew(wanting: variant, reason: reason, at: moment)
         case .retrying, .refreshing, .suspended, .probing, .reauthenticating: return []
@@ -309,7 +309,7 @@ extension Session {
     }
 
     /// A request may bring the next try forward, at most once in ten seconds.
-    func mayHurry(at now: Instant) -> Bool {
+    func canRetryEarly(at now: Instant) -> Bool {
         guard let last = history.lastAttemptEnded else { return true }
         return now - last >= .seconds(10)
     }

@@ -45,11 +45,11 @@ extension Session {
 
     /// Ends the trials of tokens in doubt that have lasted long enough, and begins one if the requester
     /// reports refusals.
-    mutating func weighDoubts(_ need: TokenRequirements, at now: Instant) {
+    mutating func resolveTokenTrials(_ need: TokenRequirements, at now: Instant) {
         guard let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) else { return }
         changeLogins { login in
             login.concludeTrials(at: now)
-            if need.reportsRefusals { login.tryOut(need.variant, at: now) }
+            if need.reportsRefusals { login.beginTrial(need.variant, at: now) }
         }
     }
 

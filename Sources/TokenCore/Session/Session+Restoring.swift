@@ -19,7 +19,7 @@ extension Session {
     ) {
         self.init(name: name, policy: policy)
         var login = Login(snapshot, at: moment)
-        login.entrust(to: policy)
+        login.delegateRefresh(to: policy)
         if let interruption {
             login.use = .unanswered
             login.interruptions = interruption.starts

@@ -10,7 +10,7 @@ extension Session {
         _ need: TokenRequirements,
         at moment: Moment
     ) -> [Effect] {
-        weighDoubts(need, at: moment.now)
+        resolveTokenTrials(need, at: moment.now)
         if let token = adequateToken(for: need, at: moment.now) {
             variantUse.noteUse(of: need.variant, at: moment.now)
             return [.reply(waiter, .token(token))] + startIfDue(need.variant, at: moment)
@@ -22,7 +22,7 @@ extension Session {
         }
         waiters.add(waiter, Waiters.Waiter(need: need))
         let wanted = need.isForeign ? nextWanted(at: moment.now) : need.variant
-        return advance(wanting: wanted, at: moment) + settleWaitless(at: moment.now)
+        return advance(wanting: wanted, at: moment) + answerNonWaitingRequests(at: moment.now)
     }
 
     /// The answer to every request that asks for nothing but a token, as long as the ``revision`` stays the same.
@@ -122,7 +122,7 @@ extension Session {
             let failure = rejected == nil && usableToken(variant) != nil ? notRefreshable : loginRequired
             return [.reply(waiter, .failure(failure))]
         }
-        if let failure = lackingAtReader(step(toward: variant, at: moment.now), login) {
+        if let failure = readerFailure(step(toward: variant, at: moment.now), login) {
             return [.reply(waiter, .failure(failure))]
         }
         if rejected != nil, let failure = heldBack(variant, at: moment.now) {
@@ -141,10 +141,10 @@ extension Session {
         case .retrying(let login, let setback):
             // A person may always start one; a report of a refusal may not soon after a try, nor while the
             // server asked for a pause.
-            let mayStart = rejected == nil || setback.latest.retryAfter == nil && mayHurry(at: moment.now)
-            guard mayStart else { return settleWaitless(at: moment.now) }
+            let mayStart = rejected == nil || setback.latest.retryAfter == nil && canRetryEarly(at: moment.now)
+            guard mayStart else { return answerNonWaitingRequests(at: moment.now) }
             return start(variant, login, setback: setback, reason: reason, at: moment)
-        case .refreshing: return settleDenied()
+        case .refreshing: return failDeniedRequests()
         case .probing, .loggedOut, .reauthenticating: return []
         }
     }
@@ -179,21 +179,21 @@ extension Session {
         }
         let step = step(toward: need.variant, at: now)
         if login.renewal == .impossible, !isDerived(step) { return lacking(need, login) }
-        if let failure = lackingAtReader(step, login) { return failure }
+        if let failure = readerFailure(step, login) { return failure }
         if let failure = heldBack(step, at: now),
             let token = login.tokens[step], token.replaceableAt >= need.deadline
         {
             return failure
         }
         guard currentAttempt == nil else { return nil }
-        return ungiven(need, login, at: now)
+        return recentRefreshFailure(need, login, at: now)
     }
 
     /// What the server just could not give: asking again would be a request storm.
     ///
     /// For an ID token that none has come after, or that had ended when it came, that is so until the access token beside
     /// it is due.
-    private func ungiven(_ need: TokenRequirements, _ login: Login, at now: Instant) -> ServingFailure? {
+    private func recentRefreshFailure(_ need: TokenRequirements, _ login: Login, at now: Instant) -> ServingFailure? {
         guard let token = usableToken(need.variant) else { return nil }
         let isNew = now - token.obtainedAt < .seconds(10)
         let life = token.life(isID: need.wantsIDToken)
@@ -213,7 +213,7 @@ extension Session {
     }
 
     /// Why `token`, which has just come, is not given to whom it is not enough; `nil`: it is given all the same.
-    private func shortfall(of token: AccessToken, for need: TokenRequirements, at now: Instant) -> ServingFailure? {
+    private func validityFailure(of token: AccessToken, for need: TokenRequirements, at now: Instant) -> ServingFailure? {
         let life = token.life(isID: need.wantsIDToken)
         if need.wantsIDToken {
             guard token.idToken != nil else { return .noIDToken }
@@ -239,10 +239,10 @@ extension Session {
     }
 
     /// Whether the ID token of `variant` has ended, and the server brought no better one when it was asked.
-    package func hasOutlivedIDToken(of variant: TokenVariant, at now: Instant) -> Bool {
+    package func isIDTokenExpired(of variant: TokenVariant, at now: Instant) -> Bool {
         let need = TokenRequirements(variant: variant, wantsIDToken: true, deadline: now)
         guard let login, token(for: need, at: now) == nil else { return false }
-        if case .idTokenNotRenewed = ungiven(need, login, at: now) { return true }
+        if case .idTokenNotRenewed = recentRefreshFailure(need, login, at: now) { return true }
         return false
     }
 
@@ -305,13 +305,13 @@ extension Session {
     }
 
     /// Answers the requests that do not wait, or for which waiting makes no sense.
-    private mutating func settleWaitless(at now: Instant) -> [Effect] {
-        guard case .retrying(_, let setback) = state else { return settleDenied() + settleOverdue(at: now) }
-        return settleAfterSetback(setback, at: now)
+    private mutating func answerNonWaitingRequests(at now: Instant) -> [Effect] {
+        guard case .retrying(_, let setback) = state else { return failDeniedRequests() + failOverdueRequests(at: now) }
+        return answerAfterFailure(setback, at: now)
     }
 
     /// Answers the requests that gave up waiting.
-    mutating func settleOverdue(at now: Instant) -> [Effect] {
+    mutating func failOverdueRequests(at now: Instant) -> [Effect] {
         guard let earliest = waiters.earliestDeadline, earliest <= now else { return [] }
         let failure = ServingFailure.temporarilyUnavailable(
             message: waitingMessage,
@@ -331,7 +331,7 @@ extension Session {
     /// better one.
     ///
     /// `isAdopted`: another host got it, and its time is that of another clock; to this host it is new.
-    mutating func settleSatisfied(
+    mutating func answerSatisfiedRequests(
         fresh: TokenVariant?,
         isAdopted: Bool = false,
         at now: Instant
@@ -343,7 +343,7 @@ extension Session {
             if let adequate = session.adequateToken(for: waiter.need, at: now) { return .token(adequate) }
             guard waiter.need.variant == fresh else { return nil }
             if token.isRefused { return session.heldBack(waiter.need.variant, at: now).map(Reply.failure) }
-            return session.shortfall(of: token, for: waiter.need, at: now).map(Reply.failure) ?? .token(token)
+            return session.validityFailure(of: token, for: waiter.need, at: now).map(Reply.failure) ?? .token(token)
         }
     }
 

@@ -19,7 +19,7 @@ extension Session {
         at moment: Moment
     ) -> [Effect] {
         var adopted = Login(snapshot, at: moment)
-        adopted.entrust(to: policy)
+        adopted.delegateRefresh(to: policy)
         for variant in adopted.tokens.keys { adopted.tokens[variant]?.jitter = jitter }
         switch snapshot.standing {
         case .loggedIn: return adopt(adopted, isUnproven: isUnproven, at: moment)
@@ -62,7 +62,7 @@ extension Session {
         history.renewed()
         let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
         let told =
-            settleSatisfied(fresh: .primary, isAdopted: true, at: moment.now) + settleLacking(at: moment.now)
+            answerSatisfiedRequests(fresh: .primary, isAdopted: true, at: moment.now) + failUnsatisfiableRequests(at: moment.now)
             + erase(held.subtracting(heldSecrets))
             + [.notify(SessionEvent(kind, expiresAt: adopted.primary?.expiresAt))]
         guard !isUnproven else {
@@ -150,7 +150,7 @@ extension Session {
     /// This host has no right to ask the keepers for another token: who wants one waits in vain.
     ///
     /// Once the present one is due, who wants any waits: the keepers refresh it by themselves.
-    mutating func keepersUnasked(_ message: String, at moment: Moment) -> [Effect] {
+    mutating func keeperRequestFailed(_ message: String, at moment: Moment) -> [Effect] {
         guard case .refreshing(let login, var attempt) = state else { return [] }
         let denial = ServingFailure.temporarilyUnavailable(message: message, retryAfter: nil)
         if let due = dueTime(of: login), due > moment.now {
@@ -159,18 +159,18 @@ extension Session {
         }
         attempt.denial = denial
         state = .refreshing(login, attempt)
-        return settleDenied()
+        return failDeniedRequests()
     }
 
     /// Answers those who want another token although nobody can be asked for one; where the present one was refused, all do.
-    mutating func settleDenied() -> [Effect] {
+    mutating func failDeniedRequests() -> [Effect] {
         guard let denial = currentAttempt?.denial else { return [] }
-        let isRefused = hopelessness != nil
+        let isRefused = unavailabilityReason != nil
         return waiters.answer { $0.newerThan == nil && !isRefused ? nil : .failure(denial) }
     }
 
     /// Why there is no token to be had before the keepers refresh by themselves; `nil`: there is one, or one comes soon.
-    var hopelessness: String? {
+    var unavailabilityReason: String? {
         guard case .temporarilyUnavailable(let message, _)? = currentAttempt?.denial,
             login?.primary?.isRefused == true
         else { return nil }
@@ -178,17 +178,17 @@ extension Session {
     }
 
     /// Answers those who asked before there was a login for what no reader gets.
-    private mutating func settleLacking(at now: Instant) -> [Effect] {
+    private mutating func failUnsatisfiableRequests(at now: Instant) -> [Effect] {
         guard let login else { return [] }
         let session = self
         return waiters.answer { waiter in
             let step = session.step(toward: waiter.need.variant, at: now)
-            return session.lackingAtReader(step, login).map { .failure($0) }
+            return session.readerFailure(step, login).map { .failure($0) }
         }
     }
 
     /// A reader has the tokens of other scopes and audiences that the keepers had when they refreshed.
-    func lackingAtReader(_ step: TokenVariant, _ login: Login) -> ServingFailure? {
+    func readerFailure(_ step: TokenVariant, _ login: Login) -> ServingFailure? {
         guard login.renewal == .byKeepers, !isRenewed(step, login) else { return nil }
         return .misconfigured(
             message: "this host is a reader, and the keepers of the fleet have no good token like this",
@@ -199,7 +199,7 @@ extension Session {
     /// Whether this host is a reader that has to refuse `need`, as far as it knows.
     package func lacksAsReader(_ need: TokenRequirements, at now: Instant) -> Bool {
         guard let login, !meets(need, at: now) else { return false }
-        return lackingAtReader(step(toward: need.variant, at: now), login) != nil
+        return readerFailure(step(toward: need.variant, at: now), login) != nil
     }
 
     private static let refusedMessage = "the authorization server does not accept the login any more"
@@ -207,7 +207,7 @@ extension Session {
 
 extension Login {
     /// On a reader the keepers refresh what it has, and else nobody.
-    mutating func entrust(to policy: SessionPolicy) {
+    mutating func delegateRefresh(to policy: SessionPolicy) {
         if policy.isReader { renewal = .byKeepers } else if renewal == .byKeepers { renewal = .impossible }
     }
 }

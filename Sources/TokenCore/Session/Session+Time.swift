@@ -26,7 +26,7 @@ extension Session {
 
     /// A moment at or after ``wakeTime`` has come.
     package mutating func timeReached(_ moment: Moment, jitter: Double) -> [Effect] {
-        var effects = settleOverdue(at: moment.now)
+        var effects = failOverdueRequests(at: moment.now)
         effects += recommitIfDue(at: moment)
         guard !isAdopting else { return effects }
         if let login, let ending = endTime(of: login), ending.at <= moment.now, currentAttempt == nil {

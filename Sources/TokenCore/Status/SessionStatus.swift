@@ -90,7 +90,7 @@ extension Session {
 
     private var message: String? {
         if let ended { return ended.message }
-        let why = hopelessness ?? hindrance?.message ?? history.lastFailure?.message
+        let why = unavailabilityReason ?? hindrance?.message ?? history.lastFailure?.message
         guard let login, login.isWithoutTokens else { return why }
         let nothing = "nothing has been obtained yet"
         return why.map { "\(nothing): \($0)" } ?? nothing
@@ -114,7 +114,7 @@ extension Session {
         case .loggedOut, .probing: progress == nil ? .loggedOut : .loggingIn
         case .reauthenticating: .loggingIn
         case .ready: .ready
-        case .refreshing: hopelessness == nil ? .refreshing : .retrying
+        case .refreshing: unavailabilityReason == nil ? .refreshing : .retrying
         case .retrying: .retrying
         case .suspended: .suspended
         }

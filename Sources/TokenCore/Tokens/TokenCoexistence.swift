@@ -34,7 +34,7 @@ extension Login {
     }
 
     /// A new token of `variant` has come with a new refresh token: the server may have ended the others.
-    mutating func doubtTokens(besides variant: TokenVariant) {
+    mutating func markOthersDoubtful(besides variant: TokenVariant) {
         guard coexistence != .proven else { return }
         for other in tokens.keys where other != variant && isOfKnownAge(other) {
             tokens[other]?.standing = .doubtful
@@ -47,7 +47,7 @@ extension Login {
     }
 
     /// Puts a doubtful token on trial for a caller who reports refusals, so that something is learned.
-    mutating func tryOut(_ variant: TokenVariant, at now: Instant) {
+    mutating func beginTrial(_ variant: TokenVariant, at now: Instant) {
         guard coexistence == .unknown, tokens[variant]?.standing == .doubtful else { return }
         tokens[variant]?.standing = .onTrial(since: now)
     }

@@ -49,7 +49,7 @@ final class BufferedResponse {
     func end(_ ending: Ending) { self.ending = ending }
 
     /// Takes no more; `false` if that has been said before.
-    func beginJudgement() -> Bool {
+    func stopBuffering() -> Bool {
         guard !isBeingJudged else { return false }
         isBeingJudged = true
         wait?.cancel()

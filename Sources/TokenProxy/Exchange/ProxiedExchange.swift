@@ -357,7 +357,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     /// Decides what a refusal means: the agent knows whether another token helps.
     private func judge(_ held: BufferedResponse) {
-        guard let credential, held.beginJudgement() else { return }
+        guard let credential, held.stopBuffering() else { return }
         let challenge = held.answer.challenge
         let wantsNonce = Challenges(challenge).value(of: "error", scheme: "DPoP") == "use_dpop_nonce"
         if wantsNonce, credential.answer.proof != nil, held.answer.nonce != nil, !attempts.hasTakenNonce,

@@ -9,7 +9,7 @@ struct StoreReservation: ~Copyable {
     /// How long to wait for the end of an agent that was killed: as long as a slow disk keeps one of its threads.
     private static let patience: Int64 = 10_000_000_000
     /// How long to look for whoever holds the lock.
-    private static let glance: Int64 = 200_000_000
+    private static let lookupTimeout: Int64 = 200_000_000
     /// Microseconds between two looks at the lock.
     private static let interval: UInt32 = 10_000
 
@@ -34,7 +34,7 @@ struct StoreReservation: ~Copyable {
                     "process \(holder ?? 0) holds \(stateDirectory)/lock and has not ended; try again when it has"
                 )
             // One that ends is seen for as long as it has the lock. This one is in another namespace, or left no note.
-            case nil where waited >= StoreReservation.glance: return nil
+            case nil where waited >= StoreReservation.lookupTimeout: return nil
             case false?, nil: usleep(StoreReservation.interval)
             }
         }

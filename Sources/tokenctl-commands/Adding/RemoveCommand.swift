@@ -37,7 +37,7 @@ struct RemoveCommand: ParsableCommand {
             try logOut()
         }
         try file.remove()
-        try SessionFileReload(endpoint: agent.endpoint).takeAway()
+        try SessionFileReload(endpoint: agent.endpoint).reloadAfterRemoval()
         if agent.wantsJSON {
             let message = SessionFileMessage {
                 $0.session = session.name

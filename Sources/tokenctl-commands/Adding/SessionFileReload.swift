@@ -62,7 +62,7 @@ struct SessionFileReload {
     }
 
     /// Has the agent notice that a file has gone.
-    func takeAway() throws(AgentError) {
+    func reloadAfterRemoval() throws(AgentError) {
         do throws(AgentError) {
             _ = try reload()
         } catch {

@@ -63,7 +63,7 @@ struct GetCommand: ParsableCommand {
 
     func run() throws {
         try order.check()
-        if heedsRepetition { try attend() }
+        if heedsRepetition { try replaceRepeatedToken() }
         try order.carryOut()
     }
 
@@ -88,7 +88,7 @@ struct GetCommand: ParsableCommand {
     }
 
     /// Has the token replaced if the same program was given it just now.
-    private func attend() throws(AgentError) {
+    private func replaceRepeatedToken() throws(AgentError) {
         let order = order
         do {
             _ = try RejectionAwareRequest(demand: order.demand, sign: .repetition(of: "get"), endpoint: order.endpoint)

@@ -13,7 +13,7 @@ final class SSHMasterConnection {
     /// Milliseconds for the other host to remove what it has made, at the end.
     private static let patience: Int64 = 5_000
     /// Milliseconds for ssh to end after that: connections that it forwards may go on without end.
-    private static let courtesy: Int64 = 500
+    private static let terminationGracePeriod: Int64 = 500
 
     private let arguments: SSHArguments
     private let overruling: SSHOverruling
@@ -76,7 +76,7 @@ final class SSHMasterConnection {
         defer { if ended >= 0 { close(ended) } }
         // A program there that holds a connection keeps ssh from ending, as connections of the person's do.
         if !isOver(ended, within: SSHMasterConnection.patience, orOnce: RemoteShell.hasEnded),
-            !isOver(ended, within: SSHMasterConnection.courtesy)
+            !isOver(ended, within: SSHMasterConnection.terminationGracePeriod)
         {
             kill(keeper.pid, SIGTERM)
         }

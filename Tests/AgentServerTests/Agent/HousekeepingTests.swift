@@ -47,7 +47,7 @@ struct HousekeepingTests {
         house.isAtRest = true
         house.housekeeping.begin()
         #expect(house.pass(40) == 1)
-        for _ in 0..<3 { house.housekeeping.hurry() }
+        for _ in 0..<3 { house.housekeeping.runSoon() }
         house.isAtRest = false
         #expect(house.pass(29) == 0)
         #expect(house.pass(1) == 1)
@@ -55,7 +55,7 @@ struct HousekeepingTests {
         // A short pause is not begun anew, however many connections come and go.
         for _ in 0..<6 {
             _ = house.pass(5)
-            house.housekeeping.hurry()
+            house.housekeeping.runSoon()
         }
         #expect(house.rounds == 5)
     }

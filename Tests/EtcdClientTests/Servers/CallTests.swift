@@ -15,7 +15,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
                 try await compare(client)
                 try await lease(client)
                 try await watch(client, of: etcd)
-                try await loseHistory(client, of: etcd)
+                try await historyCompacted(client, of: etcd)
             }
         }
     }
@@ -83,7 +83,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         #expect(try await Polling.until { news.values.last == "later" })
     }
 
-    private func loseHistory(_ client: EtcdClient, of etcd: RealEtcd) async throws {
+    private func historyCompacted(_ client: EtcdClient, of etcd: RealEtcd) async throws {
         let start = try await client.range(EtcdKeys(key: Array("w".utf8))).header
         for number in 0..<5 { try await client.put("w", "\(number)") }
         try await etcd.order("compact")

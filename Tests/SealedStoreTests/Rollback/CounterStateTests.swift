@@ -43,7 +43,7 @@ struct CounterStateTests {
 
     @Test func `a logout is covered at once`() {
         var standing = settled()
-        standing.hasten()
+        standing.requestStep()
         #expect(standing.delay(at: .seconds(100), isOpen: true) == .zero)
         standing.wrote(standing.value(announcing: true))
         #expect(standing.heard(8, moving: true, at: .seconds(100)) == nil)
@@ -53,7 +53,7 @@ struct CounterStateTests {
     @Test func `an announced value is never passed before the counter is there`() {
         var standing = settled()
         standing.wrote(standing.value(announcing: true))
-        standing.hasten()
+        standing.requestStep()
         #expect(standing.value(announcing: true) == 8)
         standing.wrote(8)
         #expect(standing.heard(8, moving: true, at: .seconds(1)) == nil)
@@ -64,7 +64,7 @@ struct CounterStateTests {
 
     @Test func `a locked store only finishes what is announced`() {
         var standing = settled()
-        standing.hasten()
+        standing.requestStep()
         #expect(standing.delay(at: .seconds(1), isOpen: false) == nil)
         standing.wrote(8)
         #expect(standing.delay(at: .seconds(1), isOpen: false) == .zero)

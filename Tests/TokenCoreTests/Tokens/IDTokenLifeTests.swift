@@ -101,7 +101,7 @@ import Testing
         }
         let (waiter, served) = script.get()
         #expect(served.reply(to: waiter)?.secret == SecretID(rawValue: 500))
-        #expect(script.session.hasOutlivedIDToken(of: .primary, at: script.moment.now))
+        #expect(script.session.isIDTokenExpired(of: .primary, at: script.moment.now))
     }
 
     @Test func `an ID token that no refresh renews is given out in its last seconds, not after them`() {
@@ -156,7 +156,7 @@ import Testing
         // It is no measure of what others could last.
         let (waiter, effects) = script.get(minimum: .seconds(60), idToken: true)
         #expect(effects == [.reply(waiter, refused)])
-        #expect(script.session.hasOutlivedIDToken(of: .primary, at: script.moment.now))
+        #expect(script.session.isIDTokenExpired(of: .primary, at: script.moment.now))
     }
 
     @Test func `an ID token that has ended when it comes is tried again with its access token`() {

@@ -139,7 +139,7 @@ struct ResolvedSessionTests {
         #expect(try ResolvedSession(try wish(), offer).scopes == scopes)
     }
 
-    @Test func `scopes of a preset that the issuer need not name stay`() throws {
+    @Test func `scopes of a preset that the issuer need not name cancelDeparture`() throws {
         let offer = ExaminationMessage {
             $0.flows = ["browser"]
             $0.scopes = ["openid"]

@@ -27,12 +27,12 @@ final class ReaderRefreshRequests {
             try await sharing.want(lineage, generation: generation, of: name)
         } then: { [self] result in
             guard !session.hasEnded, case .failure(let failure) = result else { return }
-            noteUnasked(session, failure, in: agent)
+            requestFailed(session, failure, in: agent)
         }
     }
 
     /// The keepers could not be asked for another token of `session`.
-    private func noteUnasked(
+    private func requestFailed(
         _ session: SharedSession,
         _ trouble: FleetStoreError,
         in agent: isolated SessionAgent

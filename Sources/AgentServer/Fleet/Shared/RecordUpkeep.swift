@@ -6,7 +6,7 @@ import TokenCore
 struct RecordWrites {
     private(set) var isUnderWay = false
     /// The record is to lose its tokens once it is written.
-    private(set) var owesFarewell = false
+    private(set) var mustEraseTokens = false
     /// Writes of the session itself that wait for it.
     private var waiting: [CommitNumber] = []
 
@@ -24,8 +24,8 @@ struct RecordWrites {
     /// The record is to lose its tokens.
     ///
     /// - Returns: whether that can be done now.
-    mutating func sayFarewell() -> Bool {
-        owesFarewell = isUnderWay
+    mutating func requestTokenErasure() -> Bool {
+        mustEraseTokens = isUnderWay
         return !isUnderWay
     }
 }

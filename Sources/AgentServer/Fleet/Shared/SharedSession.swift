@@ -343,13 +343,13 @@ final class SharedSession {
             for commit in waiting {
                 agent.apply(name) { session, moment in session.commitFinished(commit, outcome, at: moment) }
             }
-            if !hasEnded, writes.owesFarewell { sayFarewell(in: agent) }
+            if !hasEnded, writes.mustEraseTokens { requestTokenErasure(in: agent) }
         }
     }
 
     /// The session has nothing to tell any server any more: its tokens go, and what this host knows of the fleet stays.
-    func sayFarewell(in agent: isolated SessionAgent) {
-        if writes.sayFarewell() { record.writeBlank(member.memory, in: agent) }
+    func requestTokenErasure(in agent: isolated SessionAgent) {
+        if writes.requestTokenErasure() { record.writeBlank(member.memory, in: agent) }
     }
 
     /// Tells the session that what it wanted is as safe as it can be made; `nil`: another login or logout takes its place.
@@ -372,7 +372,7 @@ final class SharedSession {
     private func adopt(_ header: FleetHeader, in agent: isolated SessionAgent) {
         let ended = attempt
         attempt = nil
-        defer { if let ended { agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent) } }
+        defer { if let ended { agent.refreshes.supersededByFleet(ended.number, for: name, in: agent) } }
         // Logged out here while it was being written: it does not bring the session back.
         guard !record.isEnding(header) else { return }
         let isKnown = agent.fleet.removed.know(header, of: self, instead: ended)
@@ -406,7 +406,7 @@ final class SharedSession {
         agent.apply(name) { session, moment in
             session.attemptPostponed(ended.number, until: time, because: refusal, at: moment)
         }
-        agent.refreshes.answeredElsewhere(ended.number, for: name, in: agent)
+        agent.refreshes.supersededByFleet(ended.number, for: name, in: agent)
     }
 
     private func refuse(_ failure: StorageFailure, in agent: isolated SessionAgent) {

@@ -49,7 +49,7 @@ extension UnpublishedChange {
     }
 
     /// Whether the others are about to have it.
-    func isBeingPaid(for name: SessionName, in agent: isolated SessionAgent) -> Bool {
+    func isPublishing(for name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard self != .bufferedResponse else { return false }
         guard let session = agent.fleet[name] else { return agent.fleet.isOpening }
         let isUnanswered = session.isExchanging || UnpublishedChange.isRecovering(name, in: agent)

@@ -56,7 +56,7 @@ struct FleetDecision: Equatable, Sendable {
 
     mutating func decide() -> Next {
         guard role == .keeper else { return follow() ?? wait() }
-        return conclude() ?? settle() ?? converge() ?? mark() ?? adoptLate() ?? erase() ?? reseal()
+        return conclude() ?? settle() ?? reconcile() ?? mark() ?? adoptLate() ?? erase() ?? reseal()
             ?? refresh()
             ?? .rest
     }
@@ -112,7 +112,7 @@ struct FleetDecision: Equatable, Sendable {
     // MARK: Records
 
     /// Makes etcd's record and the host's own the same.
-    private func converge() -> Next? {
+    private func reconcile() -> Next? {
         switch RecordOrdering(of: view.record, to: memory.record) {
         case .same:
             guard memory.isNews, let record = view.record else { return nil }

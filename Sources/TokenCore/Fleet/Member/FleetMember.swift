@@ -251,7 +251,7 @@ package struct FleetMember: Equatable, Sendable {
             }
             wish = nil
             return [.adopt(record)] + rest(at: now)
-        case .rest: return tellAsked(look.view) + rest(at: now)
+        case .rest: return forwardReaderRequest(look.view) + rest(at: now)
         }
     }
 
@@ -270,7 +270,7 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// A reader's wish is passed on once for each record.
-    private mutating func tellAsked(_ view: FleetSnapshot) -> [FleetAction] {
+    private mutating func forwardReaderRequest(_ view: FleetSnapshot) -> [FleetAction] {
         guard role == .keeper, let record = view.recordAsked, asked != record else { return [] }
         asked = record
         return [.asked]
@@ -363,7 +363,7 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func answered(_ answer: FleetRefreshOutcome, jitter: Double, at now: Instant) -> [FleetAction] {
         guard step == .exchanging || step == .recovering, let hold else { return [] }
         let isRecovered = step == .recovering
-        guard answer != .untouched || !isRecovered else { return lookLater(at: now) }
+        guard answer != .untouched || !isRecovered else { return scheduleRead(at: now) }
         if answer == .untouched { noteDelay(of: hold, at: now) } else { delays = max(delays - 1, 0) }
         memory.sending = nil
         switch answer {
@@ -390,7 +390,7 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// The session could not look for the answer: it is tried again, unless a person has made it needless.
-    private mutating func lookLater(at now: Instant) -> [FleetAction] {
+    private mutating func scheduleRead(at now: Instant) -> [FleetAction] {
         hold = nil
         step = news == nil ? .interrupted : .idle
         return news == nil ? [] : proceed(at: now)
@@ -455,7 +455,7 @@ package struct FleetMember: Equatable, Sendable {
     package mutating func kept(at now: Instant) -> [FleetAction] {
         guard case .keeping(let next, let telling, let view) = step else { return [] }
         let isNewAnswer = memory.answer?.attempt != next.answer?.attempt
-        let told = telling + settleWish(next, telling)
+        let told = telling + settlePendingRefresh(next, telling)
         memory = next
         if outsealed != next.record { outsealed = nil }
         // Nobody has to look for an answer that has just come, nor at what the watch has shown.
@@ -468,7 +468,7 @@ package struct FleetMember: Equatable, Sendable {
 
     /// What the session wanted of tokens that it has no more, it asks anew if it has to, also if it has asked since the
     /// record was on its way to the disk.
-    private mutating func settleWish(_ next: FleetPersistentState, _ telling: [FleetAction]) -> [FleetAction] {
+    private mutating func settlePendingRefresh(_ next: FleetPersistentState, _ telling: [FleetAction]) -> [FleetAction] {
         if telling.contains(where: \.isAdoption) { wish = nil }
         // The tokens of this host's own answer it has had since they came.
         let isOwn = next.record?.attempt == memory.answer?.attempt

@@ -63,7 +63,7 @@ struct EditedFile {
     var isOwn: Bool { status.map { $0.st_mode & S_ISVTX != 0 } ?? true }
 
     /// Notes that another program made the file at `path` for a change that was made here.
-    static func noteAsOwn(_ path: String) {
+    static func markCreatedBySetup(_ path: String) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
         _ = unsafe chmod(path, status.st_mode & 0o7777 | S_ISVTX)

@@ -53,7 +53,7 @@ struct ProgramSetting: SetupChange {
         if let file { try OwnDirectory.make(EditedFile.directory(of: file)) }
         let run = try ProgramRun(set, withComplaints: true)
         guard run.status == 0 else { throw failure(of: set, run) }
-        if let missing { EditedFile.noteAsOwn(missing) }
+        if let missing { EditedFile.markCreatedBySetup(missing) }
         // Nothing was set before.
         return undo
     }
