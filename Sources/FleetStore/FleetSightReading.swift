@@ -57,7 +57,8 @@ struct FleetSightReading {
         return sight
     }
 
-    private func read(_ values: FleetRecordValues, into sight: inout FleetReadResult) throws(FleetStoreError) {
+    private func read(_ values: FleetRecordValues, into sight: inout FleetReadResult) throws(FleetStoreError)
+    {
         do throws(FleetValueError) {
             let (header, epoch) = try records.header(of: values, of: session, since: epoch)
             sight.view.record = header

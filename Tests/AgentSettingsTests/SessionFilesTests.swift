@@ -58,7 +58,9 @@ struct SessionFilesTests {
         #expect(settings.sessions.allSatisfy { $0.policy.minimumValidity == .seconds(7) })
         #expect(settings.mistakes.isEmpty)
         let name = try #require(SessionName("c"))
-        #expect(settings.places[name] == SessionTableLocation(file: place.sessionDirectory + "/c.toml", line: 1))
+        #expect(
+            settings.places[name] == SessionTableLocation(file: place.sessionDirectory + "/c.toml", line: 1)
+        )
         #expect(settings.places[try #require(SessionName("a"))] == SessionTableLocation(line: 3))
     }
 

@@ -86,7 +86,9 @@ struct ByteBufferText {
     }
 
     @Test func `an endless line of a frame is refused`() {
-        #expect(throws: HTTPMessageError.self) { try body(.chunked, "5;" + String(repeating: "a", count: 5000)) }
+        #expect(throws: HTTPMessageError.self) {
+            try body(.chunked, "5;" + String(repeating: "a", count: 5000))
+        }
         #expect(throws: HTTPMessageError.self) {
             try body(.chunked, "0\r\n" + String(repeating: "X: y\r\n", count: 100))
         }

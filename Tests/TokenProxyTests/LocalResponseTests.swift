@@ -62,7 +62,10 @@ import Text
     }
 
     @Test func `git is told in plain text, which it shows`() {
-        let answer = LocalResponse(AgentError(.loginRequired, "not logged in", session: "work"), isForGit: true)
+        let answer = LocalResponse(
+            AgentError(.loginRequired, "not logged in", session: "work"),
+            isForGit: true
+        )
         #expect(answer.status == 403 && answer.contentType.hasPrefix("text/plain"))
         #expect(answer.body == Array("not logged in\nrun: tokenctl login work\n".utf8))
     }

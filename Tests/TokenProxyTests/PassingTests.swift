@@ -56,7 +56,8 @@ import Testing
         #expect(lines.last == "Content-Length: 3")
     }
 
-    @Test func `fields that frameworks take for another path or method cancelDeparture here where there are rules`()
+    @Test
+    func `fields that frameworks take for another path or method cancelDeparture here where there are rules`()
         throws
     {
         let fields = [

@@ -9,7 +9,9 @@ extension IssuerState {
     ) throws -> IssuerResponse {
         guard
             form["actor_token"] == nil || form["actor_token"].flatMap({ grants.access($0, now: now) }) != nil
-        else { throw OAuthErrorResponse(code: "invalid_request", description: "the actor_token is not valid") }
+        else {
+            throw OAuthErrorResponse(code: "invalid_request", description: "the actor_token is not valid")
+        }
         var authorization = try subject(form, of: client).bound(to: key)
         authorization.client = client.id
         authorization.family = grants.newFamily()

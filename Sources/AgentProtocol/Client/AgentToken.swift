@@ -78,8 +78,10 @@ extension AgentConnection {
     }
 
     /// Asks for the token that `demand` describes, as JSON or as plain text.
-    package mutating func exchange(_ demand: TokenRequest, plainText: Bool) throws(AgentError) -> AgentResponse
-    {
+    package mutating func exchange(
+        _ demand: TokenRequest,
+        plainText: Bool
+    ) throws(AgentError) -> AgentResponse {
         try exchange(
             demand.request(plainText: plainText),
             timeout: demand.patience,

@@ -96,7 +96,8 @@ final class LiveConfiguration {
     ///
     /// - Throws: ``RequestFailure`` if etcd cannot be given it now.
     private func admitLeavers(in agent: isolated SessionAgent) async throws(RequestFailure) {
-        guard agent.sessions.keys.contains(where: { UnpublishedChange.refusal(of: $0, in: agent) != nil }) else {
+        guard agent.sessions.keys.contains(where: { UnpublishedChange.refusal(of: $0, in: agent) != nil })
+        else {
             return
         }
         let coming: AgentConfiguration

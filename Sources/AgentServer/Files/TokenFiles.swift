@@ -246,7 +246,11 @@ final class TokenFiles {
     }
 
     /// Why the server gives no such token, which is asked for again all the same.
-    private func refusal(of outlet: TokenFileTarget, at now: Instant, in agent: isolated SessionAgent) -> String? {
+    private func refusal(
+        of outlet: TokenFileTarget,
+        at now: Instant,
+        in agent: isolated SessionAgent
+    ) -> String? {
         agent.sessions[outlet.session]?.session.refusal(of: outlet.variant, at: now)
     }
 

@@ -263,7 +263,10 @@ final class FleetCoordinator {
 
     /// Does `action` after a pause, as it cannot be done now.
     @discardableResult
-    func later(after pause: TimeAmount = FleetCoordinator.pause, _ action: @escaping () -> Void) -> Scheduled<Void> {
+    func later(
+        after pause: TimeAmount = FleetCoordinator.pause,
+        _ action: @escaping () -> Void
+    ) -> Scheduled<Void> {
         eventLoop.assumeIsolated().scheduleTask(in: pause, action)
     }
 }

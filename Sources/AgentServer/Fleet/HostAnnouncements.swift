@@ -26,7 +26,9 @@ final class HostAnnouncements {
 
     /// Tells them now, unless that is being done or this host shares nothing.
     func announce(in agent: isolated SessionAgent) {
-        guard let port, let sharing = agent.fleet.sharing, agent.fleet.hasSharedSessions, !isUnderWay else { return }
+        guard let port, let sharing = agent.fleet.sharing, agent.fleet.hasSharedSessions, !isUnderWay else {
+            return
+        }
         isUnderWay = true
         announcedAt = nil
         agent.fleet.call(in: agent) { () async throws(FleetStoreError) in

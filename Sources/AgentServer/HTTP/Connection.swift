@@ -14,7 +14,8 @@ final class ConnectionServices {
     let output = SharedBuffer()
     let backlog = StreamBacklog()
 
-    init(loop: AgentLoop, agent: any HTTPRequestServing, limits: RequestLimits, register: ConnectionRegister) {
+    init(loop: AgentLoop, agent: any HTTPRequestServing, limits: RequestLimits, register: ConnectionRegister)
+    {
         self.loop = loop
         self.agent = agent
         self.limits = limits

@@ -110,7 +110,10 @@ final class Logouts {
     }
 
     /// Refuses to log out all hosts of a fleet where this one cannot.
-    private func checkCanLogOutAllHosts(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
+    private func checkCanLogOutAllHosts(
+        _ order: Order,
+        in agent: isolated SessionAgent
+    ) throws(RequestFailure) {
         let name = order.session
         guard !agent.fleet.hasLeft(name) else {
             throw RequestFailure(

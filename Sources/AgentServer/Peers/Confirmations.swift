@@ -81,7 +81,8 @@ final class Confirmations {
         _ variant: TokenVariant = .primary,
         within timeout: Duration? = nil,
         in agent: isolated SessionAgent,
-        _ serve: @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
+        _ serve:
+            @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
     ) throws(RequestFailure) {
         guard agent.configuration.needsConfirmation(call.session, for: call.connection) else {
             return try serve(agent, call)
@@ -96,7 +97,8 @@ final class Confirmations {
         _ variant: TokenVariant,
         within timeout: Duration?,
         in agent: isolated SessionAgent,
-        then proceed: @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
+        then proceed:
+            @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
     ) {
         var call = call
         call.consent = .given(call.connection.caller.witness.facts)
@@ -192,7 +194,10 @@ final class Confirmations {
     }
 
     /// What the command is told, all of it safe to show on a screen.
-    private static func environment(of call: PendingTokenRequest, _ action: ConfirmedAction) -> [String: String] {
+    private static func environment(
+        of call: PendingTokenRequest,
+        _ action: ConfirmedAction
+    ) -> [String: String] {
         let caller = call.connection.caller
         let program = caller.witness.facts?.programs.first.map { ServerText.cleaned($0.executable) }
         var environment = ["TOKENAGENT_SESSION": call.session.description]

@@ -108,7 +108,12 @@ final class RequestHandler {
             if route.handingOut != nil { agent.rest.clocks.compare(in: agent) }
             let kept = route.session.flatMap { agent.sessions[$0] }
             if agent.phase == .working,
-                configuration.shouldCheckForChanges(request, isKept: kept != nil, for: connection, at: agent.now)
+                configuration.shouldCheckForChanges(
+                    request,
+                    isKept: kept != nil,
+                    for: connection,
+                    at: agent.now
+                )
             {
                 return look(for: connection, in: agent) { agent in
                     agent.requests.handle(request, on: connection, in: agent)
@@ -330,7 +335,8 @@ extension RequestHandler {
         to name: SessionName,
         on connection: Connection,
         in agent: isolated SessionAgent,
-        _ serve: @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
+        _ serve:
+            @escaping @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
     ) throws(RequestFailure) {
         let call = PendingTokenRequest(connection: connection, session: name)
         try confirmations.confirmed(call, to: .login, in: agent, serve)
@@ -342,8 +348,11 @@ extension RequestHandler {
         on connection: Connection,
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
-        try confirmations.confirmed(PendingTokenRequest(connection: connection, session: name), to: .logout, in: agent)
-        { agent, call throws(RequestFailure) in
+        try confirmations.confirmed(
+            PendingTokenRequest(connection: connection, session: name),
+            to: .logout,
+            in: agent
+        ) { agent, call throws(RequestFailure) in
             try agent.requests.logouts.serve(request, name, on: call.connection, in: agent)
         }
     }

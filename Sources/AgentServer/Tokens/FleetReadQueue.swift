@@ -53,7 +53,10 @@ final class FleetReadQueue {
         let name = call.session
         let moment = agent.moment
         let isLacking = agent.ask(name) { session, _ in
-            session.lacksAsReader(TokenRequirements(query, call, policy: session.policy, at: moment), at: moment.now)
+            session.lacksAsReader(
+                TokenRequirements(query, call, policy: session.policy, at: moment),
+                at: moment.now
+            )
         }
         guard isLacking == true else { return false }
         if let blank = agent.fleet.silence(on: name, in: agent) {
@@ -104,7 +107,11 @@ final class FleetReadQueue {
         for waiting in overdue { answer(waiting.call, .awaited, in: agent) }
     }
 
-    private func answer(_ call: PendingTokenRequest, _ blank: FleetUnknownReason, in agent: isolated SessionAgent) {
+    private func answer(
+        _ call: PendingTokenRequest,
+        _ blank: FleetUnknownReason,
+        in agent: isolated SessionAgent
+    ) {
         let failure = RequestFailure(blank, of: call.session)
         agent.requests.tokens.answer(failure, to: call, in: agent)
     }

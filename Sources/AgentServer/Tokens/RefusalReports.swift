@@ -16,7 +16,12 @@ final class RefusalReports {
     /// Refusals that mean nothing on their own.
     private var bare: [SessionName: UnexplainedRejections] = [:]
 
-    init(memory: SealedMemory, tokens: TokenRequests, turns: SocketRequestLimiter, confirmations: Confirmations) {
+    init(
+        memory: SealedMemory,
+        tokens: TokenRequests,
+        turns: SocketRequestLimiter,
+        confirmations: Confirmations
+    ) {
         self.memory = memory
         self.tokens = tokens
         self.turns = turns
@@ -46,7 +51,11 @@ final class RefusalReports {
         // Nobody should lose a login that cannot be refreshed to a single refusal without a reason.
         guard
             kept.session.canRefresh
-                || bare[call.session, default: UnexplainedRejections()].add(rejected.secret, of: nil, at: agent.now)
+                || bare[call.session, default: UnexplainedRejections()].add(
+                    rejected.secret,
+                    of: nil,
+                    at: agent.now
+                )
         else { throw .refusedOnce(call.session) }
         tokens.refuse(rejected, call, in: agent)
     }
@@ -85,7 +94,11 @@ final class RefusalReports {
     }
 
     /// Says what a login has to ask for, if there is one that can.
-    private func answer(_ wish: StepUpChallenge, to call: PendingTokenRequest, in agent: isolated SessionAgent) {
+    private func answer(
+        _ wish: StepUpChallenge,
+        to call: PendingTokenRequest,
+        in agent: isolated SessionAgent
+    ) {
         let configuration = agent.configuration.current
         let login = configuration.origin(of: call.session)
         guard configuration.sessions[login]?.loginAsksForMore == true else {

@@ -67,7 +67,11 @@ final class TokenReadinessWaiters {
         guard agent.sessions[name] != nil else { return finish(waiter, .unknown(name)) }
         waiting[waiter]?.isAsked = true
         agent.apply(name) { session, moment in
-            session.tokenRequested(by: waiter, TokenRequirements(deadline: moment.now + Self.patience), at: moment)
+            session.tokenRequested(
+                by: waiter,
+                TokenRequirements(deadline: moment.now + Self.patience),
+                at: moment
+            )
         }
         agent.refreshes.demand(name, in: agent)
     }

@@ -18,7 +18,12 @@ final class TokenRequests {
     private var calls: [WaiterID: PendingTokenRequest] = [:]
     private var nextNumber: UInt64 = 1
 
-    init(ports: AgentPorts, examiner: PeerInspector, turns: SocketRequestLimiter, fleetReadQueue: FleetReadQueue) {
+    init(
+        ports: AgentPorts,
+        examiner: PeerInspector,
+        turns: SocketRequestLimiter,
+        fleetReadQueue: FleetReadQueue
+    ) {
         memory = ports.memory
         authorization = ports.authorization
         self.examiner = examiner
@@ -59,7 +64,9 @@ final class TokenRequests {
         guard !fleetReadQueue.take(query, call, in: agent),
             query.variant == .primary || mayBegin(query, call, in: agent)
         else { return }
-        if let failure = earlyRefreshFailure(query, call, in: agent) { return answer(failure, to: call, in: agent) }
+        if let failure = earlyRefreshFailure(query, call, in: agent) {
+            return answer(failure, to: call, in: agent)
+        }
         let waiter = freshWaiter()
         let asked = agent.ask(name) { session, moment in
             let need = TokenRequirements(query, call, policy: session.policy, at: moment)
@@ -79,7 +86,11 @@ final class TokenRequests {
     }
 
     /// Whether a token of other scopes or another audience may be made now; if not, the request waits or fails.
-    private func mayBegin(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
+    private func mayBegin(
+        _ query: TokenQuery,
+        _ call: PendingTokenRequest,
+        in agent: isolated SessionAgent
+    ) -> Bool {
         let asked = agent.ask(call.session) { session, moment in
             let need = TokenRequirements(query, call, policy: session.policy, at: moment)
             return (isMet: session.meets(need, at: moment.now), deadline: need.deadline)
@@ -266,7 +277,11 @@ extension TokenRequests {
         }
     }
 
-    private func answer(_ failure: ServingFailure, to call: PendingTokenRequest, in agent: isolated SessionAgent) {
+    private func answer(
+        _ failure: ServingFailure,
+        to call: PendingTokenRequest,
+        in agent: isolated SessionAgent
+    ) {
         let settings = agent.sessions[call.session]?.settings
         answer(RequestFailure(failure, of: call.session, settings), to: call, in: agent)
     }
@@ -413,7 +428,11 @@ extension TokenRequests {
     }
 
     /// Answers a peer that rules apply to, once it is clear that it is still the same program.
-    private func answerKnownPeer(_ token: AccessToken, to call: PendingTokenRequest, in agent: isolated SessionAgent) {
+    private func answerKnownPeer(
+        _ token: AccessToken,
+        to call: PendingTokenRequest,
+        in agent: isolated SessionAgent
+    ) {
         let secrets = Set([token.secret, token.idToken?.secret].compactMap(\.self))
         agent.erasure.lend(secrets)
         lookAgain(at: call, in: agent) { [self] call in
@@ -441,7 +460,11 @@ extension TokenRequests {
         }
     }
 
-    private func goOn(_ call: PendingTokenRequest, in agent: isolated SessionAgent, then proceed: (PendingTokenRequest) -> Void) {
+    private func goOn(
+        _ call: PendingTokenRequest,
+        in agent: isolated SessionAgent,
+        then proceed: (PendingTokenRequest) -> Void
+    ) {
         guard call.connection.state == .answering else { return }
         guard agent.isServing else { return answer(agent.stopping, to: call, in: agent) }
         guard agent.configuration.isStillAdmitted(call) else {

@@ -50,9 +50,12 @@ final class VaultRequests {
         let store = store
         do throws(StoreAccessError) {
             if let passphrase {
-                try await guesses.run { () throws(StoreAccessError) in try store.unlock(passphrase: passphrase) }
+                try await guesses.run { () throws(StoreAccessError) in
+                    try store.unlock(passphrase: passphrase)
+                }
             } else {
-                try await guesses.runUnguessed { () throws(StoreAccessError) in try store.unlock(passphrase: nil)
+                try await guesses.runUnguessed { () throws(StoreAccessError) in
+                    try store.unlock(passphrase: nil)
                 }
             }
             return nil
@@ -133,7 +136,9 @@ final class VaultRequests {
         in agent: isolated SessionAgent
     ) throws(RequestFailure) {
         let proof = try VaultProof(try RequestBody(request.body, SlotRemovalMembers.self))
-        change(.slotRemoved, proof: proof, on: connection, in: agent) { store, proof throws(StoreAccessError) in
+        change(.slotRemoved, proof: proof, on: connection, in: agent) {
+            store,
+            proof throws(StoreAccessError) in
             try store.removeSlot(index, proof)
         }
     }

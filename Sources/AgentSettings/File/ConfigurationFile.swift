@@ -59,7 +59,9 @@ package struct ConfigurationFile: Equatable, Sendable {
 
     private func check(_ file: borrowing OpenedFile) throws(ConfigurationFileError) {
         guard file.owner == getuid() || file.owner == 0 else {
-            throw ConfigurationFileError(message: "belongs to another user (uid \(file.owner)): chown it to yourself")
+            throw ConfigurationFileError(
+                message: "belongs to another user (uid \(file.owner)): chown it to yourself"
+            )
         }
         guard file.mode & 0o022 == 0 else {
             throw ConfigurationFileError(message: "may be written by others: chmod go-w")

@@ -119,7 +119,8 @@ struct ListenerReader {
                 about: name
             )
         } else if !known.names.contains(word) {
-            let nearest = SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+            let nearest =
+                SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
             table.report("session", "there is no session \"\(word)\"\(nearest)")
         }
         return nil

@@ -107,7 +107,9 @@ struct SessionDirectory: ~Copyable {
             guard SessionDirectory.isOther(path, than: S_IFDIR) else {
                 throw ConfigurationFileError(opening: path, reason)
             }
-            throw ConfigurationFileError(message: "is a link or a file, so nothing in it is read: make it a directory")
+            throw ConfigurationFileError(
+                message: "is a link or a file, so nothing in it is read: make it a directory"
+            )
         }
         var status = stat()
         let refusal =
@@ -131,7 +133,9 @@ struct SessionDirectory: ~Copyable {
             )
         }
         guard status.st_mode & 0o022 == 0 else {
-            return ConfigurationFileError(message: "may be written by others, so its files are not read: chmod go-w")
+            return ConfigurationFileError(
+                message: "may be written by others, so its files are not read: chmod go-w"
+            )
         }
         return nil
     }
@@ -174,7 +178,9 @@ struct SessionDirectory: ~Copyable {
         }
         let file = try OpenedFile(name, in: descriptor, flags: O_NOFOLLOW)
         guard file.owner == getuid() else {
-            throw ConfigurationFileError(message: "belongs to another user (uid \(file.owner)): chown it to yourself")
+            throw ConfigurationFileError(
+                message: "belongs to another user (uid \(file.owner)): chown it to yourself"
+            )
         }
         guard file.mode & 0o077 == 0 else {
             throw ConfigurationFileError(message: "is open to others: chmod 600")

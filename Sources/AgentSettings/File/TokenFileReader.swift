@@ -101,7 +101,8 @@ struct TokenFileReader {
             guard table.problems.isEmpty else { return }
             note("the file does without the session \"\(word)\": it has a mistake", about: SessionName(word))
         } else {
-            let nearest = SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
+            let nearest =
+                SpellingSuggestion.to(word, among: known.names).map { "; did you mean \($0)?" } ?? ""
             table.report("session", "there is no session \"\(word)\"\(nearest)")
         }
     }

@@ -95,7 +95,9 @@ package struct ConfiguredClient: Equatable, Sendable {
         if case .command(let command) = secret { commands.append(command) }
         if case .command(let command) = key { commands.append(command) }
         if case .command(let command) = assertion { commands.append(command) }
-        commands += files.filter { $0.key != "client_secret_file" }.map { ReloadableFile.command(for: $0.path) }
+        commands += files.filter { $0.key != "client_secret_file" }.map {
+            ReloadableFile.command(for: $0.path)
+        }
         return commands
     }
 

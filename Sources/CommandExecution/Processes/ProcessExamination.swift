@@ -73,7 +73,10 @@ struct ProcessExamination: Sendable {
     }
 
     /// `tokenctl`, if `own` is one that it becomes: what is allowed to the one is to the other.
-    private func otherHalf(of own: ProcessIdentity.Program, _ digested: Set<String>) -> [ProcessIdentity.Program] {
+    private func otherHalf(
+        of own: ProcessIdentity.Program,
+        _ digested: Set<String>
+    ) -> [ProcessIdentity.Program] {
         guard Self.otherHalves.contains(where: { own.executable.hasSuffix("/\($0)") }),
             let client = clients.first(where: { $0.hasSuffix("/tokenctl") && FileIdentity(at: $0) != nil }),
             let resolved = unsafe realpath(client, nil)

@@ -50,7 +50,9 @@ actor EtcdAuthTokenCache {
     /// A token says at which entry of etcd's log it was given, and a member that is not as far, as after a restore, answers
     /// nothing until it is (`authStore.isValidSimpleToken`). Most often etcd is just slow, and a password costs it much time.
     func doubt(_ suspect: String?) {
-        guard token == suspect, doubtedAt.map({ .now - $0 > EtcdAuthTokenCache.doubtPause }) ?? true else { return }
+        guard token == suspect, doubtedAt.map({ .now - $0 > EtcdAuthTokenCache.doubtPause }) ?? true else {
+            return
+        }
         doubtedAt = .now
         token = nil
     }
@@ -67,7 +69,10 @@ actor EtcdAuthTokenCache {
             }
         }
         return Task {
-            let result = await EtcdAuthTokenCache.result(of: asking, until: .now + EtcdAuthTokenCache.longestRenewal)
+            let result = await EtcdAuthTokenCache.result(
+                of: asking,
+                until: .now + EtcdAuthTokenCache.longestRenewal
+            )
             asking.cancel()
             renewal = nil
             token = try? result.get()

@@ -151,7 +151,9 @@ final class GatewayClients: Sendable {
     }
 
     /// What connections begin with, and when our certificate ends, in seconds since 1970.
-    private static func handshake(_ door: EtcdCredentials) throws(EtcdFailure) -> (TLSConfiguration, end: Int?) {
+    private static func handshake(
+        _ door: EtcdCredentials
+    ) throws(EtcdFailure) -> (TLSConfiguration, end: Int?) {
         var handshake = TLSConfiguration.makeClientConfiguration()
         var end: Int?
         handshake.minimumTLSVersion = .tlsv12

@@ -28,7 +28,9 @@ struct AWSRoleServer: RoleServer {
         let requestedAt = tools.timekeeper.now
         var reply = try await tools.send(outgoing)
         defer { reply.body.wipe() }
-        guard reply.status == 200 else { throw STSResponse.failure(reply, of: url, tools.timekeeper.wallTime) }
+        guard reply.status == 200 else {
+            throw STSResponse.failure(reply, of: url, tools.timekeeper.wallTime)
+        }
         return try granted(try STSResponse.credentials(in: reply.body, of: url), requestedAt)
     }
 

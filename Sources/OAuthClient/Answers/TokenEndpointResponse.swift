@@ -65,7 +65,9 @@ struct TokenEndpointResponse: Equatable, Sendable {
             return
         }
         guard reply.status == 200, TokenEndpointResponse.isSearched(reply) else { return nil }
-        let found = TokenEndpointResponse.object(in: reply.body, members) ?? TokenEndpointResponse.form(in: reply, members)
+        let found =
+            TokenEndpointResponse.object(in: reply.body, members)
+            ?? TokenEndpointResponse.form(in: reply, members)
         guard let found else { return nil }
         ExchangeSecrets.current?.remember(.object(found.object))
         self = found
@@ -157,7 +159,8 @@ struct TokenEndpointResponse: Equatable, Sendable {
     }
 
     /// A form (RFC 6749 has none, but servers answer with one all the same), whose end must be known.
-    private static func form(in reply: ServerResponse, _ members: TokenMemberNames) -> TokenEndpointResponse? {
+    private static func form(in reply: ServerResponse, _ members: TokenMemberNames) -> TokenEndpointResponse?
+    {
         // A `+` may be a blank, or a `+` that was not encoded: no blank is in an access token, but in a refresh token.
         guard members.envelope == nil, reply.announcesItsEnd, let object = parameters(in: reply.body),
             members.hasBothTokens(object), !hasError(object),

@@ -123,7 +123,10 @@ struct GrantAssertions: Sendable {
         }
     }
 
-    private func text(of reader: SecretReader, _ tools: ServerDependencies) async throws(RefreshFailure) -> String {
+    private func text(
+        of reader: SecretReader,
+        _ tools: ServerDependencies
+    ) async throws(RefreshFailure) -> String {
         guard let secret = try await reader.read() else {
             throw RefreshFailure(kind: .misconfigured, message: "\(reader.origin) is missing")
         }

@@ -44,7 +44,11 @@ package struct ReloadableFile: Sendable {
         }
         do throws(CommandFailure) {
             let command = ReloadableFile.command(for: path)
-            let result = try await commands.run(command, environment: [:], timeLimit: ReloadableFile.timeLimit)
+            let result = try await commands.run(
+                command,
+                environment: [:],
+                timeLimit: ReloadableFile.timeLimit
+            )
             if result.status == 0 { return result.standardOutput }
         } catch {}
         throw failure(refusal)

@@ -45,7 +45,9 @@ struct CognitoRefresh {
     }
 
     /// Tries the operation for rotating tokens; if that is refused too, the first refusal stands.
-    private func getTokensInstead(of refusal: CognitoErrorResponse) async throws(CognitoErrorResponse) -> Answer {
+    private func getTokensInstead(
+        of refusal: CognitoErrorResponse
+    ) async throws(CognitoErrorResponse) -> Answer {
         do throws(CognitoErrorResponse) {
             let answer = try await getTokens()
             habits.rotates.store(true, ordering: .relaxed)

@@ -69,7 +69,11 @@ final class GuardedAttempt: Sendable {
         return nil
     }
 
-    private func refuse(_ place: ResponseRecording, _ reason: String, isDamage: Bool = true) -> ServerResponse? {
+    private func refuse(
+        _ place: ResponseRecording,
+        _ reason: String,
+        isDamage: Bool = true
+    ) -> ServerResponse? {
         place.dropLeft(damaged: isDamage)
         keeper?.answerWasRefused(of: session, reason)
         return nil
@@ -91,7 +95,11 @@ extension RecordedResponse {
         // A kill while the server thinks says nothing about its answer.
         guard !recording.plaintext.isEmpty || recording.hasEnded else { return nil }
         place.beginReading(of: self)
-        var reply = try await RecordedResponseParser.read(recording, readsBody: request.readsBody, on: eventLoop)
+        var reply = try await RecordedResponseParser.read(
+            recording,
+            readsBody: request.readsBody,
+            on: eventLoop
+        )
         reply?.sentAt = sentAt
         return reply
     }

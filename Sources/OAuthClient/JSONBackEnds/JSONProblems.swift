@@ -25,14 +25,18 @@ extension JSONBackEnd {
         }
         let carried = codeStep.carriedMembers.map(\.bytewise)
         if carried.count > CodeStep.mostCarried {
-            problems.append(ServerProfileError("carry", "must not hold more than \(CodeStep.mostCarried) names"))
+            problems.append(
+                ServerProfileError("carry", "must not hold more than \(CodeStep.mostCarried) names")
+            )
         }
         if Set(carried).count < carried.count {
             problems.append(ServerProfileError("carry", "must not hold a name twice"))
         }
         let own = [rules.fields.username, rules.fields.code].map(\.bytewise)
         if let name = carried.first(where: own.contains) {
-            problems.append(ServerProfileError("carry", "must not hold \(name), which goes with the code anyway"))
+            problems.append(
+                ServerProfileError("carry", "must not hold \(name), which goes with the code anyway")
+            )
         }
         return problems
     }
@@ -47,7 +51,8 @@ extension JSONRules {
                 fields.requiresReauth,
             ] + (withCode ? [fields.code] : [])
         let areAmbiguous = Set(names.map(\.bytewise)).count < names.count || names.contains("")
-        return (areAmbiguous ? [ServerProfileError("fields", "must be names that differ from each other")] : [])
+        return
+            (areAmbiguous ? [ServerProfileError("fields", "must be names that differ from each other")] : [])
             + keptMembers.filter(tokens.contains).map {
                 ServerProfileError("keep", "must not name a token (\($0))")
             }

@@ -135,7 +135,8 @@ struct JSONServer: AuthorizationServer {
     /// The tokens in `answer`, and its members to keep.
     private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
         let purpose = answer.purpose
-        guard answer.isSuccess, let found = TokenEndpointResponse(answer.reply, rules.tokenNames(in: purpose)),
+        guard answer.isSuccess,
+            let found = TokenEndpointResponse(answer.reply, rules.tokenNames(in: purpose)),
             !rules.isRefusal(found.object, purpose)
         else { throw failure(answer) }
         do throws(TokenResponse.Problem) {

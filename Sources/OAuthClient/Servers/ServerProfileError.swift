@@ -73,7 +73,10 @@ extension ServerProfile {
             userAgent.utf8.count > Self.longestUserAgent || userAgent.utf8.first == 0x20
                 || userAgent.utf8.last == 0x20 || !userAgent.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else { return nil }
-        return ServerProfileError("user_agent", "must be printable ASCII, at most \(Self.longestUserAgent) bytes")
+        return ServerProfileError(
+            "user_agent",
+            "must be printable ASCII, at most \(Self.longestUserAgent) bytes"
+        )
     }
 
     private var nameProblem: ServerProfileError? {

@@ -57,7 +57,9 @@ package struct GitHubApp: Equatable, Sendable {
     var problems: [ServerProfileError] {
         var problems: [ServerProfileError] = []
         if repositories.count > GitHubApp.mostRepositories {
-            problems.append(ServerProfileError("repositories", "must be at most \(GitHubApp.mostRepositories)"))
+            problems.append(
+                ServerProfileError("repositories", "must be at most \(GitHubApp.mostRepositories)")
+            )
         }
         if let name = repositories.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) {
             let message = "\"\(name)\" must be without the owner, which installation says"

@@ -190,7 +190,8 @@ struct TokenEndpoint: Sendable {
     }
 
     private func leftover(of reply: ServerResponse, requestedAt: Instant) -> Leftover? {
-        guard (200..<300).contains(reply.status), let object = TokenEndpointResponse(reply, .standard)?.object,
+        guard (200..<300).contains(reply.status),
+            let object = TokenEndpointResponse(reply, .standard)?.object,
             OAuthError(object) == nil
         else { return nil }
         return Leftover(object, .standard, requestedAt: requestedAt)

@@ -147,7 +147,10 @@ package final class ResponseRecording: Sendable {
     private func contents(of file: OpenFile) throws(RecordError) -> [UInt8] {
         let bytes: [UInt8]
         do throws(SystemCallError) {
-            bytes = try file.read(count: min(try file.status().size, ResponseRecordingFile.longest + 1), at: 0)
+            bytes = try file.read(
+                count: min(try file.status().size, ResponseRecordingFile.longest + 1),
+                at: 0
+            )
         } catch {
             throw .file(.system(error))
         }
@@ -214,7 +217,9 @@ struct ReadingNote {
 
     /// The note in the bytes of a file; zeros where it is too short to have one.
     init(in file: [UInt8]) {
-        let bytes = file.count < ResponseRecordingFile.headRoom ? [] : file[ReadingNote.place..<ResponseRecordingFile.headRoom]
+        let bytes =
+            file.count < ResponseRecordingFile.headRoom
+            ? [] : file[ReadingNote.place..<ResponseRecordingFile.headRoom]
         readings = Int(bytes.first ?? 0)
         harmless = bytes.dropFirst().reversed().reduce(0) { $0 << 8 | Int($1) }
     }
@@ -309,7 +314,8 @@ extension RecordFiles {
 
     /// The file of an earlier answer.
     func recoveredResponse(of record: RandomID) -> Result<OpenFile, StoreFileError> {
-        Result { () throws(StoreFileError) in try directory.open(Role.answer.name(of: record), writing: true) }
+        Result { () throws(StoreFileError) in try directory.open(Role.answer.name(of: record), writing: true)
+        }
     }
 
     func removeAnswer(of record: RandomID) {

@@ -55,7 +55,9 @@ struct ResponseRecordingHeader: Equatable {
         guard bytes.count >= ResponseRecordingHeader.clearCount else {
             throw bytes.allSatisfy { $0 == 0 } ? .empty : .truncated
         }
-        guard bytes.prefix(ResponseRecordingHeader.clearCount).contains(where: { $0 != 0 }) else { throw .empty }
+        guard bytes.prefix(ResponseRecordingHeader.clearCount).contains(where: { $0 != 0 }) else {
+            throw .empty
+        }
         guard bytes.starts(with: ResponseRecordingHeader.magic) else { throw .notARecord }
         do {
             self = try unsafe bytes.withUnsafeBytes { bytes in
@@ -72,8 +74,11 @@ struct ResponseRecordingHeader: Equatable {
     private init(after reader: inout ByteReader) throws {
         _ = try reader.bytes(ResponseRecordingHeader.magic.count)
         let version = try reader.integer(UInt8.self)
-        guard version <= ResponseRecordingHeader.version else { throw RecordError.futureVersion(Int(version)) }
-        guard version == ResponseRecordingHeader.version, try reader.integer(UInt16.self) == VaultFile.suite else {
+        guard version <= ResponseRecordingHeader.version else {
+            throw RecordError.futureVersion(Int(version))
+        }
+        guard version == ResponseRecordingHeader.version, try reader.integer(UInt16.self) == VaultFile.suite
+        else {
             throw RecordError.notARecord
         }
         vault = try reader.id()
@@ -89,7 +94,10 @@ struct ResponseRecordingHeader: Equatable {
                 var reader = unsafe ByteReader(bytes)
                 let clear = try reader.bytes(ResponseRecordingHeader.clearCount)
                 // The room for a head is far below 64 KiB.
-                let count = Int(clear[ResponseRecordingHeader.clearCount - 4]) | Int(clear[ResponseRecordingHeader.clearCount - 3]) << 8
+                let count =
+                    Int(clear[ResponseRecordingHeader.clearCount - 4]) | Int(
+                        clear[ResponseRecordingHeader.clearCount - 3]
+                    ) << 8
                 guard clear == self.clear(sealedCount: count), count >= AEAD.overhead else {
                     throw RecordError.forged
                 }

@@ -135,7 +135,8 @@ package final class OpenDirectory: Sendable {
         try synchronize()
     }
 
-    static func checked<Result>(_ call: () throws(SystemCallError) -> Result) throws(StoreFileError) -> Result {
+    static func checked<Result>(_ call: () throws(SystemCallError) -> Result) throws(StoreFileError) -> Result
+    {
         do throws(SystemCallError) {
             return try call()
         } catch {

@@ -70,7 +70,9 @@ package enum FleetKeyFile {
         files: any FileOperations = SystemFileOperations()
     ) throws(FleetKeyError) -> FleetKeys {
         // Of those who renew one file at once, the second renews what the first has made: else two keys have one number.
-        let turn = try changing { () throws(StoreFileError) in try ExternalKeyFile.lockParent(of: path, files: files) }
+        let turn = try changing { () throws(StoreFileError) in
+            try ExternalKeyFile.lockParent(of: path, files: files)
+        }
         defer { withExtendedLifetime(turn) {} }
         let former = try read(path, as: .keeper, files: files)
         try checkReadersFile(of: former, at: path + readersSuffix, files)

@@ -141,7 +141,8 @@ package struct FleetRecords: Sendable {
     }
 
     /// The value of a want, which readers write too.
-    package func value(_ want: FleetRefreshRequest, of session: SessionName) throws(StorageFailure) -> [UInt8] {
+    package func value(_ want: FleetRefreshRequest, of session: SessionName) throws(StorageFailure) -> [UInt8]
+    {
         try sealing.sign(.want(want), under: key(.want, session))
     }
 

@@ -78,7 +78,12 @@ struct RecordFiles: Sendable {
     }
 
     /// Replaces the record by a new file with `commit` in its second half, durably.
-    func replace(_ record: RandomID, _ commit: [UInt8], half: Int, dropsReservation: Bool) throws(StoreFileError) {
+    func replace(
+        _ record: RandomID,
+        _ commit: [UInt8],
+        half: Int,
+        dropsReservation: Bool
+    ) throws(StoreFileError) {
         try place(commit, half: half, of: record, in: directory)
         if dropsReservation { try directory.unlink(Role.reservation.name(of: record)) }
         try directory.synchronize()

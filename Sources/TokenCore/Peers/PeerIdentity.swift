@@ -84,5 +84,8 @@ package protocol ProcessExamining: Sendable {
     ///   - digested: paths of executables whose digests are wanted; no others are read.
     /// - Returns: what there is to know.
     /// - Throws: ``CommandFailure`` when there is no such process, or nothing that could look at it.
-    func examine(_ process: Int32, digesting digested: Set<String>) async throws(CommandFailure) -> PeerIdentity
+    func examine(
+        _ process: Int32,
+        digesting digested: Set<String>
+    ) async throws(CommandFailure) -> PeerIdentity
 }

@@ -285,7 +285,11 @@ extension Session {
         return [.reserve(attempt.number, snapshot)]
     }
 
-    private mutating func send(_ attempt: Attempt, _ login: Login, within fence: ExchangeDeadlines?) -> [Effect] {
+    private mutating func send(
+        _ attempt: Attempt,
+        _ login: Login,
+        within fence: ExchangeDeadlines?
+    ) -> [Effect] {
         currentAttempt?.phase = .sending
         // From here on the answer can be lost, so it counts as missing until it arrives.
         if attempt.usesRefreshToken { renewing?.use = .unanswered }

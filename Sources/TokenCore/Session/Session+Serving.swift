@@ -141,7 +141,8 @@ extension Session {
         case .retrying(let login, let setback):
             // A person may always start one; a report of a refusal may not soon after a try, nor while the
             // server asked for a pause.
-            let mayStart = rejected == nil || setback.latest.retryAfter == nil && canRetryEarly(at: moment.now)
+            let mayStart =
+                rejected == nil || setback.latest.retryAfter == nil && canRetryEarly(at: moment.now)
             guard mayStart else { return answerNonWaitingRequests(at: moment.now) }
             return start(variant, login, setback: setback, reason: reason, at: moment)
         case .refreshing: return failDeniedRequests()
@@ -193,7 +194,11 @@ extension Session {
     ///
     /// For an ID token that none has come after, or that had ended when it came, that is so until the access token beside
     /// it is due.
-    private func recentRefreshFailure(_ need: TokenRequirements, _ login: Login, at now: Instant) -> ServingFailure? {
+    private func recentRefreshFailure(
+        _ need: TokenRequirements,
+        _ login: Login,
+        at now: Instant
+    ) -> ServingFailure? {
         guard let token = usableToken(need.variant) else { return nil }
         let isNew = now - token.obtainedAt < .seconds(10)
         let life = token.life(isID: need.wantsIDToken)
@@ -213,7 +218,11 @@ extension Session {
     }
 
     /// Why `token`, which has just come, is not given to whom it is not enough; `nil`: it is given all the same.
-    private func validityFailure(of token: AccessToken, for need: TokenRequirements, at now: Instant) -> ServingFailure? {
+    private func validityFailure(
+        of token: AccessToken,
+        for need: TokenRequirements,
+        at now: Instant
+    ) -> ServingFailure? {
         let life = token.life(isID: need.wantsIDToken)
         if need.wantsIDToken {
             guard token.idToken != nil else { return .noIDToken }
@@ -306,7 +315,9 @@ extension Session {
 
     /// Answers the requests that do not wait, or for which waiting makes no sense.
     private mutating func answerNonWaitingRequests(at now: Instant) -> [Effect] {
-        guard case .retrying(_, let setback) = state else { return failDeniedRequests() + failOverdueRequests(at: now) }
+        guard case .retrying(_, let setback) = state else {
+            return failDeniedRequests() + failOverdueRequests(at: now)
+        }
         return answerAfterFailure(setback, at: now)
     }
 
@@ -343,7 +354,8 @@ extension Session {
             if let adequate = session.adequateToken(for: waiter.need, at: now) { return .token(adequate) }
             guard waiter.need.variant == fresh else { return nil }
             if token.isRefused { return session.heldBack(waiter.need.variant, at: now).map(Reply.failure) }
-            return session.validityFailure(of: token, for: waiter.need, at: now).map(Reply.failure) ?? .token(token)
+            return session.validityFailure(of: token, for: waiter.need, at: now).map(Reply.failure)
+                ?? .token(token)
         }
     }
 

@@ -62,7 +62,8 @@ extension Session {
         history.renewed()
         let kind: SessionEvent.Kind = isNew ? .loggedIn : .refreshed
         let told =
-            answerSatisfiedRequests(fresh: .primary, isAdopted: true, at: moment.now) + failUnsatisfiableRequests(at: moment.now)
+            answerSatisfiedRequests(fresh: .primary, isAdopted: true, at: moment.now)
+            + failUnsatisfiableRequests(at: moment.now)
             + erase(held.subtracting(heldSecrets))
             + [.notify(SessionEvent(kind, expiresAt: adopted.primary?.expiresAt))]
         guard !isUnproven else {

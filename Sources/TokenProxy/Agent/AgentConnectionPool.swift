@@ -62,7 +62,9 @@ final class AgentConnectionPool: @unchecked Sendable {
                 // Whatever it says, it is there.
                 watch(pending)
             }
-            loop.assumeIsolated().scheduleTask(in: AgentConnectionPool.responseTime) { probe.abandon(.silentAgent) }
+            loop.assumeIsolated().scheduleTask(in: AgentConnectionPool.responseTime) {
+                probe.abandon(.silentAgent)
+            }
             sendOnNewConnection(AgentRequest(.get, "sessions", "-"), probe)
         }
     }
@@ -114,7 +116,11 @@ final class AgentConnectionPool: @unchecked Sendable {
     }
 
     fileprivate func keep(_ conversation: AgentConversation) {
-        if idle.count < AgentConnectionPool.mostIdle { idle.append(conversation) } else { conversation.close() }
+        if idle.count < AgentConnectionPool.mostIdle {
+            idle.append(conversation)
+        } else {
+            conversation.close()
+        }
     }
 
     fileprivate func forget(_ conversation: AgentConversation) {

@@ -84,7 +84,9 @@ final class CredentialProvider: @unchecked Sendable {
     private func keep(_ credential: Credential, askedAt asked: UInt64) {
         guard asked == generation, watch.isListening else { return }
         let life = credential.answer.expiresIn.map { TimeAmount.milliseconds(max(0, min($0, 3600)) * 250) }
-        held = (credential, .now() + min(CredentialProvider.longestUse, life ?? CredentialProvider.longestUse))
+        held = (
+            credential, .now() + min(CredentialProvider.longestUse, life ?? CredentialProvider.longestUse)
+        )
     }
 
     private func ask(_ proof: TokenRequest.Proof?, _ received: @escaping Received) {
@@ -116,7 +118,8 @@ final class CredentialProvider: @unchecked Sendable {
     }
 
     /// Tells the agent that the upstream has refused a token.
-    func report(_ credential: Credential, _ refusal: UpstreamRejection, _ judged: @escaping (Verdict) -> Void) {
+    func report(_ credential: Credential, _ refusal: UpstreamRejection, _ judged: @escaping (Verdict) -> Void)
+    {
         if let held, held.credential.answer.value.bytewise == credential.answer.value.bytewise { drop() }
         let body = WireMessage<ReportMembers> {
             $0.token = credential.answer.value

@@ -41,7 +41,8 @@ struct AzureIdentity {
         call.rules.doesWithoutSecret && call.request.only("metadata")?.says("true") == true
     }
 
-    private static func answer(_ result: Result<AgentToken, AgentError>, _ resource: String) -> LocalResponse {
+    private static func answer(_ result: Result<AgentToken, AgentError>, _ resource: String) -> LocalResponse
+    {
         switch result {
         case .failure(let error):
             let status = LocalResponse.status(of: error.code)

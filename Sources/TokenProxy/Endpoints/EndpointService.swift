@@ -124,7 +124,9 @@ extension EndpointRules {
 
     /// What an audience amounts to; nil if it may not be asked for.
     func wish(audience wanted: String) -> EndpointTokenRequest? {
-        if sessionAudiences.contains(where: { $0.bytewise == wanted.bytewise }) { return EndpointTokenRequest() }
+        if sessionAudiences.contains(where: { $0.bytewise == wanted.bytewise }) {
+            return EndpointTokenRequest()
+        }
         guard audiences.contains(where: { $0.bytewise == wanted.bytewise }) else { return nil }
         return EndpointTokenRequest(audience: wanted)
     }

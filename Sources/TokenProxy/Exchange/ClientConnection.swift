@@ -160,7 +160,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Whether ``deadline`` is about a client that has sent nothing.
     private var isDeadlineOfRest = true
 
-    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(HTTPMessageError) -> Bool {
+    private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(HTTPMessageError) -> Bool
+    {
         if exchange.isTunnel { return takeTunnel(exchange) }
         guard exchange.takesRequest else {
             exchange.flushRequest()

@@ -330,7 +330,11 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             upstream = nil
             return connect(isFresh: true)
         }
-        refuse(LocalResponse(fault ?? HTTPMessageError(502, "the upstream ended the connection without an answer")))
+        refuse(
+            LocalResponse(
+                fault ?? HTTPMessageError(502, "the upstream ended the connection without an answer")
+            )
+        )
     }
 
     /// Whether the connection was one that the upstream had ended before it saw the request.

@@ -17,7 +17,8 @@ struct HTTPMessageError: Error, Equatable {
         self =
             switch problem {
             case .noField: .malformed("a line of the head is no field")
-            case .tooManyFields: HTTPMessageError(431, "the head has more than \(MessageHead.mostFields) fields")
+            case .tooManyFields:
+                HTTPMessageError(431, "the head has more than \(MessageHead.mostFields) fields")
             }
     }
 

@@ -101,7 +101,8 @@ struct ProxiedRequest: Sendable {
         return host
     }
 
-    private static func framing(_ head: MessageHead, _ isHTTP11: Bool) throws(HTTPMessageError) -> BodyFraming {
+    private static func framing(_ head: MessageHead, _ isHTTP11: Bool) throws(HTTPMessageError) -> BodyFraming
+    {
         let lengths = head.values(.contentLength)
         let codings = head.values(.transferEncoding)
         guard lengths.count <= 1, codings.count <= 1, lengths.isEmpty || codings.isEmpty else {

@@ -14,8 +14,12 @@ final class ListenerServices: @unchecked Sendable {
     let pool: UpstreamPool?
     let report: ProxyReport
 
-    init(_ table: ListenerTable, agent: AgentConnectionPool, watch: EventWatch, report: ProxyReport) throws(AgentError)
-    {
+    init(
+        _ table: ListenerTable,
+        agent: AgentConnectionPool,
+        watch: EventWatch,
+        report: ProxyReport
+    ) throws(AgentError) {
         self.table = table
         self.agent = agent
         self.report = report

@@ -189,7 +189,10 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    private func take(_ answer: UpstreamResponse, _ receiver: any UpstreamResponseDelegate) throws(HTTPMessageError) {
+    private func take(
+        _ answer: UpstreamResponse,
+        _ receiver: any UpstreamResponseDelegate
+    ) throws(HTTPMessageError) {
         if answer.isInterim {
             interimCount += 1
             guard interimCount <= UpstreamConnection.mostInterim else { throw .badAnswer("never begins") }

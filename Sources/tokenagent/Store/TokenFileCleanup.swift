@@ -10,7 +10,8 @@ enum TokenFileCleanup {
     /// - Throws: ``StartFailure`` with a line about each file that is still there, or about an agent that does not end.
     static func remove(_ places: AgentLocations) throws(StartFailure) {
         let directory = places.stateDirectory
-        guard (try? PrivateDirectory.check(directory)) != nil, let claim = try StoreReservation(directory) else {
+        guard (try? PrivateDirectory.check(directory)) != nil, let claim = try StoreReservation(directory)
+        else {
             return
         }
         let complaints = TokenFileLedger(stateDirectory: directory).removeFiles()

@@ -26,7 +26,9 @@ extension FileRules {
             readable: FileRules.system,
             writable: own + ["/dev/null"] + sockets.map(ListeningSocket.lockPath(of:)),
             socketDirectories: sockets.map(\.directory),
-            fileDirectories: settings.files.map(\.path).filter(TokenFileTarget.prepareDirectory).map(\.directory),
+            fileDirectories: settings.files.map(\.path).filter(TokenFileTarget.prepareDirectory).map(
+                \.directory
+            ),
             reachesAbstractSockets: environment["NOTIFY_SOCKET"]?.hasPrefix("@") ?? false
         )
         let personal = PersonalDirectories(places)

@@ -65,7 +65,11 @@ struct RecentRequestCache {
     /// Remembers what the program is given, the next time in a row.
     func remember(_ token: AgentToken, for question: String, after times: Int = 0) {
         guard removeOldNotes() < RecentRequestCache.mostNotes else { return }
-        write("\(RecentRequestCache.now) \(RecentRequestCache.hash(token.value)) \(times + 1)", to: path(question), O_TRUNC)
+        write(
+            "\(RecentRequestCache.now) \(RecentRequestCache.hash(token.value)) \(times + 1)",
+            to: path(question),
+            O_TRUNC
+        )
     }
 
     /// Whether a repeated question may cost a refresh of `session` now; if so, no other one may for a while.
@@ -74,7 +78,9 @@ struct RecentRequestCache {
     func mayRefresh(_ session: String, repeatedAgain isAgain: Bool = false) -> Bool {
         let path = common(RecentRequestCache.refreshMark, isAgain ? "\(session) again" : session)
         if write("\(RecentRequestCache.now) 0", to: path, O_EXCL) { return true }
-        if let note = entry(path), RecentRequestCache.says(note.time, for: RecentRequestCache.shortestPause) { return false }
+        if let note = entry(path), RecentRequestCache.says(note.time, for: RecentRequestCache.shortestPause) {
+            return false
+        }
         return write("\(RecentRequestCache.now) 0", to: path, O_TRUNC)
     }
 
@@ -91,9 +97,12 @@ struct RecentRequestCache {
     /// repetition had just brought.
     func isRepeatedAnyway(_ question: String, for token: AgentToken) -> Bool {
         let habit = common(RecentRequestCache.habitMark, question)
-        if let note = entry(habit), RecentRequestCache.says(note.time, for: RecentRequestCache.habitLife) { return true }
+        if let note = entry(habit), RecentRequestCache.says(note.time, for: RecentRequestCache.habitLife) {
+            return true
+        }
         guard let note = entry(common(RecentRequestCache.broughtMark, question)),
-            note.mark == RecentRequestCache.hash(token.value), RecentRequestCache.says(note.time, for: RecentRequestCache.habitLife)
+            note.mark == RecentRequestCache.hash(token.value),
+            RecentRequestCache.says(note.time, for: RecentRequestCache.habitLife)
         else { return false }
         write("\(RecentRequestCache.now) 0", to: habit, O_TRUNC)
         return true
@@ -142,7 +151,9 @@ struct RecentRequestCache {
             let path = "\(directory)/\(name)"
             if let life = RecentRequestCache.commonMarks.first(where: { name.hasPrefix($0.mark) })?.life {
                 // One without a time is being written.
-                if let note = entry(path), !RecentRequestCache.says(note.time, for: life) { unsafe unlink(path) }
+                if let note = entry(path), !RecentRequestCache.says(note.time, for: life) {
+                    unsafe unlink(path)
+                }
                 continue
             }
             guard let number = name.split(separator: "-").first.flatMap({ pid_t($0) }), number > 0 else {

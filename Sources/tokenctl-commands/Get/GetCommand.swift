@@ -91,8 +91,12 @@ struct GetCommand: ParsableCommand {
     private func replaceRepeatedToken() throws(AgentError) {
         let order = order
         do {
-            _ = try RejectionAwareRequest(demand: order.demand, sign: .repetition(of: "get"), endpoint: order.endpoint)
-                .token()
+            _ = try RejectionAwareRequest(
+                demand: order.demand,
+                sign: .repetition(of: "get"),
+                endpoint: order.endpoint
+            )
+            .token()
         } catch {
             throw error.about(order.demand.session)
         }

@@ -91,7 +91,8 @@ struct SetupRequest {
         let directory = EditedFile.directory(of: path)
         let own = EditedFile.directory(of: try endpoint.socketPath)
         for (inside, what) in [(own, "the agent's own socket"), (places.home, "the home directory")] {
-            guard let outer = SetupRequest.resolved(directory), let inner = SetupRequest.resolved(inside) else {
+            guard let outer = SetupRequest.resolved(directory), let inner = SetupRequest.resolved(inside)
+            else {
                 continue
             }
             guard "\(inner)/".bytewise.hasPrefix("\(outer)/".bytewise) else { continue }

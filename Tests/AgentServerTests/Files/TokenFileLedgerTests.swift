@@ -90,7 +90,11 @@ struct TokenFileLedgerTests {
             ),
         ] as [(TokenOutputFormat?, String, String)]
     )
-    func `each format is one line without an end`(form: TokenOutputFormat?, token: String, text: String) throws {
+    func `each format is one line without an end`(
+        form: TokenOutputFormat?,
+        token: String,
+        text: String
+    ) throws {
         let secret = try seal(token)
         let path = directory.path("token")
         #expect(writer().write(secret, in: try content(form, of: secret), to: path) == nil)
@@ -99,11 +103,15 @@ struct TokenFileLedgerTests {
 
     @Test(
         arguments: [
-            (TokenOutputFormat.token, "a b"), (.token, ""), (.token, "a\nb"), (.headersJSON, "a\"b"), (nil, "a\\b"),
+            (TokenOutputFormat.token, "a b"), (.token, ""), (.token, "a\nb"), (.headersJSON, "a\"b"),
+            (nil, "a\\b"),
             (.env, "~a"), (.env, "a;b"), (.env, "$a"),
         ] as [(TokenOutputFormat?, String)]
     )
-    func `a token that its readers would misread is not written`(form: TokenOutputFormat?, token: String) throws {
+    func `a token that its readers would misread is not written`(
+        form: TokenOutputFormat?,
+        token: String
+    ) throws {
         let secret = try seal(token)
         let path = directory.path("token")
         let fault = try #require(writer().write(secret, in: try content(form, of: secret), to: path))

@@ -19,7 +19,10 @@ struct ConnectionTests {
     private var agent: RecordingAgent { bench.agent }
 
     /// More than the kernel and the agent keep for a peer that does not read.
-    private static let long = HTTPResponse(status: .ok, body: Array(repeating: UInt8(ascii: "x"), count: 1 << 20))
+    private static let long = HTTPResponse(
+        status: .ok,
+        body: Array(repeating: UInt8(ascii: "x"), count: 1 << 20)
+    )
 
     private static let get = "GET /v1 HTTP/1.1\r\nHost: tokenagent\r\n\r\n"
 

@@ -7,14 +7,19 @@ import Testing
 /// What a resource wants of a login, as far as it is believed and shown.
 struct StepUpChallengeTests {
     @Test func `what the standards define is understood`() {
-        let scope = StepUpChallenge(status: 403, #"Bearer realm="x", error="insufficient_scope", scope="a b:c""#)
+        let scope = StepUpChallenge(
+            status: 403,
+            #"Bearer realm="x", error="insufficient_scope", scope="a b:c""#
+        )
         #expect(scope?.scope == "a b:c" && scope?.contextClasses == nil && scope?.maximumAge == nil)
         let login = StepUpChallenge(
             status: 401,
             #"DPoP error="insufficient_user_authentication", acr_values="phr mfa", max_age=20"#
         )
         #expect(login?.contextClasses == "phr mfa" && login?.maximumAge == 20 && login?.scope == nil)
-        #expect(StepUpChallenge(status: 401, #"Bearer error="insufficient_user_authentication""#)?.maximumAge == 0)
+        #expect(
+            StepUpChallenge(status: 401, #"Bearer error="insufficient_user_authentication""#)?.maximumAge == 0
+        )
     }
 
     @Test(arguments: [

@@ -24,7 +24,8 @@ struct UnregisteredClientTests {
             (#"flow = "device""#, ClientRegistrationOptions()),
         ]
     )
-    func `without client_id the server is asked`(keys: String, introduction: ClientRegistrationOptions) throws {
+    func `without client_id the server is asked`(keys: String, introduction: ClientRegistrationOptions) throws
+    {
         let session = try #require(try read(text(keys)).sessions.first)
         let client = session.profile { _ in SecretID(rawValue: 0) }.client
         #expect(client == ClientIdentity("", introduction: introduction))

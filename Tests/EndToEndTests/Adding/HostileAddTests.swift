@@ -94,7 +94,8 @@ extension EndToEnd {
         ]
 
         @Test(arguments: replies)
-        func `an answer that is no metadata writes nothing`(reply: IssuerResponse, status: Int32) async throws {
+        func `an answer that is no metadata writes nothing`(reply: IssuerResponse, status: Int32) async throws
+        {
             let scene = try await Scene()
             for place in ["openid-configuration", "oauth-authorization-server"] {
                 scene.issuer.add(Route("GET", "/.well-known/\(place)") { _ in reply })

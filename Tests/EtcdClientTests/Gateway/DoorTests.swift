@@ -46,7 +46,10 @@ import Testing
         let doors = [
             (EtcdCredentials(authorities: bytes), "ca_file"),
             (EtcdCredentials(identity: .init(certificates: bytes, key: good.key)), "certificate_file"),
-            (EtcdCredentials(identity: .init(certificates: good.certificates, key: bytes)), "certificate_key_file"),
+            (
+                EtcdCredentials(identity: .init(certificates: good.certificates, key: bytes)),
+                "certificate_key_file"
+            ),
         ]
         for (door, setting) in doors {
             let trouble = try #require(try await trouble(with: door))

@@ -23,7 +23,8 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
     @Test func `an etcd without TLS is told from one that is away`() async throws {
         try await RealEtcd.whileRunning { etcd in
             let endpoints = etcd.endpoints.compactMap { EtcdEndpoint("https" + $0.origin.dropFirst(4)) }
-            try await EtcdClient(endpoints, EtcdCredentials(), on: .testing).whileOpen { client async throws in
+            try await EtcdClient(endpoints, EtcdCredentials(), on: .testing).whileOpen {
+                client async throws in
                 await #expect(throws: EtcdFailure.noHandshake) { _ = try await client.value("a") }
             }
         }

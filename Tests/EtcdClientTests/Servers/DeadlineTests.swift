@@ -150,7 +150,8 @@ import Testing
         let silent = try StreamingServer { _, peer in peer.leave() }
         let good = try StreamingServer { _, peer in peer.answer(200, "{\(Self.header)}") }
         let endpoints = [silent, good].compactMap { EtcdEndpoint("http://127.0.0.1:\($0.port)") }
-        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen { client async throws in
+        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen {
+            client async throws in
             await #expect(throws: EtcdFailure.self) {
                 try await client.transact(EtcdTransaction(if: [], then: []))
             }

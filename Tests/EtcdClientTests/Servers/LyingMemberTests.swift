@@ -71,7 +71,8 @@ import Testing
         let silent = try StreamingServer { _, peer in peer.leave() }
         let good = try StreamingServer { _, peer in peer.answer(200, "{\(Self.header)}") }
         let endpoints = [silent, good].compactMap { EtcdEndpoint("http://127.0.0.1:\($0.port)") }
-        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen { client async throws in
+        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen {
+            client async throws in
             await #expect(throws: EtcdFailure.self) {
                 try await client.transact(EtcdTransaction(if: [], then: []))
             }
@@ -79,7 +80,8 @@ import Testing
             // The next call begins with the other one, and a read goes on there in any case.
             #expect(try await client.range(EtcdKeys(key: [0x61])).header.revision == 3)
         }
-        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen { client async throws in
+        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen {
+            client async throws in
             #expect(try await client.range(EtcdKeys(key: [0x61])).header.cluster == 1)
         }
     }
@@ -90,7 +92,8 @@ import Testing
         }
         let good = try StreamingServer { _, peer in peer.answer(200, #"{\#(Self.header),"succeeded":true}"#) }
         let endpoints = [other, good].compactMap { EtcdEndpoint("http://127.0.0.1:\($0.port)") }
-        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen { client async throws in
+        try await EtcdClient(endpoints, EtcdCredentials(), on: .testing, first: 0).whileOpen {
+            client async throws in
             #expect(try await client.transact(EtcdTransaction(if: [], then: [])).content)
         }
         #expect(other.requests.count == 1 && good.requests.count == 1)

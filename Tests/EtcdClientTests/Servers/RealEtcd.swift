@@ -47,7 +47,11 @@ struct RealEtcd: Sendable {
         return try EtcdClient(endpoints, door, on: .testing, first: first)
     }
 
-    func door(user: String? = nil, password: String? = nil, certificate: String? = "client") -> EtcdCredentials {
+    func door(
+        user: String? = nil,
+        password: String? = nil,
+        certificate: String? = "client"
+    ) -> EtcdCredentials {
         let password = Array((password ?? "\(user ?? "")-password-1").utf8)
         return EtcdCredentials(
             authorities: state["ca"]?.string.flatMap(File.bytes),

@@ -57,7 +57,11 @@ struct HostileAnswerTests {
     ])
     func `a header of marks is judged at once`(name: String) {
         let value = String(repeating: "\u{301}\u{323}", count: HTTPLimits.headers / 4)
-        let reply = ServerResponse(status: 401, headers: [.init(name: name, value: value)], body: Array("{}".utf8))
+        let reply = ServerResponse(
+            status: 401,
+            headers: [.init(name: name, value: value)],
+            body: Array("{}".utf8)
+        )
         let now = WallTime(secondsSince1970: 1_800_000_000)
         expectSoon(name) {
             _ = reply.refused(object: nil, at: now)

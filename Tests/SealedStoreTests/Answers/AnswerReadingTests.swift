@@ -34,7 +34,10 @@ struct AnswerReadingTests {
             let place = try #require(open.store.responseRecording(of: .work))
             // Not all of it was there the first times.
             for count in 1...4 {
-                #expect(pwrite(file.descriptor, [1], 1, ResponseRecordingFile.headRoom + 10 * readings + count) == 1)
+                #expect(
+                    pwrite(file.descriptor, [1], 1, ResponseRecordingFile.headRoom + 10 * readings + count)
+                        == 1
+                )
                 let part = try #require(place.look().recorded)
                 #expect(part.isNews)
                 place.beginReading(of: part)

@@ -34,7 +34,9 @@ struct ResponseRecordingTests {
     }
 
     /// Opens the store anew and takes the attempt up again.
-    private func resumed(_ session: SessionName = .work) throws -> (OpenStore, LoadedSessions, ResponseRecording) {
+    private func resumed(
+        _ session: SessionName = .work
+    ) throws -> (OpenStore, LoadedSessions, ResponseRecording) {
         let (open, loaded) = try fixture.unlocked()
         try open.store.reserve(session, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
         return (open, loaded, try #require(open.store.responseRecording(of: session)))

@@ -34,7 +34,9 @@ struct FleetEpochTests {
         let new = try values(second)
         for host in [try first.keeper(), try first.reader()] {
             #expect(throws: FleetValueError.unknownKey(epoch: 2)) { try host.open(new) }
-            #expect(throws: FleetValueError.unknownKey(epoch: 2)) { try host.records.header(of: new, of: .work) }
+            #expect(throws: FleetValueError.unknownKey(epoch: 2)) {
+                try host.records.header(of: new, of: .work)
+            }
         }
         let intent = try second.keeper().records.value(FleetIntent.example, of: .work)
         #expect(throws: FleetValueError.unknownKey(epoch: 2)) {

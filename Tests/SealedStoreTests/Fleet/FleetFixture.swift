@@ -60,7 +60,10 @@ struct FleetHost {
             secret: try secret(accessToken, .accessToken),
             idToken: IDToken(
                 secret: try secret("ID-1", .idToken),
-                life: TokenValidity(obtainedAt: clock.now - .seconds(900), expiresAt: clock.now + .seconds(60))
+                life: TokenValidity(
+                    obtainedAt: clock.now - .seconds(900),
+                    expiresAt: clock.now + .seconds(60)
+                )
             ),
             tokenType: "Bearer",
             scope: ["openid", "offline_access"],
@@ -178,7 +181,13 @@ extension FleetIntent {
 }
 
 extension LateResponse {
-    static let example = LateResponse(lineage: .example, parent: 7, attempt: .other, tokenMark: 99, cluster: 5)
+    static let example = LateResponse(
+        lineage: .example,
+        parent: 7,
+        attempt: .other,
+        tokenMark: 99,
+        cluster: 5
+    )
 }
 
 extension FleetKeeping {

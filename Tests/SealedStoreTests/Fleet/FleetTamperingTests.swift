@@ -76,7 +76,9 @@ struct FleetTamperingTests {
             for mask in masks {
                 var changed = whole
                 changed[index] ^= mask
-                #expect(throws: FleetValueError.self, "byte \(index)") { try row.read(keeper, changed, .work) }
+                #expect(throws: FleetValueError.self, "byte \(index)") {
+                    try row.read(keeper, changed, .work)
+                }
             }
         }
         #expect(keeper.kinds.isEmpty)

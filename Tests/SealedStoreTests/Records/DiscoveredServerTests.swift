@@ -18,7 +18,9 @@ struct DiscoveredServerTests {
             DiscoveredServer(issuer: "https://as.example", resource: "", client: ""),
         ] as [DiscoveredServer?]
     )
-    func `what a login found out about its server comes back after a restart`(server: DiscoveredServer?) throws {
+    func `what a login found out about its server comes back after a restart`(
+        server: DiscoveredServer?
+    ) throws {
         let fixture = StoreFixture()
         let (open, _) = try fixture.unlocked()
         var snapshot = try open.snapshot(refreshToken: "RT")

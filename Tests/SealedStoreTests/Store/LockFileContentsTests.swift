@@ -22,15 +22,19 @@ struct LockFileContentsTests {
     @Test(arguments: [
         ("", LockFileContents?.none), ("77", nil), ("/run/a\n", nil), ("-1\n/run/a\n", nil), ("77 \n", nil),
         ("77\n" + String(repeating: "x", count: 130) + "\n", nil),
-        ("77\n", LockFileContents(pid: 77, socket: nil)), ("77\n/run/a", LockFileContents(pid: 77, socket: nil)),
-        ("77\nrun/a\n", LockFileContents(pid: 77, socket: nil)), ("77\n/run/\0a\n", LockFileContents(pid: 77, socket: nil)),
+        ("77\n", LockFileContents(pid: 77, socket: nil)),
+        ("77\n/run/a", LockFileContents(pid: 77, socket: nil)),
+        ("77\nrun/a\n", LockFileContents(pid: 77, socket: nil)),
+        ("77\n/run/\0a\n", LockFileContents(pid: 77, socket: nil)),
     ])
     func `what is no note names no socket`(text: String, note: LockFileContents?) {
         #expect(LockFileContents(Array(text.utf8)) == note)
     }
 
     @Test func `bytes that are no text name no socket`() {
-        #expect(LockFileContents(Array("77\n/".utf8) + [0xFF, 0x0A]) == LockFileContents(pid: 77, socket: nil))
+        #expect(
+            LockFileContents(Array("77\n/".utf8) + [0xFF, 0x0A]) == LockFileContents(pid: 77, socket: nil)
+        )
     }
 
     @Test func `each start replaces the note of the last, and what is written there is nobody else's`() throws

@@ -87,7 +87,8 @@ import Testing
     ) {
         let memory = FleetPersistentState.knowing(.record(5), answer: Self.answer)
         #expect(
-            StoredResultAction(of: Self.answer, in: memory, .showing(record, intent, lates: lates)) == settlement
+            StoredResultAction(of: Self.answer, in: memory, .showing(record, intent, lates: lates))
+                == settlement
         )
     }
 
@@ -148,7 +149,8 @@ import Testing
         // Of a later login, which is about to be put back.
         (.late(parent: 5, login: 2), .record(5), .keep),
     ])
-    func `what becomes of a late answer`(late: LateResponse, record: FleetHeader, lateness: LateResultAction) {
+    func `what becomes of a late answer`(late: LateResponse, record: FleetHeader, lateness: LateResultAction)
+    {
         #expect(LateResultAction(of: late, beside: record) == lateness)
     }
 

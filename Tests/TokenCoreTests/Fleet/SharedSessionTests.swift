@@ -76,7 +76,12 @@ import Testing
     @Test func `what only a person can put right is said at once, and tried again`() throws {
         var (script, attempt) = try Self.due()
         let (waiter, _) = script.get(minimum: .seconds(3_000), wait: .seconds(300))
-        let trouble = FleetStoreError(.unreadable, "the key is old", remedy: "copy the new one", isMistake: true)
+        let trouble = FleetStoreError(
+            .unreadable,
+            "the key is old",
+            remedy: "copy the new one",
+            isMistake: true
+        )
         let refused = ReservationResult.unreachable(trouble)
         let effects = script.session.reservationFinished(attempt, refused, jitter: 0, at: script.moment)
         let told = ServingFailure.misconfigured(

@@ -74,7 +74,10 @@ import Testing
         #expect(effects.reply(to: waiter)?.secret == SessionScript.accessToken)
     }
 
-    @Test func `tokens that cancelDeparture unrefused where that would be told are served side by side from then on`() {
+    @Test
+    func
+        `tokens that cancelDeparture unrefused where that would be told are served side by side from then on`()
+    {
         var script = SessionScript.ready(lifetime: .seconds(3600))
         let (_, begin) = script.get(Self.mail)
         _ = rotate(&script, begin, 600)

@@ -94,7 +94,9 @@ struct ResolvedSessionTests {
             #expect(try ResolvedSession(try written(endpoints, hasSecret: hasSecret), nil).flow == flow)
         }
         for flow in [LoginCommand.Flow.password, .import, .clientCredentials] {
-            #expect(try ResolvedSession(try written(["token"], flow: flow, hasSecret: true), nil).flow == flow)
+            #expect(
+                try ResolvedSession(try written(["token"], flow: flow, hasSecret: true), nil).flow == flow
+            )
         }
     }
 

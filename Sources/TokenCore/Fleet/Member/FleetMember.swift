@@ -262,7 +262,8 @@ package struct FleetMember: Equatable, Sendable {
     }
 
     /// All hosts that wait for one moment come within the pause that follows it.
-    private mutating func postpone(_ time: FleetTime, _ look: FleetDecision, at now: Instant) -> [FleetAction] {
+    private mutating func postpone(_ time: FleetTime, _ look: FleetDecision, at now: Instant) -> [FleetAction]
+    {
         guard let wish else { return rest(at: now) }
         self.wish = nil
         let until = now + (time - look.view.time) + timing.longestTurn * wish.attempt.share
@@ -307,7 +308,14 @@ package struct FleetMember: Equatable, Sendable {
         let view = seen.view
         guard let wish, let record = view.record, !place.contradicts(view.place) else { return look(at: now) }
         let leaseEnds = since + lifetime
-        let hold = RefreshClaim(for: wish.attempt, record, seen, viewed: viewed, leaseEnds: leaseEnds, at: now)
+        let hold = RefreshClaim(
+            for: wish.attempt,
+            record,
+            seen,
+            viewed: viewed,
+            leaseEnds: leaseEnds,
+            at: now
+        )
         self.hold = hold
         return transact(.reserve(hold, over: view.intent))
     }
@@ -360,7 +368,11 @@ package struct FleetMember: Equatable, Sendable {
     ///   - jitter: in `0..<1`.
     ///   - now: now.
     /// - Returns: what to do; `postpone` if a refusal has to be confirmed.
-    package mutating func answered(_ answer: FleetRefreshOutcome, jitter: Double, at now: Instant) -> [FleetAction] {
+    package mutating func answered(
+        _ answer: FleetRefreshOutcome,
+        jitter: Double,
+        at now: Instant
+    ) -> [FleetAction] {
         guard step == .exchanging || step == .recovering, let hold else { return [] }
         let isRecovered = step == .recovering
         guard answer != .untouched || !isRecovered else { return scheduleRead(at: now) }
@@ -417,7 +429,8 @@ package struct FleetMember: Equatable, Sendable {
     ///   - place: of the answer.
     ///   - now: now.
     /// - Returns: what to do.
-    package mutating func transacted(_ isDone: Bool, _ place: FleetRevision, at now: Instant) -> [FleetAction] {
+    package mutating func transacted(_ isDone: Bool, _ place: FleetRevision, at now: Instant) -> [FleetAction]
+    {
         guard case .transacting(let errand) = step else { return [] }
         // Its reads do not show what its transactions find: the same would be decided again at once.
         guard isDone || !lookout.decline(errand) else { return callFailed(at: now) }
@@ -468,7 +481,10 @@ package struct FleetMember: Equatable, Sendable {
 
     /// What the session wanted of tokens that it has no more, it asks anew if it has to, also if it has asked since the
     /// record was on its way to the disk.
-    private mutating func settlePendingRefresh(_ next: FleetPersistentState, _ telling: [FleetAction]) -> [FleetAction] {
+    private mutating func settlePendingRefresh(
+        _ next: FleetPersistentState,
+        _ telling: [FleetAction]
+    ) -> [FleetAction] {
         if telling.contains(where: \.isAdoption) { wish = nil }
         // The tokens of this host's own answer it has had since they came.
         let isOwn = next.record?.attempt == memory.answer?.attempt

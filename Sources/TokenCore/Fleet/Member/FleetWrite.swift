@@ -108,7 +108,10 @@ extension FleetWrite {
 
     /// What the host has to make durable once etcd has carried it out, and what it tells then; `nil`: nothing, the next
     /// look shows what there is.
-    func consequence(for memory: FleetPersistentState, in cluster: UInt64) -> (FleetPersistentState, telling: [FleetAction])? {
+    func consequence(
+        for memory: FleetPersistentState,
+        in cluster: UInt64
+    ) -> (FleetPersistentState, telling: [FleetAction])? {
         switch self {
         // What a person has done is compared with it first.
         case .declare(let header, _), .adopt(let header, _, _):

@@ -35,7 +35,9 @@ extension FleetSnapshot {
 
     /// A late answer to the refresh token of `record` is there: nobody sends that token again.
     func hasAnswer(to record: FleetHeader) -> Bool {
-        lates.contains { $0.parent == record.generation && LateResultAction(of: $0, beside: record) == .adopt }
+        lates.contains {
+            $0.parent == record.generation && LateResultAction(of: $0, beside: record) == .adopt
+        }
     }
 
     /// It may be needed, now or later.
