@@ -172,7 +172,7 @@ package actor SessionAgent {
     }
 
     /// Notices that the machine slept, and wakes what is due; called after each pause of ``Housekeeping``.
-    /// - Parameter crowdMoves: how often a crowd of connections grew or shrank; work, for what it leaves in memory.
+    /// - Parameter burstChanges: how often a crowd of connections grew or shrank; work, for what it leaves in memory.
     /// - Returns: whether the agent is at rest.
     package func housekeep(burstChanges: Int) -> Bool {
         rest.clocks.compare(in: self)
