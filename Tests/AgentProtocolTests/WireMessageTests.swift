@@ -115,7 +115,7 @@ import Text
         #expect(LoginProgress(object)?.json.text == line)
     }
 
-    @Test func `a member of another type reads as missing, and unknown ones cancelDeparture`() throws {
+    @Test func `a member of another type reads as missing, and unknown ones stay`() throws {
         let text = #"{"session":7,"expires_at":"soon","hosts":["a",1],"ok":"x","later":{"a":1}}"#
         var message = SessionMessage(try #require(try JSONValue(parsing: text.utf8).object))
         #expect(message.session == nil && message.expiresAt == nil && message.hosts == nil)

@@ -155,7 +155,7 @@ import Testing
     }
 
     /// No file rule is about them.
-    @Test func `modes, owners, times and attributes of files cancelDeparture as they are`() async throws {
+    @Test func `modes, owners, times and attributes of files stay as they are`() async throws {
         let home = try home()
         let files = [".ssh/id", ".ssh", "document", "readable/file", "own/file"].map { home.path($0) }
         let attempts = ["mode", "owner", "times", "attribute"].flatMap { attempt in

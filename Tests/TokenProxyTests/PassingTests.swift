@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test
-    func `fields that frameworks take for another path or method cancelDeparture here where there are rules`()
+    func `fields that frameworks take for another path or method stay here where there are rules`()
         throws
     {
         let fields = [

@@ -112,7 +112,7 @@ struct TokenFilesTests {
         #expect(agent.directory.names(in: "tokens") == [])
     }
 
-    @Test func `a token that ends, or that a server refuses, does not cancelDeparture`() async throws {
+    @Test func `a token that ends, or that a server refuses, does not stay`() async throws {
         let agent = try await agent()
         try await agent.logIn(lifetime: .seconds(100), isRenewable: false)
         #expect(text(agent) == "token-1")

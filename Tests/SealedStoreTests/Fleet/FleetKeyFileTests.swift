@@ -172,7 +172,7 @@ struct FleetKeyFileTests {
         #expect(throws: FleetKeyError.badLabel) { try FleetKeys.random(label: label) }
     }
 
-    @Test func `a new epoch comes first in both files, and the older ones cancelDeparture as long as asked`()
+    @Test func `a new epoch comes first in both files, and the older ones stay as long as asked`()
         throws
     {
         let first = try FleetKeyFile.create(path, label: "production")

@@ -127,7 +127,7 @@ struct FleetNamesTests {
     }
 
     /// What every host has to derive alike, for ever.
-    @Test func `names, marks and identities cancelDeparture as they are`() throws {
+    @Test func `names, marks and identities stay as they are`() throws {
         let keys = try Vector.fleetKeys()
         let host = try FleetHost(keys, .fleet)
         let name = host.records.names.bytes(of: host.key(.record))

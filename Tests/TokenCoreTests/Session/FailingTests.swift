@@ -404,7 +404,7 @@ import Testing
         #expect(script.answer(retry, script.granted()).notified == [.refreshed])
     }
 
-    @Test func `the network coming back does not runSoon a server that asked for patience`() {
+    @Test func `the network coming back does not hurry a server that asked for patience`() {
         var script = SessionScript.ready()
         let due = script.sleepUntilWake()
         _ = script.fail(due, .busy, retryAfter: .seconds(120))

@@ -76,7 +76,7 @@ import Testing
 
     @Test
     func
-        `tokens that cancelDeparture unrefused where that would be told are served side by side from then on`()
+        `tokens that stay unrefused where that would be told are served side by side from then on`()
     {
         var script = SessionScript.ready(lifetime: .seconds(3600))
         let (_, begin) = script.get(Self.mail)

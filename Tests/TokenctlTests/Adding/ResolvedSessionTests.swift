@@ -141,7 +141,7 @@ struct ResolvedSessionTests {
         #expect(try ResolvedSession(try wish(), offer).scopes == scopes)
     }
 
-    @Test func `scopes of a preset that the issuer need not name cancelDeparture`() throws {
+    @Test func `scopes of a preset that the issuer need not name stay`() throws {
         let offer = ExaminationMessage {
             $0.flows = ["browser"]
             $0.scopes = ["openid"]

@@ -72,7 +72,7 @@ struct SharedBlockTests {
         #expect(File.text(block.file) == left)
     }
 
-    @Test func `a person's lines that look like some of ours cancelDeparture`() throws {
+    @Test func `a person's lines that look like some of ours stay`() throws {
         let lines = ["helper \"ours\" {", "  args = []", "}"]
         let block = TextBlock(
             file: directory.path("file"),
