@@ -197,7 +197,7 @@ struct SettingsMistakeTests {
 
     @Test(arguments: [
         ("path = \"s\"\nsessions = [\"work\"]", "6: socket.path: must be an absolute path or begin with ~/"),
-        ("sessions = [\"work\"]", "5: socket.path: is missing: where the socket shall be"),
+        ("sessions = [\"work\"]", "5: socket.path: is missing: the path of the socket"),
         (
             "path = \"/\(String(repeating: "x", count: 107))\"\nsessions = [\"work\"]",
             "6: socket.path: is longer than 107 bytes"

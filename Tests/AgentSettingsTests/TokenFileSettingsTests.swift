@@ -41,8 +41,8 @@ struct TokenFileSettingsTests {
     }
 
     @Test(arguments: [
-        ("session = \"work\"", "5: file.path: is missing: where the token shall be"),
-        ("path = \"/run/t\"", "5: file.session: is missing: whose token the file shall hold"),
+        ("session = \"work\"", "5: file.path: is missing: the path of the file"),
+        ("path = \"/run/t\"", "5: file.session: is missing: the session whose token the file holds"),
         ("path = \"t\"\nsession = \"work\"", "6: file.path: must be an absolute path or begin with ~/"),
         (
             "path = \"/run/\"\nsession = \"work\"",
@@ -158,7 +158,7 @@ struct TokenFileSettingsTests {
         ("dpop = true\n", "whose tokens are bound to a key (dpop): a file with one is of no use"),
         (
             "allow = [{ exe = \"/usr/bin/git\" }]\n",
-            "which has rules (allow): whoever reads a file has the token, so remove either"
+            "which has rules (allow): every reader of the file has the token, so remove either"
         ),
     ])
     func `a session that a file cannot serve is refused`(key: String, reason: String) {

@@ -171,7 +171,7 @@ struct FleetRequests {
         }
         return [
             "\(host) is not in the list any more, and every session is being refreshed: tokenctl fleet status "
-                + "shows by whom and when",
+                + "shows the host and the time of each",
             "unless it was done before: tokenctl fleet rekey --key-file FILE, as it has the fleet's key, give the new "
                 + "one to all other hosts and restart them, then remove \(host) once more and drop its user in etcd",
         ]

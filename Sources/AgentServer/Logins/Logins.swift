@@ -322,7 +322,7 @@ final class Logins {
         case .cancelled:
             failure = RequestFailure(code: .denied, message: "The login was cancelled.", session: name)
         case .superseded:
-            let rival = agent.fleet[name] == nil ? "" : "tokenctl fleet status shows by whom; "
+            let rival = agent.fleet[name] == nil ? "" : "tokenctl fleet status names the host; "
             failure = RequestFailure(
                 code: .denied,
                 message: "Another login or a logout came first.",

@@ -272,7 +272,7 @@ extension VaultChangeKind {
     /// The change, for the question to a person.
     fileprivate var words: String {
         switch self {
-        case .made: "to make it anew"
+        case .made: "to create it again"
         case .slotAdded: "to add a way to open it"
         case .slotRemoved: "to remove a way to open it"
         case .passphraseChanged: "to change its passphrase"

@@ -45,7 +45,7 @@ struct SocketReader {
 
     private mutating func path() -> String? {
         guard table.has("path") else {
-            table.report("path", "is missing: where the socket shall be")
+            table.report("path", "is missing: the path of the socket")
             return nil
         }
         return places.socket("path", in: &table)

@@ -38,7 +38,7 @@ struct TokenFileReader {
 
     private mutating func path() -> String? {
         guard table.has("path") else {
-            table.report("path", "is missing: where the token shall be")
+            table.report("path", "is missing: the path of the file")
             return nil
         }
         guard let path = table.path("path", home: places.home) else { return nil }
@@ -78,7 +78,7 @@ struct TokenFileReader {
     }
 
     private mutating func session() -> SessionName? {
-        guard let word = table.required("session", "whose token the file shall hold") else { return nil }
+        guard let word = table.required("session", "the session whose token the file holds") else { return nil }
         guard let session = settings.sessions.first(where: { $0.name.description == word }) else {
             reportAbsence(of: word)
             return nil
@@ -127,6 +127,6 @@ struct TokenFileReader {
         guard let ruled else { return nil }
         let whose = ruled.name == name ? "which" : "made from \(ruled.name), which"
         return
-            "names \(name), \(whose) has rules (allow): whoever reads a file has the token, so remove either"
+            "names \(name), \(whose) has rules (allow): every reader of the file has the token, so remove either"
     }
 }

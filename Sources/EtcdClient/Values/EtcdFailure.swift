@@ -77,7 +77,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         case .noHandshake: .unreached("the connection ended in the TLS handshake")
         case .noPlainAnswer:
             Consequences(
-                sentence: "etcd does not answer: the connection over http ended without a word",
+                sentence: "etcd closed the connection: is it expecting https?",
                 isOfOneMember: true,
                 mayHaveActed: true
             )

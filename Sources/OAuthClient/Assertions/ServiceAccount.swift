@@ -63,7 +63,7 @@ struct ServiceAccount {
         throw RefreshFailure(
             kind: .misconfigured,
             message: "\(origin): \(problem)",
-            remedy: "write the address as token_endpoint if the assertions shall go there"
+            remedy: "write the address as token_endpoint if the assertions are meant for it"
         )
     }
 

@@ -106,7 +106,7 @@ extension Session {
         guard policy.startsByItself, !isAdopting else { return [] }
         guard let login else { return sourceRecovered(at: moment) }
         let effects = giveBack(login)
-        rest(.sourceEnded, "the session that its tokens come from was logged in to anew")
+        rest(.sourceEnded, "the session that its tokens come from was logged in to again")
         return effects
             + startAnew(wanting: nextWanted(at: moment.now) ?? .primary, reason: .person, at: moment)
     }

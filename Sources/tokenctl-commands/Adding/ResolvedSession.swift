@@ -65,7 +65,7 @@ struct ResolvedSession {
             throw AgentError(
                 .misconfigured,
                 "the issuer offers no flow to log in with",
-                remedy: "use --flow import if a refresh token is to be had elsewhere"
+                remedy: "use --flow import if you have a refresh token from elsewhere"
             )
         }
         return chosen

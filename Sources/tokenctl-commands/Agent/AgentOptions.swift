@@ -42,13 +42,13 @@ struct VariantOptions: ParsableArguments {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "A scope the token shall have instead of the session's; repeatable.",
+            "Request this scope instead of the session's; repeatable.",
             valueName: "scope"
         )
     )
     var scopes: [String] = []
 
-    @Option(help: ArgumentHelp("The audience the token shall be for.", valueName: "audience"))
+    @Option(help: ArgumentHelp("The audience of the token.", valueName: "audience"))
     var audience: String?
 }
 

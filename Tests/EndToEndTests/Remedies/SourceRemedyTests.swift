@@ -27,7 +27,7 @@ extension EndToEnd {
                 #"{"type":"authorized_user","client_id":"x"}"#
             },
             Account(
-                remedy: "write the address as token_endpoint if the assertions shall go there",
+                remedy: "write the address as token_endpoint if the assertions are meant for it",
                 tokenURI: "https://oauth2.example/token",
                 writesEndpoint: false
             ) { $0 },

@@ -56,7 +56,7 @@ enum ContainerSetup {
             isBare: isBareKubeconfig
         )
         let context = "kubectl config set-context --current --user=\(user)"
-        let notes = ["have a context use it: \(context)", "kubectl writes its file anew, without comments"]
+        let notes = ["have a context use it: \(context)", "kubectl rewrites its file without comments"]
         return SetupPlan(changes: [setting], notes: notes)
     }
 
@@ -133,7 +133,7 @@ enum ContainerSetup {
                 },
             ],
             notes: [
-                "the directory is mounted, so that the socket may be made anew; put libexec/tokenagent/tokenctl-commands "
+                "the directory is mounted, so that the socket can be created again; put libexec/tokenagent/tokenctl-commands "
                     + "into the container as tokenctl"
             ]
         )
