@@ -3,21 +3,23 @@
 import NIOCore
 import TokenCore
 
-/// Rings when the first of its keys is due.
+/// A timer that fires when the first of its keys is due.
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class Alarm<Key: Hashable> {
-    /// Shortest delay, so that a key that is due again at once cannot stop the loop.
+    /// The minimum delay, so that a key that is always due cannot block the event loop.
     private static var shortest: Duration { .milliseconds(5) }
-    /// Longest delay: a distant plan is looked at again by then, as a timer of the loop stands still while
-    /// the machine sleeps.
+    /// The maximum delay.
+    ///
+    /// The loop's timers do not advance while the machine sleeps, so distant plans are checked again after
+    /// this.
     private static var longest: Duration { .seconds(3_600) }
 
     private let eventLoop: any EventLoop
     private let timekeeper: any Timekeeper
     private var queue = WakeQueue<Key, Instant>()
     private var timer: (time: Instant, task: Scheduled<Void>)?
-    /// Called when the first key may be due, to take the due ones and to plan anew.
+    /// The action of ``onFire(_:)``.
     private var ring: () -> Void = {}
 
     init(eventLoop: any EventLoop, timekeeper: any Timekeeper) {
@@ -25,18 +27,19 @@ final class Alarm<Key: Hashable> {
         self.timekeeper = timekeeper
     }
 
-    /// Calls `ring` on the event loop when the first key may be due; `ring` takes the due ones.
+    /// Calls `ring` on the event loop when the first key may be due; `ring` takes the due keys and calls
+    /// ``set()``.
     func onFire(_ ring: @escaping () -> Void) {
         self.ring = ring
     }
 
-    /// Plans `key` for `time`, or not at all.
+    /// Plans `key` for `time`, or removes its plan if `time` is `nil`.
     func plan(_ key: Key, at time: Instant?) {
         queue.plan(key, at: time)
         set()
     }
 
-    /// Takes out the keys that are due, soonest first.
+    /// Removes and returns the keys that are due, earliest first.
     func takeDue() -> [Key] {
         queue.takeDue(at: timekeeper.now)
     }
@@ -46,7 +49,7 @@ final class Alarm<Key: Hashable> {
         set()
     }
 
-    /// Sets the timer for the first plan; call it after ``takeDue()``.
+    /// Schedules the timer for the earliest plan; required after ``takeDue()``.
     func set() {
         guard let next = queue.next else {
             timer?.task.cancel()

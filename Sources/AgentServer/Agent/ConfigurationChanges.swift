@@ -4,14 +4,14 @@ import AgentProtocol
 import Logging
 import TokenCore
 
-/// How a configuration differs from the one before it.
+/// The differences between a configuration and the previous one.
 package struct ConfigurationChanges: Equatable, Sendable {
-    /// Something that the running agent cannot take over.
+    /// A change that takes effect only after a restart of the agent.
     package struct Restart: Equatable, Sendable {
-        /// As in ``ConfigurationChange/key``.
+        /// The configuration key, as in ``ConfigurationChange/key``.
         package var key: String
         package var session: SessionName?
-        /// Why, as a clause for a person.
+        /// The reason for the user, as a clause.
         package var reason: String
 
         package init(_ key: String, session: SessionName? = nil, reason: String) {
@@ -21,13 +21,13 @@ package struct ConfigurationChanges: Equatable, Sendable {
         }
     }
 
-    /// The file that was read.
+    /// The path of the main configuration file.
     package var file: String
     package var changes: [ConfigurationChange]
     package var restarts: [Restart]
-    /// All there are now.
+    /// All errors of the new configuration.
     package var mistakes: [SessionConfigurationError]
-    /// Whether there were other mistakes before, or none.
+    /// Whether the previous configuration had different errors, or none.
     package var hasOtherMistakes: Bool
 
     package init(
@@ -44,10 +44,10 @@ package struct ConfigurationChanges: Equatable, Sendable {
         self.hasOtherMistakes = hasOtherMistakes
     }
 
-    /// Whether all is as it was.
+    /// Whether nothing changed.
     package var isEmpty: Bool { changes.isEmpty && restarts.isEmpty && !hasOtherMistakes }
 
-    /// These changes without those about hidden sessions.
+    /// Returns these changes without those of hidden sessions.
     func limited(to isShown: (SessionName) -> Bool) -> ConfigurationChanges {
         var limited = self
         limited.changes.removeAll { $0.session.map(isShown) == false }
@@ -55,7 +55,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         return limited
     }
 
-    /// What differs, in one clause: "added session.z; changed session.work.ca_file".
+    /// The changes as one clause, such as "added session.z; changed session.work.ca_file".
     package var summary: String {
         ConfigurationChange.Kind.allCases.compactMap { kind in
             let keys = keys(kind)
@@ -64,7 +64,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         .joined(separator: "; ")
     }
 
-    /// The answer with these changes, still without the number of sessions.
+    /// The response to a reload, without the number of sessions.
     var wire: ReloadMessage {
         ReloadMessage {
             $0.file = file
@@ -81,7 +81,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         }
     }
 
-    /// These changes for the log.
+    /// The keys of these changes by kind, for the log.
     var metadata: Logger.Metadata {
         var values: Logger.Metadata = [:]
         for kind in ConfigurationChange.Kind.allCases {
@@ -96,11 +96,11 @@ package struct ConfigurationChanges: Equatable, Sendable {
     }
 }
 
-/// Something that keeps one session from being taken over, while all else is.
+/// An error in the configuration that excludes one session; all other sessions are loaded.
 package struct SessionConfigurationError: Equatable, Sendable {
-    /// `nil`: it is not known which, or there may be several.
+    /// The session, or `nil` if it is not known or if there may be several.
     package var session: SessionName?
-    /// Where and what it is: `FILE:LINE: KEY: MESSAGE`.
+    /// The location and the error: `FILE:LINE: KEY: MESSAGE`.
     package var line: String
 
     package init(session: SessionName?, line: String) {

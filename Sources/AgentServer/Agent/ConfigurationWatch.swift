@@ -2,23 +2,25 @@
 
 import TokenCore
 
-/// When the agent looks by itself whether its configuration has changed, and what was wrong with it then.
+/// The times of the agent's own checks for a changed configuration, and the error that the last one found.
 struct ConfigurationWatch {
-    /// Looks are at least this far apart: nobody can make the agent read the disk all day.
+    /// The minimum time between two checks, so that nobody can make the agent read the disk all day.
     private static let pause = Duration.seconds(1)
 
     private var lookedAt: Instant?
-    /// The mistake that kept the latest file from being taken over; `nil` if there was none.
+    /// The error that prevented the latest file from being loaded, or `nil` if there was none.
     private(set) var mistake: String?
 
-    /// Whether it is time for a look; a yes counts as a look.
+    /// Begins a check if the last one is long enough ago.
+    ///
+    /// - Returns: `true` if the caller must check now.
     mutating func begins(at now: Instant) -> Bool {
         if let lookedAt, now - lookedAt < Self.pause { return false }
         lookedAt = now
         return true
     }
 
-    /// Notes that the file was read, and its mistake if it has one.
+    /// Records that the file was read, and its error if it has one.
     mutating func read(_ mistake: String?) {
         self.mistake = mistake
     }

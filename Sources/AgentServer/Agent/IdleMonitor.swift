@@ -3,22 +3,24 @@
 import NIOCore
 import TokenCore
 
-/// Notices when a working agent has come to rest, and when the machine has slept.
+/// Detects that the agent has become idle, and that the machine has slept.
 ///
-/// Answers from memory are no work: an agent that only serves good tokens rests.
+/// Responses from the cache do not count as work: an agent that only serves valid tokens is idle.
 struct IdleMonitor {
+    /// The minimum jump between the two clocks that counts as a sleep of the machine.
     private static let shortestSleep = Duration.seconds(2)
 
     let clocks: ClockSteps
 
-    /// Gives back what a rest does not need.
+    /// Releases memory that an idle agent does not need.
     private let onQuiet: @Sendable () -> Void
-    /// How much work there had been at the last look.
+    /// The number of jobs at the last check.
     private var jobsSeen = 0
-    /// Whether the last look found a rest.
+    /// Whether the agent was idle at the last check.
     private var isBegun = false
-    /// How far the boot-time clock was ahead of the loop's own clock at the last look; the latter stands
-    /// still during sleep.
+    /// The lead of the boot-time clock over the loop's clock at the last check.
+    ///
+    /// The loop's clock does not advance while the machine sleeps.
     private var timeAsleep: Duration?
 
     init(_ onQuiet: @escaping @Sendable () -> Void, clocks: ClockSteps) {
@@ -26,22 +28,25 @@ struct IdleMonitor {
         self.clocks = clocks
     }
 
-    /// Gives back what is not needed if a rest begins now.
+    /// Releases unneeded memory if the agent becomes idle now.
     ///
-    /// - Returns: whether the agent is at rest.
+    /// `jobs` is the number of jobs since the start of the agent.
+    ///
+    /// - Returns: Whether the agent is idle.
     mutating func look(jobs: Int, isWorking: Bool) -> Bool {
         if begins(jobs: jobs, isWorking: isWorking) { onQuiet() }
         return isBegun
     }
 
-    /// Something that is no work has disturbed the rest, if this is one, and may have left something in memory.
+    /// Releases memory again if the agent is idle, after something that is not work may have used some.
     func again() {
         if isBegun { onQuiet() }
     }
 
-    /// Whether a rest begins now; true once for each rest.
+    /// Returns whether the agent becomes idle now; `true` once for each idle period.
     ///
-    /// Nothing may have begun since the last look or be under way; `jobs` counts all work there ever was.
+    /// The agent is idle if no job began since the last check and no work is pending. `jobs` counts all jobs
+    /// since the start of the agent.
     mutating func begins(jobs: Int, isWorking: Bool) -> Bool {
         defer { jobsSeen = jobs }
         guard jobs == jobsSeen, !isWorking else {
@@ -52,7 +57,7 @@ struct IdleMonitor {
         return !isBegun
     }
 
-    /// Whether the machine has slept since the last look.
+    /// Returns whether the machine has slept since the last check.
     mutating func hasSlept(now: Instant) -> Bool {
         let ahead =
             Duration.nanoseconds(now.nanoseconds)

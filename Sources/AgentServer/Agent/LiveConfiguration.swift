@@ -4,17 +4,21 @@ import Logging
 import NIOCore
 import TokenCore
 
-/// The configuration that the agent works with, and how it is replaced.
+/// The active configuration of the agent, and its replacement by a reload.
+///
+/// - Entry points: ``reload(by:in:)``, ``adopt(_:in:)``, and ``shouldCheckForChanges(_:isKept:for:at:)``
+///   before a login.
+/// - May not: read files on the event loop; ``StoreThread`` reads them.
 ///
 /// Confined to the agent's event loop.
 final class LiveConfiguration {
-    /// The most names of sessions that a failure lists.
+    /// The maximum number of session names in an error, so that its message stays readable.
     private static let maximumNames = 8
 
     private let source: any ConfigurationProviding
     private let storeThread: StoreThread
     private let logger: Logger
-    /// The files that it names, for the present tokens of sessions.
+    /// The token files of the active configuration.
     let files: TokenFiles
     private(set) var current: AgentConfiguration {
         didSet {
@@ -24,14 +28,14 @@ final class LiveConfiguration {
     }
     private(set) var rules: ActiveRules
     private(set) var derived: DerivedSessions
-    /// Called with each configuration as soon as it is in force.
+    /// The action of ``follow(_:unopened:)``, called with each configuration once it is active.
     private var follower: @Sendable (AgentConfiguration) -> Void = { _ in }
     private var lookForUnopened: @Sendable () -> [UnopenedSocket] = { [] }
-    /// When the agent looks at its configuration by itself.
+    /// The times at which the agent checks its configuration by itself.
     private var watch = ConfigurationWatch()
-    /// Whether the configuration is to be read again when the agent is unlocked.
+    /// Whether the configuration is read again when the agent is unlocked.
     private var needsReload = false
-    /// Whether one is being put in force; others wait.
+    /// Whether a configuration is being applied; others wait in ``turns``.
     private var isAdopting = false
     private let turns: LoopWaiters
 
@@ -53,11 +57,12 @@ final class LiveConfiguration {
         self.logger = logger
     }
 
-    /// The settings of a session; `nil` if there is no such session.
+    /// The settings of a session, or `nil` if the session does not exist.
     subscript(name: SessionName) -> SessionSettings? { current.sessions[name] }
 
-    /// Calls `action` on the event loop with the present configuration, and again with every later one; `unopened` gives the
-    /// sockets that cannot be opened now.
+    /// Calls `action` on the event loop with the active configuration now, and with each later one.
+    ///
+    /// `unopened` returns the sockets that cannot be opened at present.
     func follow(
         _ action: @escaping @Sendable (AgentConfiguration) -> Void,
         unopened: @escaping @Sendable () -> [UnopenedSocket]
@@ -67,15 +72,15 @@ final class LiveConfiguration {
         action(current)
     }
 
-    /// The sockets that cannot be opened now.
+    /// The sockets that cannot be opened at present.
     var unopened: [UnopenedSocket] { lookForUnopened() }
 
     // MARK: Reloading
 
-    /// Reads the configuration again and puts it in force.
+    /// Reads the configuration again and applies it.
     ///
-    /// - Returns: what it changed.
-    /// - Throws: ``RequestFailure``; the old configuration then stays in force.
+    /// - Returns: The changes.
+    /// - Throws: ``RequestFailure``; the previous configuration then stays active.
     @discardableResult
     func reload(
         by origin: AuditRecord.Origin,
@@ -92,9 +97,10 @@ final class LiveConfiguration {
         }
     }
 
-    /// Waits until this host has nothing more that the fleets of the sessions need which leave by a reload.
+    /// Waits until this host has published everything about the sessions that a reload removes from their
+    /// fleets.
     ///
-    /// - Throws: ``RequestFailure`` if etcd cannot be given it now.
+    /// - Throws: ``RequestFailure`` if a change cannot be published now.
     private func admitLeavers(in agent: isolated SessionAgent) async throws(RequestFailure) {
         guard agent.sessions.keys.contains(where: { UnpublishedChange.refusal(of: $0, in: agent) != nil })
         else {
@@ -104,7 +110,7 @@ final class LiveConfiguration {
         do throws(RequestFailure) {
             coming = try await fromDisk { source throws(RequestFailure) in try source.preview() }
         } catch {
-            // The reading that follows says what is wrong.
+            // The `read()` that follows reports the error.
             return
         }
         let leaving = Set(agent.sessions.leaving(under: coming).keys)
@@ -118,13 +124,15 @@ final class LiveConfiguration {
         throw debt
     }
 
-    /// Has the configuration read as soon as the agent is unlocked.
+    /// Requests a reload for when the agent is unlocked.
     func reloadOnceUnlocked() {
         needsReload = true
         logger.notice("locked; the configuration is read again when unlocked")
     }
 
-    /// Reads the configuration if ``reloadOnceUnlocked()`` was called before; logs a failure.
+    /// Reads the configuration if ``reloadOnceUnlocked()`` requested it; logs an error.
+    ///
+    /// - Returns: The configuration, or `nil` if none was requested or it could not be read.
     func readOwed(isolation: isolated (any Actor)? = #isolation) async -> LoadedConfiguration? {
         guard needsReload else { return nil }
         needsReload = false
@@ -136,7 +144,7 @@ final class LiveConfiguration {
         }
     }
 
-    /// What ``reload(by:in:)`` would change.
+    /// Returns the changes that ``reload(by:in:)`` would make.
     func changes(
         isolation: isolated (any Actor)? = #isolation
     ) async throws(RequestFailure) -> ConfigurationChanges {
@@ -167,9 +175,11 @@ final class LiveConfiguration {
         return try result.get()
     }
 
-    /// Puts `loaded` in force, for the sockets and the sessions too; one configuration after the other.
+    /// Applies `loaded` to the sockets, sessions and token files.
     ///
-    /// - Returns: what changed, with what turned out to need a restart.
+    /// Concurrent calls are applied one after the other.
+    ///
+    /// - Returns: The changes, including those that turned out to require a restart.
     @discardableResult
     func adopt(_ loaded: LoadedConfiguration, in agent: isolated SessionAgent) async -> ConfigurationChanges {
         while isAdopting { await turns.wait() }
@@ -201,9 +211,9 @@ final class LiveConfiguration {
             )
         }
         await agent.changeSessions()
-        // Who has kept a token of a session that is gone, or hidden now, asks again.
+        // Programs that cached a token of a removed or hidden session request it again.
         agent.publish(.reloaded)
-        // Only now, so that nobody meets the old sessions under new rules.
+        // The token files come last, so that none is written for an old session under the new rules.
         let closedOff = await files.adopt(current.files, in: agent)
         tell(closedOff)
         changes.restarts += closedOff
@@ -221,12 +231,12 @@ final class LiveConfiguration {
 
     // MARK: Watching
 
-    /// Whether to look at the file now: before a login, and before the agent tells its own user that a
-    /// session does not exist.
+    /// Returns whether to check the configuration file: before a login, and before a session is reported as
+    /// unknown.
     ///
-    /// A yes counts as a look. Hidden and unknown names are treated alike, and only the agent's own user at
-    /// its own socket causes a look.
-    /// `isKept` says whether the agent has the session that the address names.
+    /// `true` counts as a check. Hidden and unknown names are treated alike, and only the agent's own user at
+    /// its own socket causes a check. `isKept` says whether the agent has the session that the request's path
+    /// names.
     func shouldCheckForChanges(
         _ request: HTTPRequest,
         isKept: Bool,
@@ -244,7 +254,7 @@ final class LiveConfiguration {
         return (isLogin || isAbsent) && watch.begins(at: now())
     }
 
-    /// Whether the file holds another configuration; one that was only touched does not.
+    /// Returns whether the file has a different configuration; a new modification time alone does not count.
     func hasChanged(isolation: isolated (any Actor)? = #isolation) async -> Bool {
         let source = source
         return await storeThread.result { _ in
@@ -252,14 +262,16 @@ final class LiveConfiguration {
             do throws(RequestFailure) {
                 return try !source.changes().isEmpty
             } catch {
-                // The reload that follows says what is wrong.
+                // The reload that follows reports the error.
                 return true
             }
         }
     }
 
-    /// Adds to `failure`, if it is about an unknown session, the mistake of the latest configuration that may be why, or
-    /// else the names of the sessions that this peer may know of.
+    /// Returns `failure` with its probable cause, if it is about an unknown session.
+    ///
+    /// The cause is an error of the latest configuration or, without one, the message lists the sessions that
+    /// this peer may see.
     func explained(_ failure: RequestFailure, to connection: Connection) -> RequestFailure {
         guard failure.code == .notFound, let name = failure.session.flatMap({ SessionName($0) }),
             !isConfigured(name, for: connection)
@@ -275,22 +287,22 @@ final class LiveConfiguration {
         if names.count <= Self.maximumNames {
             failure.message += " (configured: \(names.sorted().map(\.description).joined(separator: ", ")))"
         }
-        // No session can be made through a restricted socket, and among many the name may be another one.
+        // A restricted socket cannot create sessions. With many sessions, the name may be a misspelling.
         if names.count > Self.maximumNames || connection.caller.isRestricted {
             failure.remedy = "tokenctl list"
         }
         return failure
     }
 
-    /// The mistake of the latest configuration, in words for this peer; `nil` if it may know of none.
+    /// Returns the error of the latest configuration for this peer, or `nil` if the peer may not see one.
     func mistake(for connection: Connection) -> String? {
         guard let mistake = watch.mistake, connection.caller.isOwnUserAtOwnSocket else { return nil }
         let words = "The configuration has changed and has a mistake, so the old one stays in force"
-        // The mistake may name sessions that this peer must not know of.
+        // The error may name sessions that this peer may not see.
         return rules.exist ? words + "." : words + ": " + mistake
     }
 
-    /// Why the session `name` was not taken over, in words for this peer.
+    /// Returns the reason why the session `name` was not loaded, or `nil` if this peer may not see one.
     private func mistake(about name: SessionName, for connection: Connection) -> String? {
         let found =
             current.mistakes.first { $0.session == name } ?? current.mistakes.first { $0.session == nil }
@@ -299,7 +311,10 @@ final class LiveConfiguration {
         return rules.exist ? words + "." : words + ": " + found.line
     }
 
-    /// Whether this peer may be told of a mistake: which peers may know of a session that was left out is not known.
+    /// Returns whether this peer may see an error of the configuration.
+    ///
+    /// For an excluded session it is unknown which peers may see it, so its error is shown only if no rules
+    /// exist.
     func isShown(_ mistake: SessionConfigurationError, to connection: Connection) -> Bool {
         guard let name = mistake.session else { return true }
         return self[name] == nil ? !rules.exist : isShown(name, to: connection)

@@ -2,9 +2,9 @@
 
 import NIOCore
 
-/// Tasks that wait for one thing to happen on the event loop.
+/// Tasks that wait for one condition on the event loop.
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class LoopWaiters {
     private let eventLoop: any EventLoop
     private var continuations: [CheckedContinuation<Void, Never>] = []
@@ -18,7 +18,7 @@ final class LoopWaiters {
         await withCheckedContinuation { continuations.append($0) }
     }
 
-    /// Waits for the next ``resumeAll()``; after `limit` it is called for everyone who waits.
+    /// Waits for the next ``resumeAll()``; after `limit`, calls it for all waiting tasks.
     func wait(atMost limit: TimeAmount, isolation: isolated (any Actor)? = #isolation) async {
         let timeout = resumeAll(after: limit)
         await wait()

@@ -2,9 +2,9 @@
 
 import NIOCore
 
-/// What is under way beyond the present turn of the loop; a lock or a stop waits for it.
+/// The number of jobs that outlast the current turn of the loop; a lock or a stop waits for them.
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class PendingWork {
     private let eventLoop: any EventLoop
     private var count = 0
@@ -17,12 +17,12 @@ final class PendingWork {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Notes that something is under way from here on; ``end()`` follows.
+    /// Records the begin of a job; each call requires one of ``end()``.
     func begin() {
         count += 1
     }
 
-    /// Notes that it has ended; call it once what follows from it has begun.
+    /// Records the end of a job; call it after beginning any follow-up job.
     func end() {
         count -= 1
         if isEmpty { waiters.resumeAll() }
@@ -37,7 +37,7 @@ final class PendingWork {
         }
     }
 
-    /// Waits until nothing is under way any more, at most `limit`.
+    /// Waits until no job is pending, for at most `limit`.
     func drain(within limit: TimeAmount, isolation: isolated (any Actor)? = #isolation) async {
         if !isEmpty { await waiters.wait(atMost: limit) }
     }

@@ -3,19 +3,19 @@
 import NIOCore
 import TokenCore
 
-/// Has the store write and remove the records of sessions.
+/// Writes and removes the records of sessions, on the store's thread.
 ///
 /// Confined to the agent's event loop.
 final class RecordWriter {
     private let storeThread: StoreThread
-    /// Sessions whose files are still to be removed.
+    /// The sessions whose files have not been removed yet.
     private var owed: Set<SessionName> = []
 
     init(storeThread: StoreThread) {
         self.storeThread = storeThread
     }
 
-    /// Makes the session's record durable, and tells the session how that went.
+    /// Makes the session's record durable, and passes the result to the session.
     func commit(
         _ number: CommitNumber,
         _ snapshot: SessionSnapshot,
@@ -32,9 +32,9 @@ final class RecordWriter {
         }
     }
 
-    /// Removes the session's files and tries again until it works: a logout must survive a restart.
+    /// Removes the session's files, and retries until it works: a logout must survive a restart.
     func remove(_ name: SessionName, in agent: isolated SessionAgent) {
-        // One that left the fleet is known by its record.
+        // Keep the record of a departed session: it is the only sign that it left.
         guard !agent.fleet.hasLeft(name), !agent.fleet.keepPlace(of: name, in: agent) else { return }
         owed.insert(name)
         remove(name, failures: 0, in: agent)
@@ -70,9 +70,10 @@ final class RecordWriter {
 
     private func owes(_ name: SessionName) -> Bool { owed.contains(name) }
 
-    /// Stops removing the files of `name`, which has left the configuration, or of all sessions.
+    /// Stops removing the files of `name`, which has left the configuration, or of all sessions if `name` is
+    /// `nil`.
     ///
-    /// What is still on disk counts when the session returns.
+    /// Files that are still on disk are loaded if the session returns.
     func letGo(of name: SessionName? = nil) {
         if let name { owed.remove(name) } else { owed = [] }
     }

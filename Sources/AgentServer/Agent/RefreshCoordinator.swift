@@ -2,21 +2,26 @@
 
 import TokenCore
 
-/// Takes the steps of refresh attempts when ``RefreshQueue`` lets them: room in the store, then the request.
+/// Refresh attempts of all sessions, carried out when ``RefreshQueue`` admits them.
+///
+/// An attempt first reserves space in the store, and then sends the request.
+///
+/// - Entry points: ``perform(_:for:in:)``, ``demand(_:in:)``, ``depart(_:in:)``.
+/// - May not: decide whether a session refreshes. `Session` (TokenCore) decides that.
 ///
 /// Confined to the agent's event loop.
 final class RefreshCoordinator {
     private let work: PendingWork
     private let storeThread: StoreThread
     private let erasure: SecretErasure
-    /// Rings when an issuer can bear another request.
+    /// Fires when an issuer may be sent another request.
     private let alarm: Alarm<String>
-    /// What hosts that share a session have to agree to.
+    /// The sessions shared by several hosts.
     let fleet: FleetCoordinator
-    /// The tokens that other sessions' tokens are made from.
+    /// The requests for tokens that other sessions' tokens are made from.
     let sources = SourceTokenRequests()
     private var queue = RefreshQueue()
-    /// Sessions taken out of the configuration while a refresh of theirs was under way.
+    /// Sessions that left the configuration while their refresh was in flight.
     private var departing: [SessionName: Session] = [:]
 
     init(
@@ -33,31 +38,33 @@ final class RefreshCoordinator {
         self.alarm = alarm
     }
 
-    /// Calls `ring` on the event loop when an issuer can bear another request; ``alarmRang(in:)`` follows.
+    /// Calls `ring` on the event loop when an issuer may be sent another request; `ring` calls
+    /// ``admitDueRequests(in:)``.
     func onFire(_ ring: @escaping () -> Void) {
         alarm.onFire(ring)
     }
 
-    /// How many attempts are at `stage`.
+    /// Returns the number of attempts at `stage`.
     func count(at stage: RefreshQueue.Stage) -> Int { queue.count(at: stage) }
 
-    /// Takes a step as soon as the session's issuer can bear it.
+    /// Carries out a step as soon as the session's issuer may be sent another request.
     func perform(_ step: RefreshQueue.Step, for name: SessionName, in agent: isolated SessionAgent) {
         guard let kept = agent.sessions[name] else { return }
         guard agent.phase == .working else { return refuse(step, for: name, in: agent) }
-        // Whoever waits for another session must not keep that one's issuer from being asked.
+        // Source tokens come first: an attempt that waits for another session must not occupy its issuer's
+        // queue.
         if case .send(let request) = step, !sources.areReady(for: request, of: name, in: agent) { return }
         queue(step, for: kept, in: agent)
     }
 
-    /// Has a step taken whose sources have their tokens.
+    /// Queues a step whose source tokens are available.
     func queue(_ step: RefreshQueue.Step, for kept: SessionEntry, in agent: isolated SessionAgent) {
         let issuer = kept.settings.paceKey(of: kept.session.name)
         perform(queue.requested(step, by: kept.session, at: issuer, now: agent.now), in: agent)
         admit(at: issuer, in: agent)
     }
 
-    /// Notes that a request has joined an attempt; if held back, it goes before those that nobody waits for.
+    /// Records that a request waits for an attempt, which then precedes queued attempts without waiters.
     func demand(_ name: SessionName, in agent: isolated SessionAgent) {
         guard let session = agent.sessions[name]?.session,
             let issuer = queue.demanded(by: session, now: agent.now)
@@ -65,23 +72,23 @@ final class RefreshCoordinator {
         admit(at: issuer, in: agent)
     }
 
-    /// Lets in what every issuer can bear now.
+    /// Admits the attempts of every issuer that may be sent another request now.
     func timeReached(in agent: isolated SessionAgent) {
         for issuer in queue.issuers { admit(at: issuer, in: agent) }
     }
 
-    /// Lets in what those issuers can bear whose time has come.
+    /// Admits the attempts of the issuers whose alarm is due.
     func admitDueRequests(in agent: isolated SessionAgent) {
         for issuer in alarm.takeDue() { admit(at: issuer, in: agent) }
         alarm.set()
     }
 
-    /// Forgets the failures, which may have been the network's; call ``timeReached(in:)`` next.
+    /// Clears the backoff of all issuers, as the network may have caused it; call ``timeReached(in:)`` next.
     func networkReturned() {
         queue.networkReturned()
     }
 
-    /// Lets go of everything that is held back: the agent locks or stops.
+    /// Drops all queued attempts, because the agent locks or stops.
     func forget() {
         queue.forget()
         sources.forget()
@@ -113,7 +120,7 @@ final class RefreshCoordinator {
         reserveNext(in: agent)
     }
 
-    /// Fails a step because a stop or a lock came first: nothing new is begun.
+    /// Fails a step because the agent stops or locks.
     private func refuse(
         _ step: RefreshQueue.Step,
         for name: SessionName,
@@ -132,7 +139,7 @@ final class RefreshCoordinator {
         }
     }
 
-    /// Ends an attempt, whatever its outcome, so that the issuer can bear the next one.
+    /// Ends an attempt with any outcome, so that its issuer may be sent the next one.
     private func ended(
         _ attempt: AttemptNumber,
         _ failure: RefreshFailure?,
@@ -148,7 +155,7 @@ final class RefreshCoordinator {
 // MARK: Steps
 
 extension RefreshCoordinator {
-    /// Gives the store's thread its next reservation.
+    /// Passes the next reservation to the store's thread.
     private func reserveNext(in agent: isolated SessionAgent) {
         while let next = queue.nextReservation() {
             guard agent.phase == .working else {
@@ -156,7 +163,8 @@ extension RefreshCoordinator {
                 queue.reservationEnded()
                 continue
             }
-            // Meanwhile the session may have been logged out, or logged in anew: its files are to stay as they are.
+            // Skip an attempt that a logout or login has replaced meanwhile: the session's files must not
+            // change.
             guard agent.sessions[next.session]?.session.attemptInFlight == next.attempt else {
                 ended(next.attempt, nil, for: next.session, in: agent)
                 queue.reservationEnded()
@@ -191,7 +199,7 @@ extension RefreshCoordinator {
             session.reservationFinished(attempt, answer, jitter: jitter, at: moment)
         }
         if let failure = answer.failure { countFailure(failure, of: reason, for: name, in: agent) }
-        // Without a reservation most attempts end here; those that go on have been let in already.
+        // Most attempts without a reservation end here; those that continue have already been admitted.
         if agent.sessions[name]?.session.attemptInFlight != attempt {
             ended(attempt, nil, for: name, in: agent)
         }
@@ -249,9 +257,9 @@ extension RefreshCoordinator {
         }
     }
 
-    /// Counts and logs a failed attempt, once the session has decided what comes next.
+    /// Counts and logs a failed attempt, after the session has planned the next one.
     ///
-    /// A late failure, of an attempt that the session has given up, means nothing.
+    /// A late failure of an attempt that the session has given up is ignored.
     private func countFailure(
         _ failure: RefreshFailure,
         of reason: RefreshReason?,
@@ -267,7 +275,7 @@ extension RefreshCoordinator {
         agent.journal.refreshFailed(failure, of: reason, name, nextTry: nextTry)
     }
 
-    /// Gives up the room that was made for an answer.
+    /// Releases the space that was reserved for a response.
     func release(_ name: SessionName, answered: Bool) {
         storeThread.run { $0.release(name, answered: answered) }
     }
@@ -276,13 +284,13 @@ extension RefreshCoordinator {
 // MARK: Sessions that hosts share
 
 extension RefreshCoordinator {
-    /// The hosts that share the session leave it to this one.
+    /// Continues an attempt that the fleet allows this host to make.
     func granted(_ reservation: RefreshQueue.Reservation, in agent: isolated SessionAgent) {
         queue.granted(reservation)
         reserveNext(in: agent)
     }
 
-    /// Another host is at it: its record follows, or another answer.
+    /// Tells the session that another host is refreshing; its record or another result follows.
     func held(_ attempt: AttemptNumber, for name: SessionName, in agent: isolated SessionAgent) {
         if let issuer = queue.yielded(attempt, of: name) {
             work.later { [self] in admit(at: issuer, in: agent) }
@@ -290,7 +298,7 @@ extension RefreshCoordinator {
         reservationFinished(attempt, .held, for: name, in: agent)
     }
 
-    /// The attempt is not to be made now.
+    /// Tells the session that the attempt may not be made now.
     func refused(
         _ attempt: AttemptNumber,
         _ answer: ReservationResult,
@@ -300,7 +308,7 @@ extension RefreshCoordinator {
         reservationFinished(attempt, answer, for: name, in: agent)
     }
 
-    /// The fleet's record has made the attempt needless.
+    /// Ends an attempt that the fleet's record has made unnecessary.
     func supersededByFleet(
         _ attempt: AttemptNumber,
         for name: SessionName,
@@ -313,8 +321,9 @@ extension RefreshCoordinator {
 // MARK: Departing sessions
 
 extension RefreshCoordinator {
-    /// Takes over a session that leaves the configuration: the answer of a refresh under way still belongs
-    /// into its record, for the day the session returns.
+    /// Takes over a session that leaves the configuration.
+    ///
+    /// The response to a refresh in flight still belongs in its record, in case the session returns.
     func depart(_ session: Session, in agent: isolated SessionAgent) {
         sources.refuseAll(of: session.name, in: agent)
         let isSent = session.awaitsAnswer && !sources.giveUp(for: session.name, in: agent)
@@ -322,7 +331,7 @@ extension RefreshCoordinator {
         departing[session.name] = session
     }
 
-    /// Writes the answer to the refresh of a session that has left into its record.
+    /// Writes the result of a departed session's refresh to its record.
     private func persistForDepartedSession(
         _ name: SessionName,
         _ outcome: RefreshOutcome,

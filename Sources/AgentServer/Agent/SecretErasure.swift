@@ -3,9 +3,9 @@
 import SealedStore
 import TokenCore
 
-/// Overwrites secrets in memory, once nothing works with them any more.
+/// Overwrites secrets in memory once no job or request uses them.
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class SecretErasure {
     private let memory: SealedMemory
     private let storeThread: StoreThread
@@ -16,17 +16,17 @@ final class SecretErasure {
         self.storeThread = storeThread
     }
 
-    /// Notes that a request begins to work with `secrets`; ``giveBack(_:)`` follows.
+    /// Records that a request uses `secrets`; each call requires one of ``giveBack(_:)``.
     func lend(_ secrets: Set<SecretID>) {
         lent.lend(secrets)
     }
 
-    /// Notes that the request has ended; erases what was to be erased meanwhile.
+    /// Records that the request has ended, and erases the secrets that waited for it.
     func giveBack(_ secrets: Set<SecretID>) {
         for secret in lent.giveBack(secrets) { erase(secret) }
     }
 
-    /// Erases `secret` once the store has done its jobs and no request works with it any more.
+    /// Erases `secret` after the store's current jobs and the last request that uses it.
     func erase(_ secret: SecretID) {
         guard lent.mayErase(secret) else { return }
         guard storeThread.jobs > 0 else { return memory.erase(secret) }

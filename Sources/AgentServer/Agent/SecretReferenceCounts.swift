@@ -2,10 +2,10 @@
 
 import TokenCore
 
-/// The secrets that requests under way work with; they are erased only afterwards.
+/// Reference counts of secrets used by requests in flight; a secret is erased when its count reaches zero.
 ///
-/// A login may replace a session whose refresh is in flight. The late answer must still be understood, so that what
-/// it brings can be given back to the server.
+/// A login may replace a session whose refresh is in flight. The late response must still be readable, so
+/// that its tokens can be revoked.
 struct SecretReferenceCounts {
     private var users: [SecretID: Int] = [:]
     private var owed: Set<SecretID> = []
@@ -14,7 +14,9 @@ struct SecretReferenceCounts {
         for secret in secrets { users[secret, default: 0] += 1 }
     }
 
-    /// Ends one use of each secret; returns those to erase now.
+    /// Ends one use of each secret.
+    ///
+    /// - Returns: The secrets to erase now.
     mutating func giveBack(_ secrets: Set<SecretID>) -> [SecretID] {
         var free: [SecretID] = []
         for secret in secrets {
@@ -25,7 +27,7 @@ struct SecretReferenceCounts {
         return free.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// Whether `secret` may be erased at once; if not, ``giveBack(_:)`` returns it later.
+    /// Returns whether `secret` may be erased now; if not, a later ``giveBack(_:)`` returns it.
     mutating func mayErase(_ secret: SecretID) -> Bool {
         guard users[secret] != nil else { return true }
         owed.insert(secret)
@@ -34,7 +36,7 @@ struct SecretReferenceCounts {
 }
 
 extension RefreshRequest {
-    /// The secrets that are opened to send this request and to judge its answer.
+    /// The secrets that are read to send this request and to process its response.
     var secrets: Set<SecretID> {
         var all = Set([idToken, accessToken, proofKey, sources.subject, sources.actor].compactMap(\.self))
         if case .refreshToken(let secret) = renewal { all.insert(secret) }

@@ -7,27 +7,30 @@ import NIOPosix
 import SealedStore
 import TokenCore
 
-/// All sessions, and the order in which things happen to them; runs on the event loop that serves the socket.
+/// The agent: all sessions, and the order of events that change them.
 ///
-/// So there is no hop between a request's bytes and the state it reads. Applying an event never suspends:
-/// whatever takes long runs elsewhere and comes back as another event. The other parts of the agent are the
-/// properties below: each alone changes its own state, and all run on the same loop.
+/// It runs on the event loop that serves the socket, so a request reads the state without a thread switch.
+/// Applying an event never suspends: long jobs run elsewhere, and their results return as further events. The
+/// properties below are the agent's other parts; each alone changes its own state, on the same loop.
+///
+/// - Entry points: ``begin(_:)``, ``apply(_:_:)``, ``lock()``, ``stop()``.
+/// - May not: read or write files, or wait for the network, on the event loop.
 package actor SessionAgent {
-    /// Whether refreshes may start.
+    /// The phases of the agent; refreshes start only while it is ``working``.
     enum Phase: Equatable {
         case working
-        /// The store is being opened without a person; requests wait for it.
+        /// The store is being unlocked without the user; requests wait for it.
         case opening
-        /// Waiting for what is in flight; then the keys are wiped.
+        /// Work in flight finishes; then the keys are erased.
         case locking
         case locked
-        /// Waiting for what is in flight; then the agent ends.
+        /// Work in flight finishes; then the agent ends.
         case stopping
     }
 
-    /// Longest wait for what is in flight, before a lock or a stop.
+    /// The maximum wait for work in flight, before a lock or a stop.
     private static let drainLimit = TimeAmount.seconds(20)
-    /// How long a start waits for a command that opens the store.
+    /// The maximum wait of a start for a command that unlocks the store.
     private static let openingPatience = TimeAmount.seconds(5)
 
     nonisolated let eventLoop: any EventLoop
@@ -46,7 +49,7 @@ package actor SessionAgent {
     let storeThread: StoreThread
     let erasure: SecretErasure
     let records: RecordWriter
-    /// Rings when a session needs attention.
+    /// Fires when a session needs attention.
     private let alarm: Alarm<SessionName>
     private(set) var rest: IdleMonitor
 
@@ -108,7 +111,7 @@ package actor SessionAgent {
         )
     }
 
-    /// Whether nothing is served before somebody unlocks the store.
+    /// Whether the store must be unlocked before tokens are served.
     var isLocked: Bool { !isServing && phase != .opening }
 
     var isServing: Bool { phase == .working || phase == .stopping && !ports.memory.isLocked }
@@ -121,12 +124,12 @@ package actor SessionAgent {
 
     var fleet: FleetCoordinator { refreshes.fleet }
 
-    /// The lines of the log about sessions.
+    /// The log lines about sessions.
     var journal: SessionLog { SessionLog(logger: ports.logger) }
 
     // MARK: Events
 
-    /// Lets an event change a session, then does what follows from it.
+    /// Applies an event to a session, and performs the resulting effects.
     func apply(_ name: SessionName, _ event: (inout Session, Moment) -> [Effect]) {
         guard let kept = sessions[name] else { return }
         let moment = moment
@@ -134,21 +137,21 @@ package actor SessionAgent {
         follow(effects, of: name, at: moment)
     }
 
-    /// Asks a session something, which may change it; `nil` if there is no such session.
+    /// Returns the result of a query that may change the session, or `nil` if the session does not exist.
     ///
-    /// The caller hands the effects to ``follow(_:of:at:)``.
+    /// The caller passes the resulting effects to ``follow(_:of:at:)``.
     func ask<Value>(_ name: SessionName, _ question: (inout Session, Moment) -> Value) -> Value? {
         sessions[name].map { question(&$0.session, moment) }
     }
 
-    /// Does what a session decided, in order, and asks it when it next needs attention.
+    /// Performs a session's effects in order, and schedules its next wake time.
     func follow(_ effects: [Effect], of name: SessionName, at moment: Moment) {
         configuration.files.follow(name, in: self)
         for effect in effects { perform(effect, for: name, at: moment) }
         planWake(name)
     }
 
-    /// Counts something that happened to a session.
+    /// Changes the counters of a session.
     func count(of name: SessionName, _ change: (inout SessionCounts) -> Void) {
         if let kept = sessions[name] { change(&kept.counts) }
     }
@@ -157,7 +160,9 @@ package actor SessionAgent {
         alarm.plan(name, at: sessions[name]?.session.wakeTime)
     }
 
-    /// Wakes every session that is due; housekeeping calls it too, as timers come late after a sleep of the machine.
+    /// Wakes every session that is due.
+    ///
+    /// Housekeeping calls this too, because timers fire late after the machine has slept.
     package func timeReached() {
         requests.timeReached(in: self)
         guard phase == .working || phase == .stopping else { return }
@@ -171,9 +176,12 @@ package actor SessionAgent {
         alarm.set()
     }
 
-    /// Notices that the machine slept, and wakes what is due; called after each pause of ``Housekeeping``.
-    /// - Parameter burstChanges: how often a crowd of connections grew or shrank; work, for what it leaves in memory.
-    /// - Returns: whether the agent is at rest.
+    /// Detects a sleep of the machine and wakes the sessions that are due; called after each pause of
+    /// ``Housekeeping``.
+    ///
+    /// - Parameter burstChanges: The number of times a burst of connections began or ended. It counts as
+    ///   work, because a burst leaves free memory behind.
+    /// - Returns: Whether the agent is idle.
     package func housekeep(burstChanges: Int) -> Bool {
         rest.clocks.compare(in: self)
         if rest.hasSlept(now: now) { networkReturned(spread: Self.wakeSpread) }
@@ -181,12 +189,14 @@ package actor SessionAgent {
         return rest.look(jobs: storeThread.jobsBegun + burstChanges, isWorking: !work.isEmpty)
     }
 
-    /// Sessions that could not reach their issuer try again spread over this, as the network needs a moment too.
+    /// The time over which retries are spread after a sleep of the machine, as the network needs a moment
+    /// too.
     private static let wakeSpread = Duration.seconds(5)
 
-    /// Tries again what could not be sent, as the network may be back; the sessions are spread over `spread`.
+    /// Retries requests that could not be sent, as the network may be back.
     ///
-    /// One second keeps the promise of a fresh token within two, and not all sessions ask in one instant.
+    /// The retries of the sessions are spread over `spread`. One second still provides new tokens within two
+    /// seconds, and keeps the sessions from sending at the same instant.
     package func networkReturned(spread: Duration = .seconds(1)) {
         guard phase == .working else { return }
         ports.logger.debug("the network may be back")
@@ -225,7 +235,7 @@ extension SessionAgent {
         }
     }
 
-    /// Logs in again without a person.
+    /// Logs in again without the user.
     private func reauthenticate(
         _ number: LoginNumber,
         _ ways: [SilentLogin],
@@ -260,10 +270,11 @@ extension SessionAgent {
 // MARK: Opening, locking, stopping
 
 extension SessionAgent {
-    /// Loads the sessions if the store is open, or begins to open it, and then serves; called once.
+    /// Loads the sessions if the store is unlocked, or begins to unlock it, and then serves; called once.
     ///
-    /// - Parameter serve: begins to take requests, on the event loop.
-    /// - Throws: what `serve` throws.
+    /// `serve` begins to accept requests, on the event loop.
+    ///
+    /// - Throws: The errors of `serve`.
     func begin(_ serve: @Sendable (isolated SessionAgent) throws -> Void) async throws {
         alarm.onFire { [weak self] in self?.assumeIsolated { $0.timeReached() } }
         refreshes.onFire { [weak self] in self?.assumeIsolated { $0.refreshes.admitDueRequests(in: $0) } }
@@ -278,7 +289,7 @@ extension SessionAgent {
         case .locked where status.opensByItself:
             phase = .opening
             Task { await open() }
-            // Whether a command delivers the key is not known yet: wait a little before saying "not locked".
+            // The command may fail: wait a little before requests are told that the agent is not locked.
             if status.needsCommand { await requests.arrivals.untilOpened(within: Self.openingPatience) }
         case .locked: tellLocked(.passphraseNeeded)
         case .uninitialized: break
@@ -286,10 +297,10 @@ extension SessionAgent {
         try serve(self)
     }
 
-    /// Opens the store without a person, and serves the requests that came meanwhile.
+    /// Unlocks the store without the user, and serves the requests that arrived meanwhile.
     ///
-    /// The agent already answers that it is there: reading a thousand records takes longer than the rest of a
-    /// start, and a command that opens the store may wait for a person's finger.
+    /// The agent already accepts connections: reading a thousand records takes longer than the rest of a
+    /// start, and a command that unlocks the store may wait for the user to touch a key.
     private func open() async {
         if let refusal = await requests.vault.openStore(nil) {
             tellLocked(refusal)
@@ -311,18 +322,20 @@ extension SessionAgent {
         )
     }
 
-    /// Waits until it is known whether the store opens without a person; returns whether it did.
+    /// Waits for the outcome of unlocking the store without the user.
+    ///
+    /// - Returns: Whether the agent serves tokens.
     package func untilOpened() async -> Bool {
         if phase == .opening { await requests.arrivals.untilOpened() }
         return isServing
     }
 
-    /// Locks because a signal asks for it.
+    /// Locks the agent because of a signal.
     package func lock() async {
         await lock(by: .signal)
     }
 
-    /// Stops serving at once, lets refreshes in flight finish, then wipes every key and secret.
+    /// Stops serving, waits for refreshes in flight, and then erases all keys and secrets.
     func lock(by origin: AuditRecord.Origin) async {
         guard phase == .working else { return await untilLocked() }
         phase = .locking
@@ -346,7 +359,9 @@ extension SessionAgent {
         while phase == .locking { await work.drain(within: Self.drainLimit) }
     }
 
-    /// Opens the store again and serves what is in it.
+    /// Unlocks the store and serves its sessions.
+    ///
+    /// - Throws: ``RequestFailure`` if the store could not be unlocked.
     func unlock(passphrase: [UInt8]?, by origin: AuditRecord.Origin) async throws(RequestFailure) {
         await untilLocked()
         guard phase == .locked else { return }
@@ -361,14 +376,14 @@ extension SessionAgent {
         await load()
         guard phase == .locked else { return }
         phase = .working
-        // Only once the sessions are there: those that now belong to another login must notice.
+        // Sessions must be loaded first: those whose login settings changed must notice the change.
         if let changed { await configuration.adopt(changed, in: self) }
         ports.logger.notice("unlocked")
         publish(.unlocked)
         startDue()
     }
 
-    /// Begins nothing new from here on.
+    /// Stops beginning new work.
     package func beginStopping() {
         guard phase != .stopping else { return }
         phase = .stopping
@@ -377,7 +392,7 @@ extension SessionAgent {
         requests.logins.refuseUnstored(stopping, in: self)
     }
 
-    /// Stops for good: what is in flight finishes.
+    /// Stops the agent after work in flight has finished.
     package func stop() async {
         beginStopping()
         requests.beginStopping(in: self)
@@ -388,7 +403,7 @@ extension SessionAgent {
         alarm.planNothing()
     }
 
-    /// Why nothing is served now.
+    /// The reason no tokens are served now.
     var stopping: RequestFailure {
         phase == .stopping ? .stoppingAgent : .lockedAgent
     }
@@ -404,14 +419,14 @@ extension SessionAgent {
         timeReached()
     }
 
-    /// Makes the sessions of the configuration from what the store has.
+    /// Creates the configured sessions from the store's contents.
     private func load() async {
         let contents = await storeThread.result { $0.loadSessions() }
         sessions = [:]
         begin(configuration.current.sessions, with: contents)
     }
 
-    /// Adds the `wanted` sessions as the store has them, and erases the loaded secrets of all others.
+    /// Adds the `wanted` sessions with the store's contents, and erases the loaded secrets of all others.
     private func begin(_ wanted: [SessionName: SessionSettings], with contents: StoreContents) {
         erasure.erase(contents.secrets(unless: { wanted[$0] != nil }))
         let moment = moment
@@ -426,7 +441,7 @@ extension SessionAgent {
         }
     }
 
-    /// Reads the configuration again because a signal asks for it; a locked agent waits until it is unlocked.
+    /// Reads the configuration again because of a signal; a locked agent does so when it is unlocked.
     package func reloadOnceUnlocked() async throws(RequestFailure) {
         guard phase == .locking || phase == .locked else {
             try await configuration.reload(by: .signal, in: self)
@@ -435,7 +450,9 @@ extension SessionAgent {
         configuration.reloadOnceUnlocked()
     }
 
-    /// Takes over another configuration: logins of the same settings go on undisturbed, others must not be used.
+    /// Applies a new configuration to the sessions.
+    ///
+    /// Logins with the same settings continue undisturbed; others must not be used.
     func changeSessions() async {
         guard phase == .working else { return }
         let new = configuration.current.sessions
@@ -457,7 +474,7 @@ extension SessionAgent {
         }
     }
 
-    /// Drops a session: its record stays, but nothing of it is served, and whoever waits for it gets `failure`.
+    /// Removes a session and fails its waiters with `failure`; its record stays on disk.
     private func drop(_ name: SessionName, _ failure: RequestFailure) {
         requests.refuseAll(failure, about: name, in: self)
         if let session = sessions.removeValue(forKey: name)?.session { refreshes.depart(session, in: self) }
@@ -466,7 +483,7 @@ extension SessionAgent {
         planWake(name)
     }
 
-    /// Begins the configured sessions that the agent does not have yet.
+    /// Loads the configured sessions that the agent does not have yet.
     private func beginAdded() async {
         guard configuration.current.sessions.keys.contains(where: { sessions[$0] == nil }) else { return }
         let contents = await storeThread.result { $0.loadSessions() }

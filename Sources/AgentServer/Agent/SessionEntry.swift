@@ -2,16 +2,16 @@
 
 import TokenCore
 
-/// A session with what the agent, not the state machine, needs to know about it.
+/// A session with the agent's data about it that its state machine does not need.
 ///
-/// Confined to the agent's event loop; the agent alone changes session and settings.
+/// Confined to the agent's event loop; only the agent changes `session` and `settings`.
 final class SessionEntry {
     var session: Session
     var settings: SessionSettings
     var counts = SessionCounts()
     private var standing: CachedTokenResponse?
 
-    /// The session as the store has it, or a new one if the store has none.
+    /// Creates an entry with the session from the store, or with a new one if `content` is `nil`.
     init(
         _ content: StoredSession.Content?,
         of name: SessionName,
@@ -22,30 +22,31 @@ final class SessionEntry {
         self.settings = settings
     }
 
-    /// Whether the session does not go on under other settings.
+    /// Returns whether the session ends under other settings.
     ///
-    /// Shared from now on, or no more, or with others, or of another client or server: what its record says is looked at
-    /// anew.
+    /// A session that is shared from now on, or no longer, or with other hosts, or by another client or
+    /// server, is loaded from its record again.
     func leaves(under settings: SessionSettings?) -> Bool {
         guard let settings, settings.fleetBinding == self.settings.fleetBinding else { return true }
-        // When another host's refresh may be taken over is laid down as it joins its fleet.
+        // A shared session reads its rules for reusing another host's refresh when it joins its fleet.
         guard !settings.policy.isShared || settings.reuse == self.settings.reuse else { return true }
-        // What needs no login is fetched anew.
+        // Sessions that need no login obtain a token again.
         guard !self.settings.policy.startsByItself, !settings.policy.isShared else { return false }
         return settings.fingerprint != self.settings.fingerprint
     }
 
-    /// What they are told who wait for a session that does not go on.
+    /// Returns the failure for the waiters of a session that ends.
     func farewell(under settings: SessionSettings?) -> RequestFailure {
         settings == nil ? .unknown(session.name) : .changedSettings(of: session.name)
     }
 
-    /// Whether its login is not used any more, as other settings are in force.
+    /// Returns whether the session's login is no longer used because other settings are active.
     func isReplaced(by present: SessionEntry?) -> Bool {
         session.status.state != .loggedOut && present?.session.status.reason == .configurationChanged
     }
 
-    /// What requests for nothing but a token are answered with; `nil` if the session has to be asked each time.
+    /// Returns the cached response for plain token requests, or `nil` if the session must be queried each
+    /// time.
     func standing(at now: Instant) -> CachedTokenResponse? {
         if let standing, standing.revision == session.revision, now < standing.until { return standing }
         standing = session.cachedToken(at: now).map { CachedTokenResponse($0, of: session) }
@@ -53,7 +54,7 @@ final class SessionEntry {
     }
 }
 
-/// The answer to plain requests for a session's token, laid out once for all of them.
+/// The response to plain requests for a session's token, rendered once for all of them.
 final class CachedTokenResponse {
     let token: SecretID
     let layout: TokenResponseTemplate
@@ -93,8 +94,10 @@ extension Session {
 }
 
 extension StoredSession.Content {
-    /// What the store has, unless other settings made it: they must not use its login, and its record stays for when they
-    /// are put right.
+    /// Returns the stored content, unless its login was made with other settings.
+    ///
+    /// Such a login must not be used under these settings. Its record stays for the time when they are
+    /// corrected.
     func accepted(under settings: SessionSettings, _ erasure: SecretErasure) -> StoredSession.Content {
         guard !settings.policy.isShared, !settings.policy.startsByItself, case .record(let loaded) = self,
             let made = loaded.snapshot.madeOf.map(LoginSettings.init),
@@ -108,24 +111,24 @@ extension StoredSession.Content {
     }
 }
 
-/// What happened to a session since the agent started, for the metrics.
+/// The counters of a session since the agent started, for the metrics.
 struct SessionCounts: Equatable, Sendable {
-    /// Requests answered with a token.
+    /// The number of requests answered with a token.
     var served = 0
-    /// Requests answered with a failure, by its code.
+    /// The number of requests answered with an error, by its code.
     var refused: [String: Int] = [:]
-    /// Requests that joined a refresh somebody else had started.
+    /// The number of requests that waited for a refresh begun by another request.
     var coalesced = 0
-    /// Refreshes that worked, by their reason.
+    /// The number of successful refreshes, by their reason.
     var refreshes: [RefreshReason: Int] = [:]
-    /// Refreshes that failed, by their reason.
+    /// The number of failed refreshes, by their reason.
     var failedRefreshes: [RefreshReason: Int] = [:]
-    /// The same failures by their class.
+    /// The number of failed refreshes, by their failure class.
     var failures: [FailureClass: Int] = [:]
 }
 
 extension [SessionName: SessionEntry] {
-    /// Those that do not go on as they are under `configuration`.
+    /// Returns the entries whose sessions end under `configuration`.
     func leaving(under configuration: AgentConfiguration) -> [SessionName: SessionEntry] {
         filter { $0.value.leaves(under: configuration.sessions[$0.key]) }
     }

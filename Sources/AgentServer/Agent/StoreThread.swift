@@ -4,17 +4,17 @@ import NIOCore
 import NIOPosix
 import TokenCore
 
-/// The one thread on which the store works; jobs run in the order in which they are given.
+/// The thread of the store; it runs jobs in the order in which they are added.
 ///
-/// Confined to the event loop, except for the jobs themselves.
+/// Confined to the agent's event loop, except for the jobs themselves.
 final class StoreThread {
     private let store: any StoreControlling
     private let pool: NIOThreadPool
     private let eventLoop: any EventLoop
     private let work: PendingWork
-    /// Jobs given to it and not finished.
+    /// The number of unfinished jobs.
     private(set) var jobs = 0
-    /// Jobs ever given to it; whatever changes a session is among them.
+    /// The number of all jobs so far; every change of a session is among them.
     private(set) var jobsBegun = 0
 
     init(store: any StoreControlling, pool: NIOThreadPool, eventLoop: any EventLoop, work: PendingWork) {
@@ -24,7 +24,7 @@ final class StoreThread {
         self.work = work
     }
 
-    /// Runs `job` after all earlier ones, and calls `then` on the loop with its result.
+    /// Runs `job` after all earlier jobs, and calls `then` on the event loop with its result.
     func run<Value: Sendable>(
         _ job: @escaping @Sendable (any StoreControlling) -> Value,
         then: @escaping (Value) -> Void = { _ in }
@@ -40,7 +40,7 @@ final class StoreThread {
         }
     }
 
-    /// Runs `job` after all earlier ones, and calls `then` with its failure, if it failed.
+    /// Runs `job` after all earlier jobs, and calls `then` with its error, or `nil` if it succeeded.
     func attempt(
         _ job: @escaping @Sendable (any StoreControlling) throws(StorageFailure) -> Void,
         then: @escaping (StorageFailure?) -> Void
@@ -57,7 +57,7 @@ final class StoreThread {
         }
     }
 
-    /// Runs `job` after all earlier ones and returns its result.
+    /// Runs `job` after all earlier jobs and returns its result.
     func result<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation,
         of job: @escaping @Sendable (any StoreControlling) -> Value

@@ -2,12 +2,12 @@
 
 import HeapModule
 
-/// Which key is due next: a heap of wake times that is corrected lazily.
+/// Keys with their wake times, in a heap that is corrected lazily.
 ///
-/// An entry whose key has another plan by now is dropped when it comes up. So changing a plan costs one
-/// insertion, and thousands of keys cost nothing while nothing is due.
+/// A heap element whose key has another time by now is dropped when it reaches the top. So a change costs one
+/// insertion, and thousands of keys cost nothing while none is due.
 struct WakeQueue<Key: Hashable, Time: Comparable> {
-    /// Compared by its time alone.
+    /// A heap element, compared by its time alone.
     private struct Entry: Comparable {
         var time: Time
         var key: Key
@@ -20,7 +20,7 @@ struct WakeQueue<Key: Hashable, Time: Comparable> {
     private var heap = Heap<Entry>()
     private var plans: [Key: Time] = [:]
 
-    /// When the first key is due.
+    /// The earliest wake time, or `nil` if no key is planned.
     var next: Time? {
         mutating get {
             while let first = heap.min, plans[first.key] != first.time { heap.removeMin() }
@@ -28,7 +28,7 @@ struct WakeQueue<Key: Hashable, Time: Comparable> {
         }
     }
 
-    /// Plans `key` for `time`, or not at all.
+    /// Plans `key` for `time`, or removes its plan if `time` is `nil`.
     mutating func plan(_ key: Key, at time: Time?) {
         guard plans[key] != time else { return }
         plans[key] = time
@@ -40,7 +40,7 @@ struct WakeQueue<Key: Hashable, Time: Comparable> {
         }
     }
 
-    /// Takes out the keys due at `now`, soonest first.
+    /// Removes and returns the keys due at `now`, earliest first.
     mutating func takeDue(at now: Time) -> [Key] {
         var due: [Key] = []
         while let time = next, time <= now {
