@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// A log on disk that stays small: a file, and one with `.1` added to its name for the older lines.
+/// A log on disk of limited size: the file itself, and an older one with `.1` added to its name.
 ///
-/// Used by one thread at a time, which may block.
+/// It is used by one thread at a time, and may block that thread.
 package struct AuditFile: Sendable {
-    /// Bytes at which a new file is begun: room for about 30,000 lines.
+    /// The size in bytes at which a new file is begun: enough for about 30,000 lines.
     static let largestSize = 4 << 20
 
     let path: String
@@ -21,14 +21,15 @@ package struct AuditFile: Sendable {
 
     /// Appends whole lines, all or none.
     ///
-    /// The file is put aside first when the lines would make it too large. Nothing here waits for the disk: the log
-    /// survives a crash of the agent, and a power cut but for the last seconds.
-    /// - Returns: whether they are in the file.
+    /// The file is renamed first if the lines would make it too large. Nothing waits for the disk: the log
+    /// survives a crash of the agent, but a power cut may lose the last seconds.
+    ///
+    /// - Returns: Whether the lines are in the file.
     package func append(_ lines: [UInt8]) -> Bool {
         guard var file = open() else { return false }
         defer { close(file.descriptor) }
         if file.size > 0, file.size + lines.count > limit {
-            // A reader may still have the old file open; every line is in one of the two files.
+            // A reader may still have the renamed file open; every line is in one of the two files.
             guard unsafe rename(path, olderPath) == 0 else { return false }
             close(file.descriptor)
             guard let new = open() else {
@@ -38,17 +39,17 @@ package struct AuditFile: Sendable {
             file = new
         }
         guard write(lines, to: file.descriptor) else {
-            // Half a line would spoil the next one too.
+            // A partial line would make the next line unreadable too.
             _ = ftruncate(file.descriptor, off_t(file.size))
             return false
         }
         return true
     }
 
-    /// Moves `position` past the lines that one read brings, and returns these; empty at the end.
+    /// Returns the lines of the next read, and moves `position` past them; empty at the end of the log.
     ///
-    /// Nothing stays open between two pieces. If the file that was being read is gone by then, the next piece
-    /// begins with the oldest line there is.
+    /// No file stays open between two calls. If the current file is gone by then, the next call begins with
+    /// the oldest available line.
     func piece(after position: inout AuditPosition) -> [UInt8] {
         for path in [olderPath, path] {
             let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
@@ -69,7 +70,8 @@ package struct AuditFile: Sendable {
         return []
     }
 
-    /// Opens the file for appending, closed to other users; `nil` if what is at the path is not ours.
+    /// Opens the file for appending with mode 0600, or returns `nil` if the path does not lead to a file of
+    /// this user.
     private func open() -> (descriptor: CInt, size: Int)? {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let descriptor = unsafe Glibc.open(path, flags, 0o600)
@@ -83,7 +85,7 @@ package struct AuditFile: Sendable {
         return (descriptor, Int(status.st_size))
     }
 
-    /// The status of a regular file of ours with one name; `nil` if it is something else.
+    /// Returns the status of a regular file of this user with a single link, or `nil` for any other file.
     private func ownFile(_ descriptor: CInt) -> stat? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
@@ -109,12 +111,13 @@ package struct AuditFile: Sendable {
         return true
     }
 
-    /// Whole lines from `offset` on, at most ``AuditPosition/piece`` bytes; a longer line, which is not ours, is
-    /// left out.
+    /// Returns whole lines from `offset` on, at most ``AuditPosition/piece`` bytes.
+    ///
+    /// A longer line cannot be the agent's and is skipped.
     private func wholeLines(of descriptor: CInt, at offset: inout Int) -> [UInt8] {
         var piece = [UInt8](repeating: 0, count: AuditPosition.piece)
         var (next, isInLine) = (offset, false)
-        // A file that somebody has made huge is not read to its end.
+        // A file that somebody has enlarged is not read to its end.
         while next <= 4 * limit {
             var count = 0
             repeat {
@@ -135,19 +138,19 @@ package struct AuditFile: Sendable {
     }
 }
 
-/// How far a reader of the audit log has come.
+/// The position of a reader in the audit log.
 struct AuditPosition: Sendable {
     struct Identity: Hashable, Sendable {
         var device: dev_t
         var inode: ino_t
     }
 
-    /// Most bytes of the log that are in memory for one reader.
+    /// The maximum number of bytes read into memory at once, for each reader.
     static let piece = 65_536
 
-    /// The file that was read last.
+    /// The file of the last read.
     fileprivate var current: Identity?
     fileprivate var offset = 0
-    /// Files that have been read to their end and do not grow.
+    /// The files that have been read to their end and no longer grow.
     fileprivate var done: Set<Identity> = []
 }

@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// Who follows the audit log.
+/// The connections that follow the audit log.
 ///
 /// Confined to the agent's event loop.
 final class AuditFollowers {
@@ -23,7 +23,7 @@ final class AuditFollowers {
         subscribers[ObjectIdentifier(connection)] = nil
     }
 
-    /// Passes new lines on, to each peer those that it may see.
+    /// Sends new lines to each peer that may see them.
     func written(_ records: [AuditRecord]) {
         guard !subscribers.isEmpty else { return }
         let lines = records.map { record in
@@ -49,7 +49,7 @@ final class AuditFollowers {
         configuration.isShown(name, to: subscriber.connection)
     }
 
-    /// Ends the answers to all of them.
+    /// Ends the responses to all followers.
     func end() {
         for subscriber in subscribers.values { subscriber.connection.endStream() }
         subscribers = [:]

@@ -4,11 +4,14 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// Who was given what, and what was done: one line each, for those who may read it.
+/// The audit log: one line for each token served and each action, for peers that may read it.
+///
+/// - Entry points: ``add(_:_:_:isIDToken:at:)`` and its overloads, ``serve(_:on:in:)``.
+/// - May not: contain a token, or make a token request wait for the disk (see ``AuditTrail``).
 ///
 /// Confined to the agent's event loop.
 final class AuditLog {
-    /// `nil` if nothing is written down.
+    /// The writer of the log file, or `nil` if no log is kept.
     private let trail: AuditTrail?
     private let configuration: LiveConfiguration
     private let timekeeper: any Timekeeper
@@ -25,7 +28,7 @@ final class AuditLog {
     /// Whether lines are written.
     var isKept: Bool { trail != nil && configuration.current.keepsAudit }
 
-    /// Adds a line about a token that `connection` asked for.
+    /// Adds a line about a token that `connection` requested.
     func add(
         _ decision: AuditRecord.Decision,
         _ name: SessionName,
@@ -42,7 +45,7 @@ final class AuditLog {
         )
     }
 
-    /// Adds a line about something that was done.
+    /// Adds a line about an action.
     func add(
         _ action: AuditRecord.Action,
         _ decision: AuditRecord.Decision,
@@ -52,7 +55,7 @@ final class AuditLog {
         add(.action(action), decision, name, by: origin, at: nil)
     }
 
-    /// Adds a line about a token that was put into a file.
+    /// Adds a line about a token that was written to a file.
     func add(_ outlet: TokenFileTarget) {
         add(
             outlet.wantsIDToken ? .idToken : .accessToken,
@@ -83,12 +86,14 @@ final class AuditLog {
         )
     }
 
-    /// The session that the tokens of `name` are made from.
+    /// Returns the session that the tokens of `name` are made from.
     private func source(of name: SessionName) -> SessionName? {
         configuration[name]?.sources.all.first?.session
     }
 
-    /// Serves `GET /v1/audit`: the lines about sessions the peer may see.
+    /// Serves `GET /v1/audit`: the lines about sessions that the peer may see.
+    ///
+    /// - Throws: ``RequestFailure`` if the query is invalid or no log is kept.
     func serve(
         _ query: Substring,
         on connection: Connection,
@@ -109,9 +114,9 @@ final class AuditLog {
         reading.begin()
     }
 
-    /// Ends the answer, or follows the log, once all lines are on their way.
+    /// Ends the response, or follows the log, once all lines have been sent.
     ///
-    /// A session that is no longer configured still counts as known if it has lines.
+    /// A session that is no longer configured counts as known if it has lines.
     private func finish(
         _ reading: AuditReading,
         isEmpty: Bool,
@@ -127,25 +132,25 @@ final class AuditLog {
         followers.add(Subscriber(connection: connection, session: session))
     }
 
-    /// The peer of `connection` left.
+    /// Removes the follower of `connection`, whose peer closed it.
     func withdraw(_ connection: Connection) {
         followers.remove(connection)
     }
 
-    /// How many follow the log.
+    /// The number of connections that follow the log.
     var followerCount: Int { followers.count }
 
-    /// Writes the remaining lines and ends the answers to those who follow the log.
+    /// Writes the remaining lines and ends the responses to the followers.
     func end(isolation: isolated (any Actor)? = #isolation) async {
         try? await trail?.flush().get()
         followers.end()
     }
 }
 
-/// What the query of `GET /v1/audit` asks for.
+/// The query parameters of `GET /v1/audit`.
 struct AuditQuery: Equatable {
     private(set) var session: SessionName?
-    /// Whether the answer goes on with new lines as they are written.
+    /// Whether the response continues with new lines as they are written.
     private(set) var follows = false
 
     init(_ text: Substring) throws(RequestFailure) {

@@ -5,14 +5,16 @@ import NIOCore
 import Text
 import TokenCore
 
-/// Which lines of the audit log a peer gets.
+/// The lines of the audit log that a peer may see and requested.
 struct AuditSelection: Sendable {
-    /// Only lines about this session; `nil` for lines about all.
+    /// The session whose lines are selected, or `nil` for all lines.
     var session: SessionName?
-    /// No lines about these, nor their names in others.
+    /// The sessions whose lines are omitted, and whose names are removed from other lines.
     var hidden: Set<SessionName> = []
 
-    /// The wanted lines of `text`; lines about the agent itself, or about lost lines, name no session.
+    /// Returns the selected lines of `text`.
+    ///
+    /// Lines about the agent itself, or about lost lines, name no session.
     func lines(of text: [UInt8]) -> [UInt8] {
         guard session != nil || !hidden.isEmpty else { return text }
         var kept: [UInt8] = []
@@ -30,20 +32,23 @@ struct AuditSelection: Sendable {
     }
 }
 
-/// Writes the audit log to one peer, piece by piece as the peer takes them.
+/// A response that sends the audit log to one peer, as fast as the peer reads it.
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class AuditReading: @unchecked Sendable {
-    // Unchecked: used on the event loop alone.
+    // Unchecked because it is only used on the event loop.
     private let trail: AuditTrail
     private let selection: AuditSelection
     private let connection: Connection
-    /// Whether the answer goes on after the last line; its peer may then be as slow as it likes.
+    /// Whether the response continues after the last line; its peer may then read as slowly as it likes.
     let follows: Bool
-    /// Called when all lines written so far are on their way; `isEmpty` if there were none.
+    /// The action after all existing lines have been sent; `isEmpty` if there were none.
     private let onEnd: (_ reading: AuditReading, _ isEmpty: Bool) -> Void
     private var position = AuditPosition()
-    /// Read but not sent: an answer of one piece gets a length, so the second piece is awaited first.
+    /// The first lines, read but not sent.
+    ///
+    /// A response that fits in one piece gets a length, so it is only sent once a second read has found more
+    /// or nothing.
     private var first: [UInt8]?
     private var isStreaming = false
 
@@ -61,7 +66,7 @@ final class AuditReading: @unchecked Sendable {
         self.onEnd = onEnd
     }
 
-    /// Begins, after the lines that are still in memory have been written.
+    /// Begins the response, after the lines still in memory have been written.
     func begin() {
         trail.flush().assumeIsolated().whenComplete { [self] _ in readOn() }
     }
@@ -99,7 +104,7 @@ final class AuditReading: @unchecked Sendable {
         onEnd(self, first == nil && !isStreaming)
     }
 
-    /// Ends the answer with all that there is.
+    /// Ends the response after the last existing line.
     func finish() {
         guard !isStreaming else { return connection.endStream() }
         var answer = HTTPResponse(status: .ok, body: first ?? [])
@@ -107,7 +112,7 @@ final class AuditReading: @unchecked Sendable {
         connection.answer(answer)
     }
 
-    /// Keeps the answer open for lines that are still to come.
+    /// Keeps the response open for new lines.
     func goOn() {
         if !isStreaming { connection.beginStream(Self.contentType) }
         isStreaming = true

@@ -4,19 +4,19 @@ import Synchronization
 import Text
 import TokenCore
 
-/// One line of the audit log; it never holds a token.
+/// A line of the audit log; it never contains a token.
 ///
-/// It tells that a token was given out, that one was refused because of who asked, or that something was done
-/// to a session or to the agent.
+/// It records that a token was served, that a token was denied because of the peer, or an action on a session
+/// or on the agent.
 struct AuditRecord: Equatable, Sendable {
-    /// What the line is about.
+    /// The subject of a line.
     enum Subject: Equatable, Sendable {
         case accessToken
         case idToken
         case action(Action)
     }
 
-    /// What somebody did other than ask for tokens, spelled as in the log.
+    /// The actions other than token requests, spelled as in the log.
     enum Action: String, CaseIterable, Sendable {
         case login
         case logout
@@ -32,40 +32,40 @@ struct AuditRecord: Equatable, Sendable {
         case rekey
     }
 
-    /// How it ended, spelled as in the log.
+    /// The outcomes, spelled as in the log.
     enum Decision: String, Sendable {
         case served
-        /// A person did not confirm it.
+        /// The user did not confirm the request.
         case denied
-        /// The session's rules, or those of the socket, do not show the session to this peer.
+        /// The session is hidden from this peer by its rules or by those of the socket.
         case hidden
-        /// An action that took place.
+        /// The action succeeded.
         case done
-        /// An action that was refused or did not work.
+        /// The action was denied or failed.
         case failed
-        /// A login that the person, another login or a logout ended.
+        /// The login was ended by the user, another login or a logout.
         case cancelled
     }
 
-    /// Who did it: the members of the line that say so, written once for all requests of a peer.
+    /// The peer or other cause of a line, as JSON members that all requests of a peer share.
     ///
-    /// A line waits up to a second before it is written, and by then the peer has usually been looked at.
+    /// A line stays in memory for up to a second; by then, the peer's process has usually been inspected.
     final class Origin: Equatable, Sendable {
-        /// A signal; who sent it is not known.
+        /// A signal, whose sender is unknown.
         static let signal = Origin(",\"by\":\"signal\"")
-        /// The agent by itself; nobody asked.
+        /// The agent itself, without a request.
         static let agent = Origin(",\"by\":\"agent\"")
 
         private let members: Mutex<[UInt8]>
 
-        /// A peer.
+        /// Creates the origin of a peer's requests.
         ///
         /// - Parameters:
-        ///   - peer: who it is.
-        ///   - facts: what is known of it.
-        ///   - claimedCaller: the program that started it, as it says itself.
-        ///   - restriction: which `[[socket]]` it asked at, or for which host; `nil` for neither.
-        ///   - listener: the `[[proxy]]` or `[[endpoint]]` it asked for.
+        ///   - peer: The peer's credentials.
+        ///   - facts: The peer's identity, as far as it is known.
+        ///   - claimedCaller: The program that started the peer, according to the peer itself.
+        ///   - restriction: The `[[socket]]` or forwarded host of the connection, or `nil` for neither.
+        ///   - listener: The `[[proxy]]` or `[[endpoint]]` that the peer acts for.
         convenience init(
             _ peer: PeerCredentials,
             _ facts: PeerIdentity?,
@@ -92,7 +92,7 @@ struct AuditRecord: Equatable, Sendable {
             self.init(members)
         }
 
-        /// The agent by itself, for whoever may read the `[[file]]` at `path`.
+        /// Returns the agent itself as the writer of the `[[file]]` at `path`.
         static func file(_ path: String) -> Origin {
             Origin(",\"by\":\"agent\",\"file\":\(JSONValue.string(ServerText.cleaned(path)).text)")
         }
@@ -103,7 +103,7 @@ struct AuditRecord: Equatable, Sendable {
 
         fileprivate var bytes: [UInt8] { members.withLock { $0 } }
 
-        /// Says what `other` says, in lines that are not written yet too.
+        /// Takes over the contents of `other`, also for lines that have not been written yet.
         func become(_ other: Origin) {
             let new = other.bytes
             members.withLock { $0 = new }
@@ -113,7 +113,7 @@ struct AuditRecord: Equatable, Sendable {
     }
 
     var time: WallTime
-    /// `nil` if it is about the whole agent.
+    /// The session, or `nil` if the line is about the whole agent.
     var session: SessionName?
     /// The session that the tokens of `session` are made from.
     var source: SessionName?
@@ -121,7 +121,9 @@ struct AuditRecord: Equatable, Sendable {
     var decision: Decision
     var origin: Origin
 
-    /// Appends the line with its line feed, from finished pieces because there may be 100,000 in a second.
+    /// Appends the line with its line feed.
+    ///
+    /// It is assembled from prepared pieces, because there may be 100,000 lines in a second.
     func write(to text: inout [UInt8]) {
         text += Self.start
         text += time.secondsSince1970.description.utf8
@@ -150,9 +152,9 @@ struct AuditRecord: Equatable, Sendable {
         text += Self.end
     }
 
-    /// `line` as a peer gets it that may not know of the source; the log itself keeps the name.
+    /// Returns `line` without the name of its source session, for a peer that may not see that name.
     static func withoutSource(_ line: ArraySlice<UInt8>) -> [UInt8] {
-        // In texts of the line a quotation mark has a backslash before it, so this is the member's beginning.
+        // Quotation marks within JSON strings are escaped, so this match is the start of the member.
         guard let start = line.indices.first(where: { line[$0...].starts(with: source) }),
             let end = line[(start + source.count)...].firstIndex(of: UInt8(ascii: "\""))
         else { return Array(line) }
@@ -171,7 +173,7 @@ struct AuditRecord: Equatable, Sendable {
 }
 
 extension AuditRecord.Origin {
-    /// Who is at the other end of `connection`.
+    /// Returns the origin of requests from `connection`.
     static func peer(of connection: Connection) -> AuditRecord.Origin {
         connection.caller.witness.origin { made(for: connection.caller) }
     }
@@ -188,7 +190,7 @@ extension AuditRecord.Origin {
 }
 
 extension PeerIdentity {
-    /// The path of the peer's own program; without knowledge of callers the first program is its own.
+    /// The path of the peer's own program; if its callers are unknown, the first program is its own.
     fileprivate var shownExecutable: String? {
         executable ?? (callers.isEmpty ? programs.first?.executable : nil)
     }

@@ -5,18 +5,18 @@ import NIOCore
 import NIOPosix
 import Text
 
-/// Collects the lines of the audit log and has them written, so that giving out a token waits for no disk.
+/// The queue of audit lines and their writing in batches, so that no token request waits for the disk.
 ///
-/// Confined to the event loop, except for the writing itself.
+/// Confined to the agent's event loop, except for the writing itself.
 final class AuditTrail {
-    /// Longest a line stays in memory.
+    /// The maximum time that a line stays in memory.
     private static let delay = TimeAmount.seconds(1)
-    /// As many lines are written without waiting for more.
+    /// The number of lines that are written without waiting for more.
     private static let batch = 512
-    /// Lines kept while the disk is slow; more are dropped and counted.
+    /// The maximum number of lines in memory while the disk is slow; further lines are dropped and counted.
     private static let capacity = 16_384
 
-    /// Called with the lines that have been written, whole and in order.
+    /// The action after a write, with the lines written, whole and in order.
     var onWritten: (([AuditRecord]) -> Void)?
 
     private let file: AuditFile
@@ -27,7 +27,7 @@ final class AuditTrail {
     private var timer: Scheduled<Void>?
     private var isWriting = false
     private var waiters: [EventLoopPromise<Void>] = []
-    /// Lines lost since the last successful write, for want of room on the disk or in memory.
+    /// The number of lines lost since the last successful write, because the disk or the queue was full.
     private(set) var dropped = 0
     private var lastTime: Int64 = 0
 
@@ -52,7 +52,9 @@ final class AuditTrail {
         }
     }
 
-    /// Writes what there is; the future completes when every line added before is in the file or given up.
+    /// Writes the queued lines.
+    ///
+    /// - Returns: A future that completes when every line added before is in the file or has been given up.
     func flush() -> EventLoopFuture<Void> {
         let promise = eventLoop.makePromise(of: Void.self)
         waiters.append(promise)
@@ -60,7 +62,9 @@ final class AuditTrail {
         return promise.futureResult
     }
 
-    /// The next lines of the log that `selection` wants; `nil` at the end of what has been written.
+    /// Reads the next lines of the log that match `selection`.
+    ///
+    /// - Returns: The lines and the position after them, or `nil` at the end of the log.
     func piece(
         after position: AuditPosition,
         _ selection: AuditSelection
@@ -104,7 +108,7 @@ final class AuditTrail {
             }
             dropped += batch.count
         }
-        // If the disk has no room, trying again at once is no use.
+        // A retry at once would fail again if the disk is full.
         guard isWritten, !records.isEmpty else { return finishWaiting() }
         write()
     }
@@ -118,7 +122,7 @@ final class AuditTrail {
         }
     }
 
-    /// The lines as they stand in the file; if lines were lost, one that says so comes first.
+    /// Returns the lines as written to the file, after one about lost lines if there are any.
     private static func text(_ records: [AuditRecord], dropped: Int, at time: Int64) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(160 * (records.count + 1))
