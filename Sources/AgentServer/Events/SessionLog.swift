@@ -4,12 +4,12 @@ import Logging
 import Text
 import TokenCore
 
-/// The lines of the log about sessions; at its default level one for each change.
+/// The log lines about sessions; at the default level, one for each change.
 ///
-/// They hold our own words only, without account or address: others than the session's user can read the
-/// system's log. What a server says is logged at `debug`.
+/// They contain only the agent's own words, without account or address: users other than the session's can
+/// read the system's log. Text from a server is logged at level `debug`.
 struct SessionLog {
-    /// Longest code of a server that is shown, in bytes.
+    /// The maximum length in bytes of a server's error code in the log.
     private static let longestCode = 64
 
     let logger: Logger
@@ -25,7 +25,7 @@ struct SessionLog {
                 values["notes"] = "\(event.notes.map(\.rawValue).joined(separator: ","))"
             }
             write(.notice, "refreshed", name, values)
-        // Logged once it is known what comes next, see refreshFailed.
+        // ``refreshFailed(_:of:_:nextTry:)`` logs it, once the next attempt is planned.
         case .refreshFailed: break
         case .loginRequired: write(.warning, "login required", name, values)
         case .expiring:
@@ -37,7 +37,8 @@ struct SessionLog {
         if let message = event.message { tell(message, of: name) }
     }
 
-    /// Logs a failed refresh made for `reason`; `nextTry` is the time until the next, `nil` without one.
+    /// Logs a failed refresh made for `reason`; `nextTry` is the time until the next one, or `nil` if none is
+    /// planned.
     func refreshFailed(
         _ failure: RefreshFailure,
         of reason: RefreshReason,
@@ -53,7 +54,7 @@ struct SessionLog {
 
     func loginEnded(_ result: LoginResult, of name: SessionName) {
         switch result {
-        // The event has been logged already.
+        // The session's event has been logged already.
         case .done: break
         case .failed(let failure):
             write(.warning, "login failed", name, SessionLog.values(of: failure))
@@ -63,7 +64,7 @@ struct SessionLog {
         }
     }
 
-    /// Logs that the login is over and that another one is tried without a person.
+    /// Logs that the login has ended and that another one is attempted without the user.
     func sessionEnded(_ reason: EndReason?, of name: SessionName) {
         write(.notice, "the login is over; logging in again", name, ["reason": "\(reason?.rawValue ?? "")"])
     }
@@ -92,12 +93,13 @@ struct SessionLog {
     private static func values(of failure: RefreshFailure) -> Logger.Metadata {
         var values: Logger.Metadata = ["class": "\(failure.kind.rawValue)"]
         if let code = failure.code, isPlain(code) { values["code"] = "\(code)" }
-        // No server's words: what a program of the configuration said, redacted.
+        // The error output of a configured program, redacted; it is not text from a server.
         if failure.kind == .helperFailed { values["error"] = "\(failure.message)" }
         return values
     }
 
-    /// Whether `code` is a word such as the protocols define; anything else is text of the server.
+    /// Returns whether `code` is a word like those that the protocols define; anything else is text from the
+    /// server.
     private static func isPlain(_ code: String) -> Bool {
         let bytes = code.utf8
         return !bytes.isEmpty && bytes.count <= longestCode

@@ -2,10 +2,10 @@
 
 import TokenCore
 
-/// A peer that reads `GET /v1/events`, or follows `GET /v1/audit`.
+/// A connection that reads `GET /v1/events`, or follows `GET /v1/audit`.
 struct Subscriber {
     var connection: Connection
-    /// `nil` for all sessions.
+    /// The session whose events are sent, or `nil` for all sessions.
     var session: SessionName?
 
     func wants(_ event: AgentEvent) -> Bool {

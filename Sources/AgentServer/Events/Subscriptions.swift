@@ -4,7 +4,10 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// Tells what happens to those who read `GET /v1/events`, and to hooks.
+/// The subscribers of `GET /v1/events`, and the forwarding of events to hooks.
+///
+/// - Entry points: ``serve(_:on:in:)`` for a new subscriber, ``publish(_:in:)`` for an event.
+/// - May not: send a peer events of sessions, or names of source sessions, that are hidden from it.
 ///
 /// Confined to the agent's event loop.
 final class Subscriptions {
@@ -15,10 +18,10 @@ final class Subscriptions {
         self.observer = observer
     }
 
-    /// How many peers read the events.
+    /// The number of subscribers.
     var count: Int { subscribers.count }
 
-    /// Tells subscribers and hooks.
+    /// Sends an event to subscribers and hooks.
     func publish(_ event: AgentEvent, in agent: isolated SessionAgent) {
         observer.observe(event)
         guard !subscribers.isEmpty else { return }
@@ -35,7 +38,9 @@ final class Subscriptions {
         }
     }
 
-    /// Serves `GET /v1/events`.
+    /// Serves `GET /v1/events` until the peer closes the connection.
+    ///
+    /// - Throws: ``RequestFailure`` if the query is invalid or the session is unknown.
     func serve(
         _ query: Substring,
         on connection: Connection,
@@ -50,7 +55,7 @@ final class Subscriptions {
         connection.beginStream("application/x-ndjson")
     }
 
-    /// `?session=NAME`: only the events of that session.
+    /// Returns the session of the query `session=NAME`, or `nil` if the query is empty.
     static func filter(_ query: Substring) throws(RequestFailure) -> SessionName? {
         guard !query.isEmpty else { return nil }
         guard let parameters = RequestTarget.parameters(of: query), parameters.count == 1,
@@ -59,7 +64,7 @@ final class Subscriptions {
         return try SessionName(asked: parameters[0].value)
     }
 
-    /// The peer of `connection` left.
+    /// Removes the subscriber of `connection`, whose peer closed it.
     func withdraw(_ connection: Connection) {
         subscribers[ObjectIdentifier(connection)] = nil
     }
@@ -71,7 +76,7 @@ final class Subscriptions {
 }
 
 extension AgentEvent {
-    /// Something that happened to a session.
+    /// Creates an event of a session.
     init(_ event: SessionEvent, of name: SessionName, at moment: Moment) {
         self.init(
             EventName(event.kind),
@@ -85,10 +90,10 @@ extension AgentEvent {
         )
     }
 
-    /// One line of `GET /v1/events`.
+    /// The event as a line of `GET /v1/events`.
     fileprivate var line: [UInt8] { wire.json.serialized + [.lineFeed] }
 
-    /// The event as a peer is told that may not know of `hidden`.
+    /// Returns the event for a peer that may not see the names in `hidden`.
     fileprivate func without(_ hidden: HiddenSources) -> AgentEvent {
         var event = self
         event.message = message.map(hidden.message)
