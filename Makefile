@@ -49,7 +49,7 @@ bashdir = $(PREFIX)/share/bash-completion/completions
 zshdir  = $(PREFIX)/share/zsh/site-functions
 fishdir = $(PREFIX)/share/fish/vendor_completions.d
 
-.PHONY: help demo test test-full fuzz attack fleet-test build check-linkage lint bench link-order install tokenctl-full uninstall deb check-deb clean
+.PHONY: help demo test test-full fuzz attack fleet-test build check-linkage lint messages bench link-order install tokenctl-full uninstall deb check-deb clean
 
 help:
 	@echo 'make demo        watch a session live: login, get, refresh, kill -9, restart (debug build)'
@@ -64,7 +64,8 @@ help:
 	@echo 'make uninstall   removes what install put there'
 	@echo 'make deb         Debian packages of the release build: tokenagent and tokenagent-dbgsym'
 	@echo 'make check-deb   installs them on a clean Debian 12 in a folder, uses and removes them (as root)'
-	@echo 'make lint        format, imports, man pages, scripts'
+	@echo 'make lint        format, imports, words, man pages, scripts'
+	@echo 'make messages    every text that a user can see, with its place'
 	@echo 'make bench       our figures beside ssh-agent, oidc-agent, gpg-agent and nginx (release build)'
 	@echo 'make link-order  notes which functions a start enters, for the linker to put side by side'
 	@echo 'make clean       removes build products, keeps downloaded dependencies'
@@ -121,6 +122,10 @@ check-linkage: build
 lint:
 	@Scripts/install-dependencies swift mandoc groff python3
 	Scripts/lint
+
+messages:
+	@Scripts/install-dependencies python3
+	@Scripts/words --messages
 
 bench: build
 	@Scripts/install-dependencies python3 cc strace curl ssh-agent oidc-agent gpg-agent bench-proxy
