@@ -2,14 +2,16 @@
 
 import TokenCore
 
-/// A session that a person has logged out at this host alone.
+/// A session that the user has logged out at this host only.
 struct DepartedSession {
-    /// What the fleet had of it when the latest login here began; `nil`: none has begun.
+    /// The record read from etcd when the latest login here began, or `nil` if no login has begun.
     var sight: FleetReadResult?
 
-    /// What this host knows once a login brings it back, so that the login counts as later than the one it has seen.
+    /// Returns the fleet state to start with when a login brings this host back.
     ///
-    /// `nil`: nothing, or there is no record.
+    /// With this state the new login counts as later than the login in ``sight``.
+    ///
+    /// - Returns: The state, or `nil` if etcd was not read or has no record.
     func keeping(_ binding: FleetBinding) -> FleetKeeping? {
         guard let sight, let record = sight.view.record else { return nil }
         var memory = FleetPersistentState()

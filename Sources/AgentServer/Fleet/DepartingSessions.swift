@@ -3,11 +3,11 @@
 import NIOCore
 import TokenCore
 
-/// Sessions that are about to leave their fleet, once nobody needs this host for them.
+/// The sessions that are about to leave their fleet, once the other hosts have everything this host has.
 ///
 /// Confined to the agent's event loop.
 final class DepartingSessions {
-    /// A request takes 20 seconds at most.
+    /// The limit of a wait: 30 seconds, as a request takes at most 20.
     private static let longestWait = TimeAmount.seconds(30)
 
     private let waiters: LoopWaiters
@@ -17,10 +17,12 @@ final class DepartingSessions {
         waiters = LoopWaiters(eventLoop: eventLoop)
     }
 
-    /// Nothing more is sent for it.
+    /// Returns whether the session is leaving, so that nothing more is sent for it.
     func contains(_ name: SessionName) -> Bool { names[name] != nil }
 
-    /// Waits until none of these sessions `isNeeded`; ``look()`` has them asked again.
+    /// Waits until `isNeeded` is false for all these sessions, and marks them as leaving meanwhile.
+    ///
+    /// ``look()`` checks the condition again.
     func wait(
         for names: Set<SessionName>,
         while isNeeded: (SessionName) -> Bool,
@@ -34,12 +36,16 @@ final class DepartingSessions {
         }
     }
 
-    /// Waits as long as `isNeeded`, which ``look()`` has asked again; meanwhile everything goes on.
+    /// Waits while `isNeeded` is true, for 30 seconds at most.
+    ///
+    /// Nothing else is blocked meanwhile.
+    ///
+    /// ``look()`` checks the condition again.
     func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
         let end = NIODeadline.now() + DepartingSessions.longestWait
         while NIODeadline.now() < end, isNeeded() { await waiters.wait(atMost: end - .now()) }
     }
 
-    /// Something has changed that somebody may wait for.
+    /// Checks the conditions of all waiters again, as something has changed.
     func look() { waiters.resumeAll() }
 }

@@ -3,12 +3,14 @@
 import Text
 import TokenCore
 
-/// Looks at what this host needs to take part in its fleet, for `tokenctl doctor`.
+/// The checks of this host's fleet membership for `tokenctl doctor`.
 struct FleetCheckup {
-    /// A host whose clock is further from etcd's does not show times as the others do.
+    /// The tolerated difference from etcd's clock, in seconds.
+    ///
+    /// Beyond it, times shown here differ from those at other hosts.
     private static let tolerance: Int64 = 10
 
-    /// One finding each; none where this host is in no fleet.
+    /// Returns one finding per check, or none if this host is in no fleet.
     func checks(in agent: isolated SessionAgent) async -> [DiagnosticCheck] {
         guard let port = agent.ports.fleet, !agent.isLocked else { return [] }
         await agent.fleet.openAnyway(in: agent)
@@ -36,7 +38,7 @@ struct FleetCheckup {
                 !isOrdinary(trouble, for: port)
             else { continue }
             var check = Self.problem(trouble)
-            // What is wrong with several is one line.
+            // Report an error that several sessions share in one line.
             guard let place = checks.firstIndex(where: { $0.detail.bytewise == check.detail.bytewise }) else {
                 check.sessions = [name]
                 checks.append(check)
@@ -56,7 +58,7 @@ struct FleetCheckup {
         )
     }
 
-    /// The session would be a second login beside the fleet's.
+    /// Warns that the session would be a second login in addition to the fleet's.
     private static func unshared(_ name: SessionName) -> DiagnosticCheck {
         DiagnosticCheck(
             name: "fleet",
@@ -117,12 +119,15 @@ struct FleetCheckup {
         )
     }
 
-    /// A reader needs no right to write, and has its tokens without asking for them.
+    /// Returns whether the error is expected: a reader needs no right to write, and gets its tokens without
+    /// asking.
     private func isOrdinary(_ trouble: FleetStoreError, for port: FleetPort) -> Bool {
         trouble.kind == .denied && port.role == .reader
     }
 
-    /// Whether this host may write, which every host does with its own entry in the list.
+    /// Checks whether this host may write to etcd.
+    ///
+    /// Every host writes its own entry in the list of hosts.
     private func rights(
         _ port: FleetPort,
         in agent: isolated SessionAgent
@@ -146,6 +151,6 @@ struct FleetCheckup {
 }
 
 extension SessionEntry {
-    /// A person logs in to it, at this host alone.
+    /// Whether the session has a user's login and is not shared.
     fileprivate var mayBeShared: Bool { !settings.policy.isShared && !settings.policy.startsByItself }
 }

@@ -3,30 +3,35 @@
 import NIOCore
 import TokenCore
 
-/// The sessions that this host shares with others: what they want of the fleet, and what the fleet tells them.
+/// The sessions that this host shares with other hosts through etcd.
 ///
-/// Confined to the agent's event loop.
+/// ``FleetCoordinator`` keeps one ``SharedSession`` per session, which executes the decisions of
+/// `FleetMember` (TokenCore). Revocations wait until the login or logout that caused them is in etcd.
+///
+/// - Entry points: ``FleetCoordinator``, ``FleetLoginGate``, ``FleetRequests``.
+/// - May not: send tokens to etcd unsealed, or talk to authorization servers.
+/// - Runs on: the agent's event loop, to which it is confined.
 final class FleetCoordinator {
-    /// How long what cannot be done waits until it is tried again.
+    /// The delay before a failed operation is tried again: 10 seconds.
     static let pause = TimeAmount.seconds(10)
-    /// Over which hosts come back to an etcd that was away.
+    /// The period over which hosts spread their requests when etcd is reachable again: 2 seconds.
     private static let spread = Duration.seconds(2)
 
     private let port: FleetPort?
     private let eventLoop: any EventLoop
-    /// Rings when a member looks again by itself.
+    /// The timer for the next time a member acts by itself.
     private let alarm: Alarm<SessionName>
     private var sessions: [SessionName: SharedSession] = [:]
-    /// Sessions that wait for the shared store to be opened.
+    /// The sessions that wait for the shared store to be opened.
     private var joining: [SessionName: JoiningSession] = [:]
-    /// Sessions that a person has logged out at this host alone.
+    /// The sessions that the user has logged out at this host only.
     private var left: [SessionName: DepartedSession] = [:]
-    /// Rooms for answers that the fleet has been asked for.
+    /// The reservations for refreshes that wait for the fleet's permission.
     private var reservations: [SessionName: RefreshQueue.Reservation] = [:]
     private let store = SharedStore()
-    /// When the store is tried again that could not be opened.
+    /// The next attempt to open the store after a failure.
     private var reopening: Scheduled<Void>?
-    /// Sessions that are about to leave.
+    /// The sessions that are about to leave the fleet.
     private let leavers: DepartingSessions
     let announcements: HostAnnouncements
     let removed = RemovedHosts()
@@ -39,14 +44,16 @@ final class FleetCoordinator {
         announcements = HostAnnouncements(port, eventLoop: eventLoop)
     }
 
-    /// Calls `ring` on the event loop when a member may be due; ``timeReached(in:)`` follows.
+    /// Sets the closure that is called on the event loop when a member may be due.
+    ///
+    /// The closure must call ``timeReached(in:)``.
     func onFire(_ ring: @escaping () -> Void) {
         alarm.onFire(ring)
     }
 
-    // MARK: Coming and going
+    // MARK: Joining and leaving
 
-    /// Takes part in a session from the next ``start(in:)`` on.
+    /// Adds a session, which takes part in the fleet from the next ``start(in:)`` on.
     func join(_ name: SessionName, _ settings: SessionSettings, _ content: StoredSession.Content?) {
         guard let port, let binding = settings.fleetBinding else { return }
         let joining = JoiningSession(settings, binding, content, port)
@@ -54,14 +61,16 @@ final class FleetCoordinator {
         self.joining[name] = joining
     }
 
-    /// Begins with the sessions that have joined, and watches what becomes of them.
+    /// Starts the sessions that have joined and watches their records in etcd.
+    ///
+    /// Opens the shared store first if needed.
     func start(in agent: isolated SessionAgent) {
         guard let port, !joining.isEmpty else { return }
         guard let sharing else { return store.open(port, in: agent) }
         begin(sharing, in: agent)
     }
 
-    /// The shared store has been opened, or cannot be opened now.
+    /// Handles the result of opening the shared store.
     func opened(_ result: Result<any FleetSharing, FleetStoreError>, in agent: isolated SessionAgent) {
         reopening?.cancel()
         switch result {
@@ -92,18 +101,18 @@ final class FleetCoordinator {
         for (name, joining) in beginning {
             guard let session = sessions[name] else { continue }
             if let login = joining.login {
-                // The latest of the logins that the hosts have made before is the fleet's.
+                // Of the logins that the hosts had before the session was shared, the fleet takes the latest.
                 let time = FleetTime(seconds: login.loggedInAt.secondsSince1970)
                 SharedCommit(number: nil, snapshot: login, shared: session).logIn(time: time, in: agent)
             } else if joining.keeping?.memory.owes != false {
                 session.apply(in: agent) { member, now in member.started(at: now) }
             }
-            // The watch shows the others in one read.
+            // The watch reads all other sessions at once.
             if let waiting = reservations[name] { session.reserve(waiting.attempt, in: agent) }
         }
     }
 
-    /// Tells the sessions that wait for the shared store that it cannot be opened now.
+    /// Fails the requests of sessions that wait for the shared store, which cannot be opened now.
     private func refuseWaiting(in agent: isolated SessionAgent) {
         let waiting = reservations
         reservations = [:]
@@ -113,13 +122,13 @@ final class FleetCoordinator {
         for name in joining.keys { agent.requests.tokens.fleetReadQueue.end(of: name, in: agent) }
     }
 
-    /// The watch tells something.
+    /// Handles an event of the watch.
     func hear(_ news: FleetEvent, in agent: isolated SessionAgent) {
         switch news {
         case .changed(let name): sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
         case .shown(let sight): sessions[sight.session]?.show(sight, in: agent)
         case .connected: noteBack(in: agent)
-        // The handshake is over by then.
+        // By then the TLS handshake is finished.
         case .resumed: later(after: .seconds(1)) { agent.rest.again() }
         case .trouble(let trouble): noteAway(trouble, in: agent)
         }
@@ -127,13 +136,15 @@ final class FleetCoordinator {
 
     private func noteAway(_ trouble: FleetStoreError, in agent: isolated SessionAgent) {
         guard store.noteAway(trouble) else { return }
-        // What it would have to take has to wait.
+        // Waiters must not wait for an etcd that is unreachable.
         leavers.look()
         agent.ports.logger.warning("fleet: etcd is away", metadata: ["error": "\(trouble.sentence)"])
         agent.publish(.fleetAway)
     }
 
-    /// What could not be reserved meanwhile is tried again, not by all hosts in the same instant.
+    /// Retries reservations that failed while etcd was unreachable.
+    ///
+    /// A random delay keeps the hosts from all doing so at once.
     private func noteBack(in agent: isolated SessionAgent) {
         guard store.noteBack() else { return }
         agent.ports.logger.notice("fleet: etcd is back")
@@ -145,15 +156,19 @@ final class FleetCoordinator {
         }
     }
 
-    /// Waits until etcd has what this host alone has of these sessions, as far as that can be had now, and lets none of
-    /// them send anything more meanwhile: they are about to leave.
+    /// Waits until etcd has the changes that only this host has of these sessions, if they can be published
+    /// now.
+    ///
+    /// The sessions are about to leave, so none of them sends anything new meanwhile.
     func waitUntilPublished(_ names: Set<SessionName>, in agent: isolated SessionAgent) async {
         await leavers.wait(for: names) {
             UnpublishedChange(of: $0, in: agent)?.isPublishing(for: $0, in: agent) == true
         }
     }
 
-    /// Waits as long as `isNeeded`, which is asked whenever a session has changed, and half a minute at most.
+    /// Waits while `isNeeded` is true, for 30 seconds at most.
+    ///
+    /// It is evaluated whenever a session has changed.
     func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
         await leavers.wait(while: isNeeded)
     }
@@ -161,19 +176,21 @@ final class FleetCoordinator {
     /// Whether this host shares any session.
     var hasSharedSessions: Bool { !sessions.isEmpty || !joining.isEmpty }
 
-    /// Goes on with a session that has not left after all.
+    /// Resumes a session that does not leave after all.
     func cancelDeparture(_ name: SessionName, in agent: isolated SessionAgent) {
         if let reservation = reservations[name] { ask(reservation, in: agent) }
     }
 
-    /// A session is not configured any more.
+    /// Removes a session that is no longer configured.
     func depart(_ name: SessionName, in agent: isolated SessionAgent) {
         remove(name, in: agent)
         left[name] = nil
         reservations[name] = nil
     }
 
-    /// - Returns: whether this host took part in the session.
+    /// Removes a session from the fleet's sessions.
+    ///
+    /// - Returns: `true` if this host took part in the session.
     @discardableResult
     private func remove(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
         let (session, waiting) = (sessions.removeValue(forKey: name), joining.removeValue(forKey: name))
@@ -184,7 +201,7 @@ final class FleetCoordinator {
         return session != nil || waiting != nil
     }
 
-    /// The agent locks or stops.
+    /// Drops all state, as the agent locks or stops.
     func forget() {
         store.close()
         reopening?.cancel()
@@ -199,7 +216,9 @@ final class FleetCoordinator {
         leavers.look()
     }
 
-    /// Logged out at this host alone: the others go on, and this one takes no part until somebody logs in here.
+    /// Leaves the fleet with a session that was logged out at this host only.
+    ///
+    /// The other hosts keep their login. This host takes no part until the user logs in here.
     func leave(_ name: SessionName, in agent: isolated SessionAgent) {
         guard remove(name, in: agent) else { return }
         left[name] = DepartedSession()
@@ -209,10 +228,10 @@ final class FleetCoordinator {
 
     func hasLeft(_ name: SessionName) -> Bool { left[name] != nil }
 
-    /// Notes what the fleet has of a session that this host has left, for a login that is about to begin here.
+    /// Records what etcd has of a session that this host has left, for a login that is about to begin here.
     func note(_ sight: FleetReadResult) { left[sight.session]?.sight = sight }
 
-    /// The session as it stands, with what the fleet knows of it that the session itself does not.
+    /// Returns the status of a session, completed with what only the fleet knows.
     func status(of session: Session) -> SessionStatus {
         var status = session.status
         if status.state == .loggedOut, let blank = blank(of: status.name) {
@@ -225,7 +244,7 @@ final class FleetCoordinator {
 
     // MARK: Time
 
-    /// A member has changed.
+    /// Schedules the member's next action after its state has changed.
     func changed(_ session: SharedSession) {
         guard sessions[session.name] === session else { return }
         alarm.plan(session.name, at: session.member.wakeTime)
@@ -242,7 +261,8 @@ final class FleetCoordinator {
 
     // MARK: Work
 
-    /// Asks the shared store for something, and hands on what came of it in a later turn of the loop.
+    /// Sends a request to the shared store, and passes its result to `then` in a later turn of the event
+    /// loop.
     func call<Value: Sendable>(
         in agent: isolated SessionAgent,
         _ call: @escaping @Sendable () async throws(FleetStoreError) -> Value,
@@ -261,7 +281,7 @@ final class FleetCoordinator {
         }
     }
 
-    /// Does `action` after a pause, as it cannot be done now.
+    /// Runs `action` after a delay, for operations that cannot be done now.
     @discardableResult
     func later(
         after pause: TimeAmount = FleetCoordinator.pause,
@@ -271,24 +291,25 @@ final class FleetCoordinator {
     }
 }
 
-// MARK: Questions
+// MARK: State
 
 extension FleetCoordinator {
-    /// The store that the hosts share; `nil` while it is not open.
+    /// The store that the hosts share, or `nil` while it is not open.
     var sharing: (any FleetSharing)? { store.sharing }
 
-    /// Waits until it is open, or cannot be opened now.
+    /// Waits until the store is open or has failed to open.
     func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
         await store.untilOpened(isolation: isolation)
     }
 
-    /// Has it opened also if this host shares nothing, and waits as ``untilOpened(isolation:)`` does.
+    /// Opens the store even if this host shares nothing, then waits as ``untilOpened(isolation:)`` does.
     func openAnyway(in agent: isolated SessionAgent) async {
         if let port, sharing == nil { store.open(port, in: agent) }
         await store.untilOpened(isolation: agent)
     }
 
-    /// `nil`: it is known, or the session is this host's alone.
+    /// Returns the reason the session's login is unknown, or `nil` if it is known or the session is not
+    /// shared.
     func blank(of name: SessionName) -> FleetUnknownReason? {
         if let joining = joining[name] {
             guard !joining.knowsLogin else { return nil }
@@ -298,47 +319,49 @@ extension FleetCoordinator {
         return (session.trouble ?? trouble).map { .troubled($0) } ?? .awaited
     }
 
-    /// Why the fleet cannot be asked about a session, or does nothing for it; `nil`: it can, and may.
+    /// Returns the reason the fleet cannot serve a session, or `nil` if it can.
+    ///
+    /// The reason is an error, or a wait during which no host may refresh.
     func silence(on name: SessionName, in agent: isolated SessionAgent) -> FleetUnknownReason? {
         if let trouble = sessions[name]?.trouble ?? trouble { return .troubled(trouble) }
         return sessions[name].flatMap { FleetWait(of: $0, in: agent) }.map { .waiting($0) }
     }
 
-    /// Why it is not open.
+    /// The error that makes the store unavailable, or `nil` if there is none.
     var trouble: FleetStoreError? { store.trouble }
 
-    /// The shared sessions, or the one that is named.
+    /// Returns the session called `name`, or all shared sessions if it is `nil`.
     func names(_ name: SessionName?) -> Set<SessionName> {
         name.map { [$0] } ?? Set(left.keys).union(sessions.keys).union(joining.keys)
     }
 
-    /// A session that waits for the store to be opened; `nil`: it does not.
+    /// Returns the session if it waits for the store to be opened, otherwise `nil`.
     func joiningSession(_ name: SessionName) -> JoiningSession? { joining[name] }
 
     var isOpening: Bool { store.isOpening }
 
-    /// Why the store could not be opened; `nil`: it could, or has not been tried.
+    /// The error that opening the store has failed with, or `nil` if it succeeded or was not tried.
     var openingTrouble: FleetStoreError? { store.failure }
 
-    /// What this host does for a session; `nil`: it shares none of this name, or not yet.
+    /// The shared session called `name`, or `nil` if this host shares no such session, or not yet.
     subscript(name: SessionName) -> SharedSession? { sessions[name] }
 
     func lookAgain(at name: SessionName, in agent: isolated SessionAgent) {
         sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
     }
 
-    /// Has a session looked at, and waits until what follows from that is done, or cannot be done now.
+    /// Reads a session's record, and waits until the resulting actions are finished or have failed.
     func look(at name: SessionName, in agent: isolated SessionAgent) async {
         lookAgain(at: name, in: agent)
         await leavers.wait(while: { sessions[name]?.member.isAtRest == false })
     }
 
-    /// Takes part again in sessions that a person has logged out here.
+    /// Takes part again in sessions that the user has logged out at this host only.
     func rejoin(_ name: SessionName?, in agent: isolated SessionAgent) {
         for name in names(name) where hasLeft(name) {
             guard let kept = agent.sessions[name] else { continue }
             left[name] = nil
-            // Else the next start would find the logout there.
+            // Otherwise the next start of the agent would find the logout in the store.
             agent.storeThread.run { try? $0.forget(name) }
             join(name, kept.settings, nil)
             agent.apply(name) { session, _ in session.rejoined() }
@@ -361,18 +384,19 @@ extension FleetCoordinator {
             return agent.refreshes.held(number, for: name, in: agent)
         }
         reservations[name] = reservation
-        // What was sent before the agent was stopped is not sent again: its answer is looked for here.
+        // An interrupted request from before the agent stopped is not sent again: only its response is
+        // searched for here.
         guard !leavers.contains(name) || session.member.isInterrupted else {
             return agent.refreshes.held(number, for: name, in: agent)
         }
-        // Let in again after another host has given up.
+        // The reservation was admitted again after another host had given up.
         guard session.attempt?.number == number, session.attempt?.fence != nil else {
             return session.reserve(number, in: agent)
         }
         granted(number, of: name, in: agent)
     }
 
-    /// Why a session takes no part now.
+    /// The reason the session takes no part in the fleet now.
     private var absence: FleetStoreError {
         guard port != nil else {
             return FleetStoreError(.unavailable, "the agent was started without a fleet: restart it")
@@ -380,25 +404,27 @@ extension FleetCoordinator {
         return store.failure ?? .unasked
     }
 
-    /// This host may send.
+    /// Permits the refresh: this host may send the refresh token.
     func granted(_ number: AttemptNumber, of name: SessionName, in agent: isolated SessionAgent) {
         guard let reservation = reservations[name], reservation.attempt == number else { return }
         reservations[name] = nil
         agent.refreshes.granted(reservation, in: agent)
     }
 
-    /// When the request of an attempt may be under way; `nil`: at any time, the session is this host's alone.
+    /// Returns the deadlines for the request of an attempt, or `nil` if the session is not shared.
     func fence(of number: AttemptNumber, _ name: SessionName) -> ExchangeDeadlines? {
         guard let session = sessions[name], session.attempt?.number == number else { return nil }
         return session.attempt?.fence
     }
 
-    /// The session does not make this attempt, or has had an answer to it.
+    /// Withdraws an attempt that the session does not make, or that has been answered.
     func withdraw(_ number: AttemptNumber, of name: SessionName, in agent: isolated SessionAgent) {
         sessions[name]?.withdraw(number, in: agent)
     }
 
-    /// The server has answered an attempt: the fleet hears of it first.
+    /// Handles the server's response to an attempt.
+    ///
+    /// The fleet gets it before the session does.
     func answered(
         _ number: AttemptNumber,
         _ outcome: RefreshOutcome,
@@ -409,7 +435,7 @@ extension FleetCoordinator {
         return session.answered(outcome, in: agent)
     }
 
-    /// The session has been told: whether it makes a record of the tokens has shown.
+    /// Checks whether the session has used the tokens of a response, after it was told of them.
     func noteTokens(
         of outcome: RefreshOutcome,
         _ number: AttemptNumber,
@@ -424,7 +450,9 @@ extension FleetCoordinator {
 // MARK: Records
 
 extension FleetCoordinator {
-    /// Takes over what a session wants to have made durable, if the fleet has to know of it.
+    /// Takes over a commit of a session if the fleet has to know of it.
+    ///
+    /// - Returns: `true` if the commit was taken over.
     func takes(
         _ commit: CommitNumber,
         _ snapshot: SessionSnapshot,
@@ -434,7 +462,7 @@ extension FleetCoordinator {
         if hasLeft(name), let port, let kept = agent.sessions[name], kept.session.isLogin(commit),
             let binding = kept.settings.fleetBinding
         {
-            // A login to a session that had left brings the host back.
+            // A login to a session that had left brings this host back into the fleet.
             let keeping = left.removeValue(forKey: name)?.keeping(binding)
             joining[name] = JoiningSession(kept.settings, binding, keeping: keeping, port)
             start(in: agent)
@@ -447,7 +475,7 @@ extension FleetCoordinator {
         return true
     }
 
-    /// With what this host keeps of the fleet beside it.
+    /// Returns the snapshot with this host's fleet state added.
     func marked(_ snapshot: SessionSnapshot, of name: SessionName) -> SessionSnapshot {
         guard let session = sessions[name] else { return snapshot }
         var marked = snapshot
@@ -455,15 +483,16 @@ extension FleetCoordinator {
         return marked
     }
 
-    /// Whether `effect` has to wait for the fleet; it is done then.
+    /// Returns whether `effect` has to wait for the fleet, which then runs it later.
     func holdsBack(_ effect: Effect, of name: SessionName) -> Bool {
         sessions[name]?.holdsBack(effect) ?? false
     }
 
-    /// Has the tokens of a session go from the disk, and what this host knows of the fleet stay: a later login is to win
-    /// over the logout, and an etcd that is put back must not undo it.
+    /// Erases the tokens of a session from the disk, but keeps what this host knows of the fleet.
     ///
-    /// - Returns: whether there is such a place; else the record is of no use.
+    /// A later login must win over the logout, and an etcd restored from a backup must not undo the logout.
+    ///
+    /// - Returns: `true` if there is fleet state to keep. Otherwise the whole record can be deleted.
     func keepPlace(of name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard let session = sessions[name], session.member.memory.record != nil else { return false }
         session.requestTokenErasure(in: agent)
@@ -472,7 +501,7 @@ extension FleetCoordinator {
 }
 
 extension FleetPersistentState {
-    /// Something of this host's is not in etcd yet, or etcd's state is in doubt.
+    /// Whether this host has something that is not in etcd yet, or etcd's state is in doubt.
     fileprivate var owes: Bool {
         isNews || answer != nil || sending != nil || isRestored || record == nil
     }

@@ -2,15 +2,16 @@
 
 import TokenCore
 
-/// What a person's login or logout of a session waits for before it begins, where the session is shared.
+/// The conditions that a login or logout of a shared session waits for before it begins.
 ///
-/// They follow each other, as each is of the login that the one before has left, and a host does them with its eyes open: what
-/// it does not know of it can neither end nor follow.
+/// Logins and logouts follow each other: each one replaces the login before it. A host that does not know the
+/// current login can neither end nor replace it, so it reads etcd first.
 struct FleetLoginGate {
     let session: SessionName
 
-    /// Why the fleet would never hear of a login or a logout: its store cannot be opened, or what is there does not open
-    /// with the key of this host; `nil`: it would.
+    /// Returns the reason a login or logout could never reach the fleet, or `nil` if it could.
+    ///
+    /// The shared store cannot be opened, or its record does not open with this host's key.
     func obstacle(in agent: isolated SessionAgent) -> RequestFailure? {
         let trouble: FleetStoreError? =
             if let shared = agent.fleet[session] {
@@ -23,17 +24,18 @@ struct FleetLoginGate {
 
     // MARK: Logins
 
-    /// Whether a login has to wait.
+    /// Returns whether a login has to wait.
     func delaysLogin(in agent: isolated SessionAgent) -> Bool {
         isOutside(in: agent) || isUnseen(in: agent) || isTelling(in: agent) || isTimeless(in: agent)
             || agent.fleet[session]?.trouble != nil
     }
 
-    /// Waits until a login is later than the one that the fleet has, as far as this host can know.
+    /// Waits until a login counts as later than the fleet's current one, as far as this host can know.
     ///
-    /// - Throws: ``RequestFailure`` if it would be taken for an older one, or never heard of.
+    /// - Throws: ``RequestFailure`` if the login would count as older than the fleet's, or could not reach
+    ///   the fleet.
     func waitUntilLoginAllowed(in agent: isolated SessionAgent) async throws(RequestFailure) {
-        // A host that has left its last session has closed it.
+        // A host that has left its last session has closed the store.
         if agent.fleet.hasLeft(session) {
             await agent.fleet.openAnyway(in: agent)
         } else {
@@ -44,20 +46,20 @@ struct FleetLoginGate {
             if isTimeless(in: agent) { _ = try await agent.fleet.sharing?.learnTime() }
             try await readWhileDeparted(in: agent)
         } catch {
-            // Else it is later at least than the login that this host knows.
+            // With a known record, the login is at least later than that record.
             guard agent.fleet[session]?.member.memory.record != nil else {
                 throw RequestFailure(.troubled(error), of: session)
             }
         }
         if isUnseen(in: agent) { await agent.fleet.look(at: session, in: agent) }
-        // Of another client or server: the hosts would never have this one.
+        // The record is of another client or server, so the other hosts would never use this login.
         if let trouble = agent.fleet[session]?.trouble, trouble.kind == .foreign {
             throw RequestFailure(.troubled(trouble), of: session)
         }
         await agent.fleet.wait { isTelling(in: agent) }
     }
 
-    /// Has a host that has left know which login it is that the next one here follows.
+    /// Reads the fleet's current login at a host that has left, so that the next login here follows it.
     private func readWhileDeparted(in agent: isolated SessionAgent) async throws(FleetStoreError) {
         guard agent.fleet.hasLeft(session), let sharing = agent.fleet.sharing,
             let binding = agent.sessions[session]?.settings.fleetBinding
@@ -71,12 +73,14 @@ struct FleetLoginGate {
         agent.fleet.note(sight)
     }
 
-    /// The login that this one is to follow is not known yet.
+    /// Returns whether the login that this one follows is not known yet.
     private func isUnseen(in agent: isolated SessionAgent) -> Bool {
         agent.fleet[session]?.isUnseen == true
     }
 
-    /// etcd's time is not known yet, by which the later of two logins is told.
+    /// Returns whether etcd's time is not known yet.
+    ///
+    /// It decides which of two logins is the later one.
     private func isTimeless(in agent: isolated SessionAgent) -> Bool {
         let hasSharedSessions = agent.sessions[session]?.settings.policy.isShared == true
         return hasSharedSessions && agent.fleet.sharing.map { $0.time == nil } ?? false
@@ -84,20 +88,22 @@ struct FleetLoginGate {
 
     // MARK: Logouts
 
-    /// Whether a logout has to wait.
+    /// Returns whether a logout has to wait.
     func delaysLogout(in agent: isolated SessionAgent) -> Bool {
         isOutside(in: agent) || isChanging(in: agent) || isBehind(in: agent)
     }
 
-    /// Waits until this host knows which login it is that is to end, if that can be known now.
+    /// Waits until this host knows the login that the logout ends, if that can be known now.
     func waitUntilLogoutAllowed(in agent: isolated SessionAgent) async {
         await agent.fleet.untilOpened()
         if isBehind(in: agent) { agent.fleet.lookAgain(at: session, in: agent) }
         await agent.fleet.wait { isChanging(in: agent) }
     }
 
-    /// Why a logout here says nothing of the other hosts: nobody is logged in as far as this host knows, which does not see
-    /// whether others are; `nil`: it does, or has something to end.
+    /// Returns the failure for a logout that says nothing about the other hosts, or `nil` if the logout is
+    /// meaningful.
+    ///
+    /// The session is logged out here, and this host cannot see whether other hosts are logged in.
     func ignorance(in agent: isolated SessionAgent) -> RequestFailure? {
         guard let shared = agent.fleet[session], shared.isBlind,
             agent.sessions[session]?.session.status.state == .loggedOut
@@ -105,22 +111,23 @@ struct FleetLoginGate {
         return RequestFailure(shared.trouble.map { .troubled($0) } ?? .awaited, of: session)
     }
 
-    /// This host may know less of the session than etcd has: it has not read it, or does not hear what happens there.
+    /// Returns whether etcd may have a newer state: this host has not read it, or its watch does not work.
     private func isBehind(in agent: isolated SessionAgent) -> Bool {
         agent.fleet[session].map { $0.isBlind || agent.fleet.trouble != nil } ?? false
     }
 
-    /// This host is about to know another login, or to have made one known.
+    /// Returns whether this host is about to learn of another login, or to publish one.
     private func isChanging(in agent: isolated SessionAgent) -> Bool {
         isTelling(in: agent) || agent.fleet[session]?.member.isBusy == true
     }
 
-    /// The session is shared, and this host takes no part in it, or not yet.
+    /// Returns whether the session is shared but this host takes no part in it, or not yet.
     private func isOutside(in agent: isolated SessionAgent) -> Bool {
         agent.sessions[session]?.settings.policy.isShared == true && agent.fleet[session] == nil
     }
 
-    /// A login or logout of this host is on its way to etcd, which is not known to be away.
+    /// Returns whether a login or logout of this host is being published, and etcd is not known to be
+    /// unreachable.
     private func isTelling(in agent: isolated SessionAgent) -> Bool {
         agent.fleet[session]?.isTelling == true
     }

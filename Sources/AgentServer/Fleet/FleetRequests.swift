@@ -4,9 +4,11 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// What a person asks about the fleet, and how they put it right.
+/// The requests about the fleet: its status, and the commands that change it.
 struct FleetRequests {
-    /// Serves `GET /v1/fleet` and the requests below it, for the agent's own user alone: they are about all hosts.
+    /// Serves `GET /v1/fleet` and the requests below it.
+    ///
+    /// Only the agent's own Unix user may send them, as they concern all hosts.
     func serve(
         _ route: Route,
         _ request: HTTPRequest,
@@ -59,7 +61,7 @@ struct FleetRequests {
         }
     }
 
-    /// Leaves one session or all, but for those of which this host alone has something.
+    /// Leaves one session or all, except those with changes that only this host has.
     private func leave(
         _ name: SessionName?,
         in agent: isolated SessionAgent
@@ -84,7 +86,8 @@ struct FleetRequests {
         } ?? []
     }
 
-    /// Has what does not open deleted, and has every session looked at again: what is older there is written anew.
+    /// Deletes values that cannot be opened, and reads every session again so that outdated values are
+    /// rewritten.
     private func repair(
         _ name: SessionName?,
         in agent: isolated SessionAgent
@@ -97,7 +100,7 @@ struct FleetRequests {
         for session in names.sorted() {
             let epoch = agent.fleet[session]?.keeping.epoch ?? 0
             do throws(FleetStoreError) {
-                // What other hosts may live on goes only if it is meant.
+                // Values that other hosts may still use are deleted only if the user named the session.
                 let count = try await sharing.discardUnreadable(
                     of: session,
                     since: epoch,
@@ -125,7 +128,7 @@ struct FleetRequests {
         return notes
     }
 
-    /// A reader opens no refresh tokens, and cannot tell what is of use to the keepers.
+    /// Fails at a reader, which cannot open refresh tokens and so cannot tell which values the keepers need.
     private func refuseReader(_ command: String, in agent: isolated SessionAgent) throws(RequestFailure) {
         guard agent.ports.fleet?.role == .reader else { return }
         throw RequestFailure(
@@ -135,7 +138,8 @@ struct FleetRequests {
         )
     }
 
-    /// Takes a host's card away and has every session refreshed, so that the tokens it knows are spent.
+    /// Removes a host from the list and refreshes every session, so that the tokens the host knows become
+    /// useless.
     private func remove(
         _ host: String,
         in agent: isolated SessionAgent
@@ -177,7 +181,9 @@ struct FleetRequests {
         ]
     }
 
-    /// The number of the one host that is called `name`, or has it as its number.
+    /// Returns the number of the only host with this name or number.
+    ///
+    /// - Throws: ``RequestFailure`` if there is no such host, or several.
     private func named(_ name: String, among hosts: [HostDescription]) throws(RequestFailure) -> UInt64 {
         let named = hosts.filter { name.bytewise == $0.label.bytewise || UInt64(name, radix: 16) == $0.id }
         guard let found = named.first else {
@@ -197,7 +203,7 @@ struct FleetRequests {
         return found.id
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private func answer(
         _ order: FleetOperation,
@@ -216,7 +222,7 @@ struct FleetRequests {
             }
             trouble = survey.trouble ?? survey.watchTrouble ?? denial
         }
-        // Who has left has done what was asked, whatever etcd says.
+        // A host that has left has completed the request, whatever the state of etcd.
         if case .leave = order { trouble = nil }
         return FleetMessage {
             $0.name = port.name
@@ -240,18 +246,18 @@ struct FleetRequests {
         let found = survey.sessions[name]
         let record = found?.record
         func label(_ attempt: AttemptID) -> String {
-            // Stands for those that a restored snapshot may have lost.
+            // This attempt ID replaces those that a restored snapshot of etcd may have lost.
             guard attempt != .lost else { return "unknown" }
             return survey.hosts.first { $0.id == attempt.host }?.label ?? Hex.digits(of: attempt.host)
         }
         let own = agent.fleet[name]?.member.memory.record
-        // Of another refresh it would tell another time.
+        // The local refresh time applies only if both records are the same.
         let hasSame = own?.lineage == record?.lineage && own?.generation == record?.generation
         let tokens = record != nil && hasSame ? agent.sessions[name]?.session.heldTokens : nil
         let refreshedAt = tokens?.values.map(\.obtainedAt).max()
         let trouble = found?.trouble ?? agent.fleet[name]?.trouble
         let hasLeft = agent.fleet.hasLeft(name)
-        // It has been put back or emptied since.
+        // etcd was restored from a backup or emptied since.
         let isMissing = found != nil && record == nil && own?.isLive == true && !hasLeft
         return FleetSessionMessage {
             $0.session = name.description
@@ -277,7 +283,7 @@ struct FleetRequests {
         "etcd does not have the login, which a keeper of the fleet writes there again"
 }
 
-/// What is asked for.
+/// A requested operation on the fleet.
 private enum FleetOperation {
     case status
     case join(SessionName?)
@@ -314,7 +320,7 @@ private enum FleetOperation {
 }
 
 extension HostDescription {
-    /// Its random number, as in the keys of etcd.
+    /// The host's random number in hexadecimal digits, as in the keys of etcd.
     fileprivate var number: String { Hex.digits(of: id) }
 
     fileprivate func message(isThis: Bool) -> FleetHostMessage {
@@ -330,7 +336,7 @@ extension HostDescription {
 }
 
 extension FleetSurvey.Session? {
-    /// One word for what etcd has of the session; without a survey nobody knows.
+    /// The state of the session's record in etcd in one word, or "unknown" without a survey.
     fileprivate var state: String {
         guard let self else { return "unknown" }
         if let record = self.record { return record.status.word }

@@ -2,15 +2,15 @@
 
 import TokenCore
 
-/// Why nobody here can say yet whether somebody has logged in to a session, or what its tokens are.
+/// The reason this host cannot tell yet whether a session is logged in, or what its tokens are.
 enum FleetUnknownReason {
-    /// The fleet is being asked.
+    /// etcd is being read.
     case awaited
     case troubled(FleetStoreError)
-    /// No host refreshes it before that.
+    /// No host refreshes the session before this wait ends.
     case waiting(FleetWait)
 
-    /// Without a full stop.
+    /// The reason as a sentence without a full stop.
     var sentence: String {
         switch self {
         case .awaited: "the fleet has not answered yet"
@@ -23,12 +23,12 @@ enum FleetUnknownReason {
         if case .troubled(let trouble) = self { trouble.remedy } else { nil }
     }
 
-    /// Only a person can put it right.
+    /// Whether only the user can correct the cause.
     var isMistake: Bool {
         if case .troubled(let trouble) = self { trouble.isMistake } else { false }
     }
 
-    /// When it may be known; `nil`: nobody knows.
+    /// The delay after which a retry may succeed, or `nil` if it is unknown.
     var retryAfter: Duration? {
         switch self {
         case .awaited: .seconds(1)
@@ -39,7 +39,8 @@ enum FleetUnknownReason {
 }
 
 extension FleetWait {
-    /// What keeps everybody from sending the refresh token of `session`; `nil`: nothing that is known here.
+    /// Creates the wait that keeps all hosts from sending the refresh token of `session`, or `nil` if none is
+    /// known.
     init?(of session: SharedSession, in agent: isolated SessionAgent) {
         guard let port = agent.ports.fleet, let view = session.record.sight?.view,
             let wait = view.wait(

@@ -3,19 +3,19 @@
 import NIOCore
 import TokenCore
 
-/// Tells the other hosts that this one is there: at first, every hour, and whenever etcd may have lost it; and that it is
-/// not there any more.
+/// The entry of this host in etcd's list of hosts.
 ///
-/// Confined to the agent's event loop.
+/// It is written at first, every hour, and whenever etcd may have lost it. It is deleted when this host
+/// shares nothing any more. Confined to the agent's event loop.
 final class HostAnnouncements {
     private static let interval = TimeAmount.hours(1)
 
     private let port: FleetPort?
     private let eventLoop: any EventLoop
     private var isUnderWay = false
-    /// When this host said so last, in etcd's time; `nil`: not yet, or it is not known.
+    /// The time of this host's latest entry in etcd's time, or `nil` if there is none or it is unknown.
     private(set) var announcedAt: FleetTime?
-    /// Why it could not last time; `nil`: it could.
+    /// The error of the latest write, or `nil` if it succeeded.
     private(set) var trouble: FleetStoreError?
     private var next: Scheduled<Void>?
 
@@ -24,7 +24,7 @@ final class HostAnnouncements {
         self.eventLoop = eventLoop
     }
 
-    /// Tells them now, unless that is being done or this host shares nothing.
+    /// Writes the entry now, unless a write is in flight or this host shares nothing.
     func announce(in agent: isolated SessionAgent) {
         guard let port, let sharing = agent.fleet.sharing, agent.fleet.hasSharedSessions, !isUnderWay else {
             return
@@ -38,12 +38,13 @@ final class HostAnnouncements {
         }
     }
 
-    /// What is known of how this host has announced itself.
+    /// Records the result of writing the entry.
     private func note(_ result: Result<FleetTime, FleetStoreError>, in agent: isolated SessionAgent) {
         announcedAt = try? result.get()
         let former = trouble
         trouble = result.failure
-        // A keeper that may not write refreshes nothing, and finds out when it has to.
+        // A keeper without the right to write cannot refresh anything, and would notice only at its next
+        // refresh.
         guard let trouble, trouble.kind == .denied, port?.role == .keeper, trouble != former else { return }
         agent.ports.logger.warning("fleet: no right to write", metadata: ["error": "\(trouble.sentence)"])
     }
@@ -56,9 +57,11 @@ final class HostAnnouncements {
         plan(in: pause) { agent.fleet.announcements.announce(in: agent) }
     }
 
-    /// Takes this host, which shares nothing any more, out of the list; tries again until etcd has heard of it.
+    /// Removes this host, which shares nothing any more, from the list.
     ///
-    /// - Returns: why the list still names it; `nil`: it does not.
+    /// Retries until etcd has done so.
+    ///
+    /// - Returns: The error because of which the list still has the entry, or `nil` if the entry is gone.
     func withdraw(in agent: isolated SessionAgent) async -> FleetStoreError? {
         guard let port, let sharing = agent.fleet.sharing, !agent.fleet.hasSharedSessions else { return nil }
         do throws(FleetStoreError) {
@@ -66,7 +69,7 @@ final class HostAnnouncements {
             return nil
         } catch {
             let survey = error.kind == .denied ? await sharing.survey([]) : nil
-            // One that may only read has never been able to write itself there.
+            // A host without the right to write never had an entry.
             if let survey, survey.trouble == nil, !survey.hosts.contains(where: { $0.id == port.host }) {
                 return nil
             }
@@ -84,7 +87,9 @@ final class HostAnnouncements {
         next = eventLoop.assumeIsolated().scheduleTask(in: pause, action)
     }
 
-    /// Announces this host for somebody who wants to know whether it may.
+    /// Writes the entry once, for a check of whether this host may write.
+    ///
+    /// - Returns: The error, or `nil` if the write succeeded.
     func tryNow(in agent: isolated SessionAgent) async -> FleetStoreError? {
         guard let port, let sharing = agent.fleet.sharing else { return nil }
         let result: Result<FleetTime, FleetStoreError>
@@ -97,13 +102,13 @@ final class HostAnnouncements {
         return result.failure
     }
 
-    /// Another agent that takes itself for this host: it has announced itself since this one did.
+    /// Returns another agent with this host's identity: one that has written the entry since this agent did.
     func rival(among hosts: [HostDescription]) -> HostDescription? {
         guard let port, let announcedAt else { return nil }
         return hosts.first { $0.id == port.host && $0.seen > announcedAt }
     }
 
-    /// The agent locks or stops.
+    /// Stops writing the entry, as the agent locks or stops.
     func end() {
         next?.cancel()
         next = nil

@@ -6,12 +6,13 @@ import TokenCore
 struct JoiningSession {
     let timing: FleetTiming
     private(set) var keeping: FleetKeeping?
-    /// The login that it had before it was shared.
+    /// The login that the session had before it was shared.
     private(set) var login: SessionSnapshot?
-    /// What this host's settings say of it.
+    /// The client and server named by this host's settings.
     let binding: FleetBinding
 
-    /// `nil`: a person has logged it out at this host alone.
+    /// Creates a joining session from its stored content, or `nil` if the user has logged it out at this host
+    /// only.
     init?(
         _ settings: SessionSettings,
         _ binding: FleetBinding,
@@ -26,7 +27,8 @@ struct JoiningSession {
         let snapshot = loaded.snapshot
         guard !snapshot.isHereAlone else { return nil }
         keeping = snapshot.fleet
-        // It may be the answer what ends the agent, and another host has its own by the time this one looks.
+        // The response may be what crashes the agent, and another host has obtained its own by the time this
+        // one reads etcd.
         if loaded.interruption?.wait != .zero { keeping?.memory.sending = nil }
         if keeping?.memory.lacksTokens(in: snapshot, at: port.role) == true { keeping?.attempt = nil }
         timing = FleetTiming(reuse: settings.reuse, patience: port.patience)
@@ -36,22 +38,25 @@ struct JoiningSession {
         }
     }
 
-    /// A person's login here brings the host back, which knows `keeping`.
+    /// Creates a joining session for a login here, which brings this host back with the state `keeping`.
     init(_ settings: SessionSettings, _ binding: FleetBinding, keeping: FleetKeeping?, _ port: FleetPort) {
         self.binding = binding
         self.keeping = keeping
         timing = FleetTiming(reuse: settings.reuse, patience: port.patience)
     }
 
-    /// This host knows what has become of the login.
+    /// Whether this host knows if the session is logged in.
     var knowsLogin: Bool { keeping?.memory.knowsLogin == true || login != nil }
 }
 
 extension FleetPersistentState {
-    /// Whether what this host knows can be said without a look: of a login that is over there may be a later one.
+    /// Whether the login's state is known without reading etcd.
+    ///
+    /// An ended login may have been replaced by a later one.
     var knowsLogin: Bool { record.map { $0.isLive || isNews } ?? false }
 
-    /// Whether the host has not had all tokens of the record that it knows: it was a reader, or its session had ended here.
+    /// Returns whether this host lacks tokens of its known record: it was a reader, or the session had ended
+    /// here.
     fileprivate func lacksTokens(in snapshot: SessionSnapshot, at role: FleetRole) -> Bool {
         guard answer == nil, let record, record.isLive else { return false }
         let hasRefreshToken = if case .refreshToken = snapshot.renewal { true } else { false }
@@ -60,11 +65,12 @@ extension FleetPersistentState {
 }
 
 extension StoredSession.Content {
-    /// What the store has of a session, unless it is of another fleet's making than the settings name.
+    /// Returns the stored content of a session unless it belongs to another fleet login than the settings
+    /// name.
     ///
-    /// A table that names another client or server must not use the fleet's login, nor must one that does not share the
-    /// session any more: two would use one refresh token, and many servers end the login then. The record stays, for
-    /// when the settings are put right.
+    /// Settings with another client or server must not use the fleet's login. Neither must settings that do
+    /// not share the session any more: two agents would use one refresh token, and many servers end the login
+    /// then. The record stays on disk for when the settings are corrected.
     func shared(
         by name: SessionName,
         _ settings: SessionSettings,

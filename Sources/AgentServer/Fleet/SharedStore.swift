@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// The store that the hosts of a fleet share, from its opening to its end, and the watch over it.
+/// The store that the hosts of a fleet share, and the watch of its keys.
 ///
 /// Confined to the agent's event loop.
 final class SharedStore {
@@ -11,37 +11,43 @@ final class SharedStore {
         case closed
         /// Next: `open`, or `failed`.
         case opening(Task<Void, Never>)
-        /// Tried again after a pause. Next: `opening`.
+        /// Opening failed, and is tried again after a delay.
+        ///
+        /// Next: `opening`.
         case failed(FleetStoreError)
         /// Next: `closed` when the agent locks or stops.
         case open(any FleetSharing)
     }
 
     private var state = State.closed
-    /// How often it was begun to be opened: what comes of an earlier time, which was given up, is of no use.
+    /// The number of attempts to open the store.
+    ///
+    /// The result of an earlier, abandoned attempt is ignored.
     private var openings = 0
     private var watch: Task<Void, Never>?
-    /// Why there is no watch; `nil`: there is one, or none was tried.
+    /// The error of the watch, or `nil` if it works or was not tried.
     private var watchTrouble: FleetStoreError?
 
-    /// `nil` while it is not open.
+    /// The open store, or `nil` while it is not open.
     var sharing: (any FleetSharing)? {
         if case .open(let sharing) = state { sharing } else { nil }
     }
 
-    /// Why it could not be opened; `nil`: it could, or has not been tried.
+    /// The error that opening the store has failed with, or `nil` if it succeeded or was not tried.
     var failure: FleetStoreError? {
         if case .failed(let trouble) = state { trouble } else { nil }
     }
 
-    /// Why it is of no use now.
+    /// The error that makes the store unavailable, or `nil` if there is none.
     var trouble: FleetStoreError? { failure ?? watchTrouble }
 
     var isOpening: Bool {
         if case .opening = state { true } else { false }
     }
 
-    /// Begins to open it, unless it is being opened; ``FleetCoordinator/opened(_:in:)`` follows.
+    /// Starts to open the store unless that is in progress.
+    ///
+    /// ``FleetCoordinator/opened(_:in:)`` is called afterwards.
     func open(_ port: FleetPort, in agent: isolated SessionAgent) {
         guard !isOpening else { return }
         openings += 1
@@ -60,7 +66,9 @@ final class SharedStore {
         )
     }
 
-    /// - Returns: whether somebody still waits for it.
+    /// Stores the result of opening the store.
+    ///
+    /// - Returns: `true` if the result is still needed.
     private func take(_ opened: Result<any FleetSharing, FleetStoreError>, of number: Int) -> Bool {
         guard isOpening, number == openings else {
             if case .success(let sharing) = opened { SharedStore.close(sharing) }
@@ -73,12 +81,12 @@ final class SharedStore {
         return true
     }
 
-    /// Waits until it is open, or cannot be opened now.
+    /// Waits until the store is open or has failed to open.
     func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
         if case .opening(let task) = state { await task.value }
     }
 
-    /// Watches what becomes of these sessions, and of no others any more.
+    /// Watches the keys of these sessions, and of no others any more.
     func follow(_ names: Set<SessionName>, in agent: isolated SessionAgent) {
         guard let sharing else { return }
         watch?.cancel()
@@ -87,15 +95,17 @@ final class SharedStore {
         }
     }
 
-    /// The watch has come to an end, or there is still none.
-    /// - Returns: whether there was one.
+    /// Records that the watch has ended, or could not be started.
+    ///
+    /// - Returns: `true` if the watch worked before.
     func noteAway(_ trouble: FleetStoreError) -> Bool {
         defer { watchTrouble = trouble }
         return watchTrouble == nil
     }
 
-    /// There is a watch.
-    /// - Returns: whether there was none.
+    /// Records that the watch works.
+    ///
+    /// - Returns: `true` if it did not work before.
     func noteBack() -> Bool {
         defer { watchTrouble = nil }
         return watchTrouble != nil
@@ -110,7 +120,7 @@ final class SharedStore {
         state = .closed
     }
 
-    /// Nobody waits for connections to be closed.
+    /// Closes the store without waiting for its connections.
     private static func close(_ sharing: any FleetSharing) {
         Task.detached { await sharing.close() }
     }

@@ -2,20 +2,22 @@
 
 import TokenCore
 
-/// Revocations that wait until etcd has the login or logout that they follow from: until then other hosts live on the tokens.
+/// The revocations that wait until etcd has the login or logout that caused them.
+///
+/// Until then other hosts use the tokens.
 struct DeferredRevocations {
     private var effects: [Effect] = []
-    /// A person has logged out and waits for the server to hear of it.
+    /// Whether a logout is waiting for its revocation at the server.
     private(set) var followsLogout = false
 
     var isEmpty: Bool { effects.isEmpty }
 
-    /// Keeps `effect` back, if it is a revocation, or would take the tokens of one away.
+    /// Defers `effect` if it is a revocation, or would erase a token of a deferred one.
     ///
     /// - Parameters:
-    ///   - effect: what the session has decided.
-    ///   - hasNews: there is a login or logout that etcd does not have.
-    /// - Returns: whether it does.
+    ///   - effect: The session's decision.
+    ///   - hasNews: Whether there is a login or logout that etcd does not have.
+    /// - Returns: `true` if `effect` was deferred.
     mutating func hold(_ effect: Effect, while hasNews: Bool) -> Bool {
         switch effect {
         case .revoke, .discard:
@@ -28,10 +30,10 @@ struct DeferredRevocations {
         }
     }
 
-    /// Keeps a token that is still to be shown to the server.
+    /// Keeps a token that must still be sent to the server for its revocation.
     ///
-    /// The session has another login by now and asks no more what became of this one, so its tokens are erased once they
-    /// are revoked.
+    /// The session has another login now and does not wait for the revocation, so the tokens are erased after
+    /// it.
     private mutating func keep(_ secret: SecretID) -> Bool {
         guard effects.contains(where: { $0.revocation?.secrets.contains(secret) == true }) else {
             return false
@@ -45,15 +47,15 @@ struct DeferredRevocations {
 
     /// Ends the wait.
     ///
-    /// - Returns: what was kept back.
+    /// - Returns: The deferred effects.
     mutating func release() -> [Effect] {
         defer { self = DeferredRevocations() }
         return effects
     }
 
-    /// Gives up what was kept back.
+    /// Drops the deferred effects.
     ///
-    /// - Returns: the secrets that nobody else has: those of a `revoke` are still the session's.
+    /// - Returns: The secrets that nothing else uses. Those of a `revoke` still belong to the session.
     mutating func letGo() -> Set<SecretID> {
         release().reduce(into: []) { secrets, effect in
             if case .discard(let request) = effect { secrets.formUnion(request.secrets) }

@@ -3,23 +3,24 @@
 import NIOCore
 import TokenCore
 
-/// Readers' wishes for another token of one session: this host's own, or those that it hears as a keeper.
+/// The readers' requests for another token of one session: this host's own, or those received as a keeper.
 ///
 /// Confined to the agent's event loop.
 final class ReaderRefreshRequests {
-    /// Between two refreshes that readers wish for: they are less trusted, and must not make the keepers refresh as often as
-    /// they like.
+    /// The minimum time between two refreshes for readers.
+    ///
+    /// Readers are less trusted and must not make the keepers refresh as often as they like.
     private static let pause = RetrySchedule.replacementPause(refusedBefore: 1, isRepeat: false)
 
     private let sharing: any FleetSharing
-    /// When the latest one that was heard is followed.
+    /// The time of the refresh for the latest received request.
     private var followedAt: Instant?
 
     init(sharing: any FleetSharing) {
         self.sharing = sharing
     }
 
-    /// Tells the keepers that this generation is no longer good.
+    /// Tells the keepers that the tokens of this generation are no longer valid.
     func tell(_ generation: UInt64, of session: SharedSession, in agent: isolated SessionAgent) {
         guard let lineage = session.member.memory.record?.lineage else { return }
         let (sharing, name) = (sharing, session.name)
@@ -31,7 +32,9 @@ final class ReaderRefreshRequests {
         }
     }
 
-    /// The keepers could not be asked for another token of `session`.
+    /// Handles an error of the request to the keepers.
+    ///
+    /// Without the right to write, the attempt fails.
     private func requestFailed(
         _ session: SharedSession,
         _ trouble: FleetStoreError,
@@ -44,7 +47,10 @@ final class ReaderRefreshRequests {
         agent.refreshes.refused(attempt.number, denial, for: session.name, in: agent)
     }
 
-    /// Has the session refreshed soon: every keeper hears of a wish, one of them comes first, and the others find it done.
+    /// Refreshes the session soon for a reader's request.
+    ///
+    /// Every keeper receives the request. After a random delay the first one refreshes, and the others find
+    /// that done.
     func follow(in session: SharedSession, in agent: isolated SessionAgent) {
         let wait = followedAt.map { max(.zero, $0 + ReaderRefreshRequests.pause - agent.now) } ?? .zero
         followedAt = agent.now + wait

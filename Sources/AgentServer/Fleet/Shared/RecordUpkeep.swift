@@ -5,14 +5,16 @@ import TokenCore
 /// The writes of a shared session's record to this host's disk.
 struct RecordWrites {
     private(set) var isUnderWay = false
-    /// The record is to lose its tokens once it is written.
+    /// Whether the tokens must be erased from the record once the active write ends.
     private(set) var mustEraseTokens = false
-    /// Writes of the session itself that wait for it.
+    /// The session's own writes, which wait for the active write.
     private var waiting: [CommitNumber] = []
 
     mutating func begin() { isUnderWay = true }
 
-    /// - Returns: the session's own writes that have waited.
+    /// Ends the active write.
+    ///
+    /// - Returns: The session's own writes that have waited.
     mutating func end() -> [CommitNumber] {
         isUnderWay = false
         defer { waiting = [] }
@@ -21,25 +23,26 @@ struct RecordWrites {
 
     mutating func wait(_ commit: CommitNumber) { waiting.append(commit) }
 
-    /// The record is to lose its tokens.
+    /// Requests that the record loses its tokens.
     ///
-    /// - Returns: whether that can be done now.
+    /// - Returns: `true` if that can be done now.
     mutating func requestTokenErasure() -> Bool {
         mustEraseTokens = isUnderWay
         return !isUnderWay
     }
 }
 
-/// Finds the records that have to be sealed anew, for whoever has an older key or finds no access tokens.
+/// The decision whether a record in etcd must be sealed again: under the current key, or with tokens for
+/// readers.
 struct SealReview {
-    /// The record that was last to be sealed anew.
+    /// The record that was last to be sealed again.
     private var resealed: FleetHeader?
-    /// What etcd has, whose record is being adopted: it is looked at after that.
+    /// The latest read with a record that is still being adopted, to be examined after the adoption.
     private(set) var unadopted: FleetReadResult?
 
-    /// Takes what etcd has.
+    /// Returns whether the record in `sight` must be sealed again.
     ///
-    /// - Returns: whether its record, which is the one that this host knows, is to be sealed anew.
+    /// Only a record that this host knows is.
     mutating func isOwed(in sight: FleetReadResult, knowing known: FleetHeader?, epoch: UInt32) -> Bool {
         unadopted = nil
         guard let found = sight.view.record else { return false }

@@ -2,24 +2,26 @@
 
 import TokenCore
 
-/// An attempt of a shared session, from its wish on.
+/// An attempt of a shared session to refresh, from the request on.
 struct SharedAttempt {
-    /// That of an attempt of an earlier process, if its answer is looked for.
+    /// The attempt's ID.
+    ///
+    /// If the response of an interrupted attempt is searched for, this is that attempt's ID.
     var id: AttemptID
     let number: AttemptNumber
-    /// When its request may be under way; `nil`: not yet.
+    /// The deadlines for the request, or `nil` while it may not be sent yet.
     var fence: ExchangeDeadlines?
-    /// The answer of the server refuses the refresh token.
+    /// The server's rejection of the refresh token, if that was the response.
     var refusal: RefreshFailure?
-    /// The session is making a record of the answer's tokens.
+    /// Whether the session is making a record of the response's tokens.
     var hasTokens = false
 
-    /// Whom the outcome of an exchange is for.
+    /// The recipient of an exchange's outcome.
     enum Addressee {
         case session
-        /// The fleet's record says what becomes of the session.
+        /// The fleet, whose record decides the session's state.
         case fleet
-        /// Nothing was sent, and the session asks the fleet again.
+        /// Neither: nothing was sent, and the session asks the fleet again.
         case nobody
     }
 }

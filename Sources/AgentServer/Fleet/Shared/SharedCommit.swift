@@ -2,16 +2,16 @@
 
 import TokenCore
 
-/// What a session wants to have made durable, where its fleet has to know of it.
+/// A commit of a session that its fleet may have to know of.
 struct SharedCommit {
-    /// `nil`: nobody waits for it.
+    /// The number of the commit, or `nil` if nothing waits for it.
     let number: CommitNumber?
     let snapshot: SessionSnapshot
     let shared: SharedSession
 
-    /// Hands it to the fleet, unless that is not concerned.
+    /// Passes the commit to the fleet if it concerns the fleet.
     ///
-    /// - Returns: whether it is; the session is told when it is durable then.
+    /// - Returns: `true` if the fleet has taken it. The session is then told when it is durable.
     func isTaken(in agent: isolated SessionAgent) -> Bool {
         guard let session = agent.sessions[shared.name]?.session else { return false }
         if isAnswerTaken(in: agent) { return true }
@@ -21,12 +21,12 @@ struct SharedCommit {
         }
         switch snapshot.standing {
         case .ended(.loggedOut, _): return isLogoutTaken(in: agent)
-        // What this host has found by itself is true for it alone.
+        // An end that this host has found by itself applies to this host only.
         case .ended, .loggedIn: return false
         }
     }
 
-    /// A login of this host: of a person now, or one that it had before it joined the fleet.
+    /// Publishes a login of this host: a user's new one, or one from before the session was shared.
     func logIn(time: FleetTime?, in agent: isolated SessionAgent) {
         let id = shared.freshAttempt
         let login = SharedRecord.Pending(attempt: id, commit: number, snapshot: snapshot)
@@ -37,7 +37,9 @@ struct SharedCommit {
         }
     }
 
-    /// The tokens of this host's own answer are to become the record.
+    /// Makes the tokens of this host's own response the fleet's record.
+    ///
+    /// - Returns: `true` if the snapshot has such tokens.
     private func isAnswerTaken(in agent: isolated SessionAgent) -> Bool {
         guard let attempt = shared.attempt, attempt.hasTokens, shared.record.answer == nil else {
             return false
@@ -51,12 +53,14 @@ struct SharedCommit {
         return true
     }
 
-    /// The fleet has something to end.
+    /// Publishes a logout if the fleet has a login to end.
+    ///
+    /// - Returns: `true` if it has.
     private func isLogoutTaken(in agent: isolated SessionAgent) -> Bool {
         guard let known = shared.member.memory.record, known.status != .out else { return false }
         let logout = SharedRecord.Pending(ended: known.lineage, commit: number, snapshot: snapshot)
         let former = shared.record.await(news: logout)
-        // Whoever waits for an earlier logout hears of the end of this one.
+        // Requests that wait for an earlier logout are answered when this one ends.
         if former?.ended == nil { shared.finish(former, nil, in: agent) }
         shared.apply(in: agent) { member, now in member.loggedOut(at: now) }
         return true

@@ -2,43 +2,49 @@
 
 import TokenCore
 
-/// What this host has of one session of the fleet: its record, and where the tokens of each attempt are.
+/// This host's data of one shared session: its record, and the location of each attempt's tokens.
 ///
-/// The session itself has those of one attempt. Of others a sealed copy lies in its record until the fleet needs it no
-/// more, and what etcd shows can be opened. Confined to the agent's event loop.
+/// The session itself has the tokens of one attempt. Sealed copies of others are in its record until the
+/// fleet needs them no more. Tokens in etcd can be opened. Confined to the agent's event loop.
 final class SharedRecord {
-    /// Tokens that the session does not have yet, or a logout.
+    /// The tokens that the session does not have yet, or a logout.
     struct Pending {
-        /// Who brought them; `nil`: it is a logout.
+        /// The attempt that obtained the tokens, or `nil` for a logout.
         var attempt: AttemptID?
-        /// The login that a logout ends; `nil`: it is none.
+        /// The login that a logout ends, or `nil` if it is not a logout.
         var ended: Lineage?
-        /// How the session hears of its end; `nil`: it asked for nothing.
+        /// The session's commit to finish, or `nil` if the session requested nothing.
         var commit: CommitNumber?
         var snapshot: SessionSnapshot
     }
 
     let name: SessionName
     private let sharing: any FleetSharing
-    /// Of which client and server its tokens are.
+    /// The client and server of the tokens.
     private let binding: FleetBinding
-    /// Whose tokens the session has, or will have once they are durable; `nil`: it has none.
+    /// The attempt whose tokens the session has, or will have once they are durable.
+    ///
+    /// `nil` if it has none.
     private var own: AttemptID?
-    /// Tokens of other attempts, sealed.
+    /// The sealed tokens of other attempts.
     private var others: [AttemptID: [UInt8]]
-    /// What the latest write has taken away, sealed: some of it is to be revoked.
+    /// The sealed tokens that the latest write has removed.
+    ///
+    /// Some of them must be revoked.
     private var leaving: [AttemptID: [UInt8]] = [:]
     /// The highest epoch of the fleet's keys seen.
     private(set) var epoch: UInt32
-    /// The latest look.
+    /// The latest read of etcd.
     private(set) var sight: FleetReadResult?
-    /// The tokens of its record, where this host had none of them.
+    /// The tokens of the latest read's record, if this host did not have them.
     private var opened: (attempt: AttemptID, snapshot: SessionSnapshot)?
-    /// The tokens of this host's own answer, on their way into the record.
+    /// The tokens of this host's own response, which are not in the record yet.
     private(set) var answer: Pending?
-    /// A login or a logout of this host, on its way into the record, perhaps behind an answer.
+    /// A login or logout of this host that is not in the record yet.
+    ///
+    /// It may wait for a response.
     private(set) var news: Pending?
-    /// What the session is to take over once it is told to.
+    /// The snapshot that the session adopts once it is told to.
     private var coming: SessionSnapshot?
 
     init(_ name: SessionName, _ keeping: FleetKeeping?, _ binding: FleetBinding, sharing: any FleetSharing) {
@@ -50,29 +56,31 @@ final class SharedRecord {
         epoch = keeping?.epoch ?? 0
     }
 
-    /// What the record on disk has beside the session.
+    /// Returns the fleet's part of the record on disk.
     func keeping(_ memory: FleetPersistentState) -> FleetKeeping {
         FleetKeeping(memory: memory, attempt: own, others: others, epoch: epoch, binding: binding)
     }
 
-    /// Notes an answer whose tokens are to become the session's.
+    /// Stores a response whose tokens become the session's.
     func await(answer: Pending) { self.answer = answer }
 
-    /// Notes a login or a logout that is to become the session's.
+    /// Stores a login or logout that becomes the session's.
     ///
-    /// - Returns: what it takes the place of, and what nobody will finish.
+    /// - Returns: The pending login or logout that it replaces and that will not be finished.
     func await(news: Pending) -> Pending? {
         defer { self.news = news }
         return self.news
     }
 
-    /// The answer is the session's now, or of no use.
+    /// Removes the pending response, which is the session's now, or useless.
     func settleAnswer() -> Pending? {
         defer { answer = nil }
         return answer
     }
 
-    /// The login or logout that `header` tells of is the session's now, or of no use; `nil`: it has been settled before.
+    /// Removes the pending login or logout that `header` describes.
+    ///
+    /// - Returns: The login or logout, or `nil` if it was already removed.
     func settleNews(_ header: FleetHeader) -> Pending? {
         guard let found = news, found.attempt == (header.status == .out ? nil : header.attempt) else {
             return nil
@@ -81,27 +89,27 @@ final class SharedRecord {
         return found
     }
 
-    /// Whether a logout of this host is on its way that ends the login of `header`.
+    /// Returns whether a pending logout of this host ends the login of `header`.
     func isEnding(_ header: FleetHeader) -> Bool {
         guard let news, header.status != .out else { return false }
         return news.ended == header.lineage
     }
 
-    /// The tokens of `attempt`, if they are on their way into the record.
+    /// Returns the tokens of `attempt` if they are pending, otherwise `nil`.
     private func pending(_ attempt: AttemptID) -> SessionSnapshot? {
         [answer, news].lazy.compactMap(\.self).first { $0.attempt == attempt }?.snapshot
     }
 
-    /// Whether the session itself brings what it is to have, and so has nothing to take over.
+    /// Returns whether the session itself provided the snapshot, and so has nothing to adopt.
     private func brings(_ attempt: AttemptID?) -> Bool {
         if let attempt { pending(attempt) != nil } else { news.map { $0.attempt == nil } ?? false }
     }
 
-    // MARK: Looks
+    // MARK: Reads
 
-    /// Takes over a look, whose record this host must be able to open.
+    /// Stores the result of a read, whose record this host must be able to open.
     ///
-    /// - Throws: ``FleetStoreError``: the record counts as not seen.
+    /// - Throws: ``FleetStoreError`` if the record cannot be opened. It then counts as not read.
     func look(_ sight: FleetReadResult, in agent: isolated SessionAgent) throws(FleetStoreError) {
         guard sight.view.record == nil || sight.epoch >= epoch else {
             throw FleetStoreError(
@@ -122,32 +130,34 @@ final class SharedRecord {
         epoch = max(epoch, sight.epoch)
     }
 
-    /// A transaction of this host was carried out.
+    /// Updates the latest read after a transaction of this host.
     func note(_ transaction: SealedFleetTransaction) {
         sight?.note(transaction)
     }
 
-    /// Erases what was opened and is not the session's.
+    /// Erases the opened tokens that the session does not use.
     func letGoOfOpened(in agent: isolated SessionAgent) {
         guard let snapshot = opened?.snapshot else { return }
         opened = nil
         agent.erasure.erase(snapshot.secrets)
     }
 
-    /// Whether what was opened are the tokens of this record, which the session does not have.
+    /// Returns whether the opened tokens are those of this record and the session does not have them.
     func canTake(_ record: FleetHeader) -> Bool {
         own != record.attempt && opened?.attempt == record.attempt
     }
 
     // MARK: Tokens
 
-    /// The tokens of an attempt, and whether they were opened for whoever asks, who erases them.
+    /// The tokens of an attempt.
+    ///
+    /// If `isLent` is true, they were opened for the caller, which must erase them.
     struct Found {
         var snapshot: SessionSnapshot
         var isLent: Bool
     }
 
-    /// The tokens of `attempt`; `nil`: they are not here.
+    /// Returns the tokens of `attempt`, or `nil` if this host does not have them.
     func find(_ attempt: AttemptID, in agent: isolated SessionAgent) throws(FleetStoreError) -> Found? {
         if let pending = pending(attempt) { return Found(snapshot: pending, isLent: false) }
         if own == attempt, let present = present(in: agent) { return Found(snapshot: present, isLent: false) }
@@ -159,13 +169,15 @@ final class SharedRecord {
         return Found(snapshot: snapshot, isLent: true)
     }
 
-    /// A copy of the tokens of `attempt`, as the latest look shows them, which the caller erases; `nil`: it shows none.
+    /// Returns a copy of an attempt's tokens from the latest read, or `nil` if it has none.
+    ///
+    /// The caller must erase the copy.
     func copy(of attempt: AttemptID) -> SessionSnapshot? {
         guard let sight else { return nil }
         return try? sharing.open(attempt, in: sight, as: binding)
     }
 
-    /// Writes a transaction down with the tokens that it wants.
+    /// Seals a transaction together with the tokens that it needs.
     func seal(
         _ transaction: FleetTransaction,
         lease: FleetLease?,
@@ -192,6 +204,8 @@ final class SharedRecord {
         )
     }
 
+    /// Returns the mark of the snapshot's refresh token.
+    ///
     /// A login without a refresh token, which ends with its access token, has the mark 0.
     func mark(of snapshot: SessionSnapshot) -> UInt64 {
         guard case .refreshToken(let secret) = snapshot.renewal else { return 0 }
@@ -204,7 +218,7 @@ final class SharedRecord {
 
     // MARK: Writing
 
-    /// Has everything that `memory` names made durable in one step.
+    /// Makes everything that `memory` refers to durable in one write.
     func write(
         _ memory: FleetPersistentState,
         in agent: isolated SessionAgent,
@@ -224,7 +238,7 @@ final class SharedRecord {
             coming = isComing ? snapshot : nil
         }
         if let attempt, opened?.attempt == attempt { opened = nil }
-        // What is not here is nothing of the session's, or it would pass for whatever that has.
+        // `own` must not name missing tokens, or the session's current tokens would be taken for them.
         own = found == nil ? nil : attempt
         self.others = others
         snapshot.standing = memory.standing ?? snapshot.standing
@@ -239,23 +253,23 @@ final class SharedRecord {
         }
     }
 
-    /// Erases what the session was to take over, and does not: a logout came before.
+    /// Erases tokens that the session was to adopt but does not, as a logout came first.
     private func letGoOfComing(in agent: isolated SessionAgent) {
         guard let snapshot = coming else { return }
         let held = agent.sessions[name]?.session.snapshot(at: agent.moment)?.secrets ?? []
         agent.erasure.erase(snapshot.secrets.subtracting(held))
     }
 
-    /// Makes durable that the session has no tokens any more, with what this host knows of the fleet.
+    /// Writes a record without tokens, but with what this host knows of the fleet.
     func writeBlank(_ memory: FleetPersistentState, in agent: isolated SessionAgent) {
         var snapshot = SessionSnapshot(loggedOutAt: agent.moment)
         snapshot.fleet = keeping(memory)
         agent.storeThread.run { [name, snapshot] in _ = $0.commit(name, snapshot) }
     }
 
-    /// What the session is once it has the tokens of `attempt`; `nil`: they are not here.
+    /// Returns the session's state with the tokens of `attempt`, or `nil` if this host does not have them.
     private func next(_ attempt: AttemptID?, in agent: isolated SessionAgent) -> Found? {
-        // A record that does not open was not taken for one: see look(_:in:).
+        // A record that cannot be opened was not accepted: see look(_:in:).
         if let attempt { return try? find(attempt, in: agent) }
         if let news, news.attempt == nil {
             return Found(snapshot: news.snapshot, isLent: false)
@@ -266,7 +280,7 @@ final class SharedRecord {
         return Found(snapshot: SessionSnapshot(loggedOutAt: agent.moment), isLent: false)
     }
 
-    /// Sealed copies of tokens that the session does not have itself.
+    /// Returns sealed copies of tokens that the session does not have itself.
     private func copies(of attempts: Set<AttemptID>, in agent: isolated SessionAgent) -> [AttemptID: [UInt8]]
     {
         var copies: [AttemptID: [UInt8]] = [:]
@@ -281,7 +295,7 @@ final class SharedRecord {
         return copies
     }
 
-    /// What the session takes over now: other tokens, or its own with what has become of them.
+    /// Returns the snapshot that the session adopts now: other tokens, or its own with their new state.
     func take(_ header: FleetHeader, in agent: isolated SessionAgent) -> SessionSnapshot {
         defer { coming = nil }
         let found = coming ?? next(header.status == .out ? nil : own, in: agent)?.snapshot
@@ -293,7 +307,7 @@ final class SharedRecord {
 }
 
 extension SessionSnapshot {
-    /// What is left of a login at a host that has none of its tokens.
+    /// Creates the snapshot of a logged-out session at a host that has none of its tokens.
     init(loggedOutAt moment: Moment) {
         self.init(
             standing: .ended(.loggedOut, quarantinedUntil: nil),
@@ -310,7 +324,7 @@ extension SessionSnapshot {
 }
 
 extension FleetHeader {
-    /// What it says of the session.
+    /// The session's state according to the record.
     fileprivate var standing: SessionSnapshot.Standing {
         switch status {
         case .live, .rescued: .loggedIn
@@ -321,9 +335,11 @@ extension FleetHeader {
 }
 
 extension FleetPersistentState {
-    /// Whose tokens the session has to have; `nil`: none, it is logged out, or the fleet has no login of it.
+    /// The attempt whose tokens the session must have, or `nil` if it is logged out or the fleet has no login
+    /// of it.
     fileprivate var attemptInUse: AttemptID? {
-        // An answer that was laid beside the record is not the session's any more, nor is one that a login came after.
+        // A response stored in etcd next to the record is not the session's any more, nor is one older than a
+        // new login.
         if let answer, answer.placedIn == nil, !isNews { return answer.attempt }
         guard let record, record.status != .out else { return nil }
         return record.attempt
@@ -337,7 +353,9 @@ extension FleetPersistentState {
         return attempts
     }
 
-    /// `nil`: the session has tokens that the record does not speak of, or a logout that is on its way.
+    /// The session's state according to the record, or `nil` if the record does not apply.
+    ///
+    /// It does not apply if the session has newer tokens, or if a logout is pending.
     fileprivate var standing: SessionSnapshot.Standing? {
         guard let record, record.status != .out, answer == nil || answer?.placedIn != nil else { return nil }
         return record.standing

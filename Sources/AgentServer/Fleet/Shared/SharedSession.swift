@@ -3,7 +3,7 @@
 import NIOCore
 import TokenCore
 
-/// One session of the fleet at this host: carries out what its ``FleetMember`` decides.
+/// One shared session at this host, which executes the decisions of its ``FleetMember``.
 ///
 /// Confined to the agent's event loop.
 final class SharedSession {
@@ -12,20 +12,22 @@ final class SharedSession {
     let record: SharedRecord
     private(set) var attempt: SharedAttempt?
     private var writes = RecordWrites()
-    /// Revocations that wait until etcd has the login or logout that they follow from.
+    /// The revocations that wait until etcd has the login or logout that caused them.
     private(set) var heldBack = DeferredRevocations()
-    /// What has gone wrong last; `nil`: all is well.
+    /// The latest error, or `nil` if the latest operation succeeded.
     private(set) var trouble: FleetStoreError?
     private var lease: FleetLease?
     private var sealReview = SealReview()
-    /// The login that a login of this host replaces in etcd, if it is to end at its server then.
+    /// The login that a login of this host replaces in etcd, if it must be revoked afterwards.
     private var replaced: SessionSnapshot?
-    /// This host takes no part in the session any more: what its calls still bring changes nothing.
+    /// Whether this host takes no part in the session any more.
+    ///
+    /// Results of requests in flight are then ignored.
     private(set) var hasEnded = false
     private let wishes: ReaderRefreshRequests
     let sharing: any FleetSharing
     private let host: UInt64
-    /// What the settings say of the server.
+    /// The server's properties according to the settings.
     private let timing: FleetTiming
 
     init(
@@ -45,33 +47,34 @@ final class SharedSession {
         record = SharedRecord(name, keeping, binding, sharing: sharing)
     }
 
-    /// What the session's record keeps of the fleet.
+    /// The fleet's part of the session's record.
     var keeping: FleetKeeping { record.keeping(member.memory) }
 
-    /// Its record is being written here.
+    /// Whether the record is being written to this host's disk.
     var isKeeping: Bool { writes.isUnderWay }
 
-    /// A request may be under way, or its answer on the way to this host's disk, or a login or logout waits for that.
+    /// Whether a request may be in flight, its response is being written to disk, or a login or logout waits
+    /// for that.
     var isExchanging: Bool { attempt?.fence != nil || isKeeping || hasNews && !member.memory.isNews }
 
-    /// A login or logout of this host that etcd does not have yet.
+    /// Whether this host has a login or logout that etcd does not have yet.
     var hasNews: Bool { member.memory.isNews || record.news != nil }
 
-    /// A login or logout of this host is on its way, and whoever brought it waits to hear that etcd has it.
+    /// Whether a login or logout is being published, and its requester waits for that.
     var isTelling: Bool { record.news != nil || member.memory.isNews && trouble == nil }
 
-    /// What etcd has of it is not known: nothing has been read yet, or the last call has failed.
+    /// Whether etcd's state is unknown: nothing was read yet, or the latest request failed.
     var isBlind: Bool { record.sight == nil || trouble != nil }
 
-    /// Nobody here knows yet whether somebody has logged in.
+    /// Whether this host does not know yet if the session is logged in.
     var isUnseen: Bool { !member.memory.knowsLogin && (record.sight == nil || !member.isAtRest) }
 
-    /// A name for an attempt, never used before.
+    /// A new attempt ID, never used before.
     var freshAttempt: AttemptID { AttemptID(host: host, random: .random(in: 1 ... .max)) }
 
     // MARK: Events
 
-    /// Lets an event change the member, then does what follows from it.
+    /// Passes an event to the member, then executes the resulting actions.
     func apply(in agent: isolated SessionAgent, _ event: (inout FleetMember, Instant) -> [FleetAction]) {
         guard !hasEnded else { return }
         let isKept = agent.sessions[name]?.session.keepsRefreshToken ?? false
@@ -82,7 +85,7 @@ final class SharedSession {
         if !isUnseen || trouble != nil { agent.requests.tokens.fleetReadQueue.end(of: name, in: agent) }
     }
 
-    /// The session wants to send its refresh token.
+    /// Requests permission to send the session's refresh token.
     func reserve(_ number: AttemptNumber, in agent: isolated SessionAgent) {
         let id = freshAttempt
         attempt = SharedAttempt(id: id, number: number)
@@ -90,13 +93,13 @@ final class SharedSession {
         apply(in: agent) { member, now in member.refreshWanted(as: id, expiry: expiry, at: now) }
     }
 
-    /// When the session's access token ends; `nil`: never, or nobody is served with it.
+    /// Returns the expiry of the session's access token, or `nil` if it never expires or is not served.
     func expiry(in agent: isolated SessionAgent) -> Instant? {
         guard let token = agent.sessions[name]?.session.primaryToken, !token.isRefused else { return nil }
         return token.expiresAt
     }
 
-    /// The session does not want to send any more, or has been answered.
+    /// Withdraws an attempt that the session does not need any more, or that has been answered.
     func withdraw(_ number: AttemptNumber, in agent: isolated SessionAgent) {
         guard let attempt, attempt.number == number, !attempt.hasTokens, attempt.refusal == nil else {
             return
@@ -106,7 +109,9 @@ final class SharedSession {
         apply(in: agent) { member, now in member.answered(.untouched, jitter: agent.ports.chance(), at: now) }
     }
 
-    /// The server has answered, or has not.
+    /// Handles the outcome of an attempt's request.
+    ///
+    /// - Returns: The recipient of the outcome.
     func answered(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) -> SharedAttempt.Addressee {
         guard let attempt, let fence = attempt.fence else { return .session }
         guard case .failed(let failure) = outcome else {
@@ -125,7 +130,7 @@ final class SharedSession {
         let isRefusal = if case .refused = answer { true } else { false }
         if isRefusal {
             self.attempt?.refusal = failure
-            // One refusal is not to be found twice, after a crash, and believed for the second.
+            // After a crash, one rejection must not be found again and counted as a second one.
             agent.refreshes.release(name, answered: true)
         } else {
             self.attempt = nil
@@ -138,9 +143,9 @@ final class SharedSession {
         return .nobody
     }
 
-    /// The session had no use for the tokens of an answer: it was logged out or in meanwhile.
+    /// Handles tokens that the session could not use, as it was logged out or in meanwhile.
     ///
-    /// They end at the server once the fleet has what the person did.
+    /// They are revoked once the fleet has that logout or login.
     func tokensLost(_ outcome: RefreshOutcome, in agent: isolated SessionAgent) {
         guard let attempt, attempt.hasTokens, record.answer == nil, !isKeeping else { return }
         self.attempt = nil
@@ -154,19 +159,21 @@ final class SharedSession {
 
     // MARK: Records of the session
 
-    /// Keeps `effect` back, if it is a revocation, until the fleet has the news that it follows from.
+    /// Defers `effect`, if it is a revocation, until the login or logout that caused it is published.
     ///
-    /// - Returns: whether it does.
+    /// - Returns: `true` if `effect` was deferred.
     func holdsBack(_ effect: Effect) -> Bool { heldBack.hold(effect, while: hasNews) }
 
-    /// This host takes no part any more: nobody else has the tokens that were to be revoked later.
+    /// Leaves the fleet, and erases the tokens that were to be revoked later and that nothing else has.
     func letGo(in agent: isolated SessionAgent) {
         end()
         agent.erasure.erase(heldBack.letGo())
         letGoOfReplaced(in: agent)
     }
 
-    /// Nothing that is still under way changes the session, its record or what the agent shows of it.
+    /// Ends the membership.
+    ///
+    /// Results still in flight change neither the session, its record nor its status.
     func end() { hasEnded = true }
 
     // MARK: Actions
@@ -192,7 +199,7 @@ final class SharedSession {
 
     // MARK: etcd
 
-    /// The watch has shown the session's keys.
+    /// Handles the session's keys as the watch has read them.
     func show(_ sight: FleetReadResult, in agent: isolated SessionAgent) {
         guard !hasEnded else { return }
         do throws(FleetStoreError) {
@@ -208,12 +215,12 @@ final class SharedSession {
     private func see(_ sight: FleetReadResult, in agent: isolated SessionAgent) throws(FleetStoreError) {
         try record.look(sight, in: agent)
         trouble = nil
-        // Nobody is given the session's tokens any more, and those that are under way are to end at the server; the member
-        // adopts the logout after them.
+        // The session's tokens are not served any more, and those of the request in flight must be revoked.
+        // The member adopts the logout after them.
         if attempt?.fence != nil, sight.view.isOver(member.memory.record) {
             agent.apply(name) { session, moment in session.loggedOutElsewhere(at: moment) }
         }
-        // Whatever took the record away may have taken this host out of the list too.
+        // The event that deleted the record may have deleted this host's entry in the list too.
         if sight.view.record == nil, member.memory.record != nil {
             agent.fleet.announcements.announce(in: agent)
         }
@@ -238,7 +245,9 @@ final class SharedSession {
         }
     }
 
-    /// etcd does not have this host's login or logout yet: it is as safe as it can be here, and the others hear of it later.
+    /// Finishes the pending login or logout without etcd, which does not have it yet.
+    ///
+    /// It is durable on this host's disk, and the other hosts get it later.
     private func waitNoLonger(in agent: isolated SessionAgent) {
         guard member.memory.isNews, let news = member.memory.record else { return }
         finish(record.settleNews(news), .durable, in: agent)
@@ -247,7 +256,7 @@ final class SharedSession {
         agent.requests.logouts.answerDelayed(trouble, of: name, in: agent)
     }
 
-    /// Takes over tokens that this host could not open before, and has a record written again that others cannot open.
+    /// Adopts tokens that this host could not open before, and reseals a record that others cannot open.
     private func putRight(_ sight: FleetReadResult, in agent: isolated SessionAgent) {
         if let found = sight.view.record, found == member.memory.record, record.canTake(found) {
             apply(in: agent) { member, now in member.tokensMissed(at: now) }
@@ -279,13 +288,13 @@ final class SharedSession {
         do throws(FleetStoreError) {
             sealed = try record.seal(transaction, lease: lease, in: agent)
         } catch {
-            // The watch has shown something else since it was decided.
+            // The watch has read a newer state since the decision.
             guard error.kind != .unknownValue else {
                 return apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
             }
             note(error, in: agent)
             waitNoLonger(in: agent)
-            // The same would be decided again at once.
+            // The delay prevents a loop, as the member would decide the same again at once.
             agent.fleet.later { [self] in
                 apply(in: agent) { member, now in member.transactionUnanswered(at: now) }
             }
@@ -320,7 +329,7 @@ final class SharedSession {
 
     // MARK: The session
 
-    /// Lets the session send within `fence`, as the attempt `id`.
+    /// Permits the session to send its request before the deadlines, as the attempt `id`.
     private func grant(_ id: AttemptID, _ fence: ExchangeDeadlines, in agent: isolated SessionAgent) {
         guard let number = attempt?.number else { return }
         attempt?.id = id
@@ -347,12 +356,16 @@ final class SharedSession {
         }
     }
 
-    /// The session has nothing to tell any server any more: its tokens go, and what this host knows of the fleet stays.
+    /// Erases the session's tokens from the record, but keeps what this host knows of the fleet.
+    ///
+    /// The session has nothing more to send to any server.
     func requestTokenErasure(in agent: isolated SessionAgent) {
         if writes.requestTokenErasure() { record.writeBlank(member.memory, in: agent) }
     }
 
-    /// Tells the session that what it wanted is as safe as it can be made; `nil`: another login or logout takes its place.
+    /// Reports the outcome of a commit to the session.
+    ///
+    /// Without an outcome, another login or logout has replaced it.
     func finish(
         _ pending: SharedRecord.Pending?,
         _ outcome: CommitOutcome?,
@@ -366,14 +379,14 @@ final class SharedSession {
         }
     }
 
-    /// A write of the session that concerns this host alone, while a record of the fleet is being written.
+    /// Defers a write that concerns only this host until the fleet's record is written.
     func wait(_ commit: CommitNumber) { writes.wait(commit) }
 
     private func adopt(_ header: FleetHeader, in agent: isolated SessionAgent) {
         let ended = attempt
         attempt = nil
         defer { if let ended { agent.refreshes.supersededByFleet(ended.number, for: name, in: agent) } }
-        // Logged out here while it was being written: it does not bring the session back.
+        // The session was logged out here while the record was written, so the record does not restore it.
         guard !record.isEnding(header) else { return }
         let isKnown = agent.fleet.removed.know(header, of: self, instead: ended)
         let snapshot = record.take(header, in: agent)
@@ -382,7 +395,7 @@ final class SharedSession {
             session.recordAdopted(
                 snapshot,
                 isUnproven: header.status == .rescued,
-                // Of all hosts the one that was refused.
+                // Only the host whose refresh token was rejected may log in without the user.
                 mayLogInSilently: ended?.refusal != nil,
                 jitter: jitter,
                 at: moment
@@ -418,12 +431,12 @@ final class SharedSession {
 
     // MARK: Revocations
 
-    /// Whether a revocation ends nothing but the login whose token it is.
+    /// Returns whether a revocation ends only the login that the token belongs to.
     private func revokesSingly(in agent: isolated SessionAgent) -> Bool {
         agent.sessions[name]?.settings.policy.revokes == .token
     }
 
-    /// Has the server end tokens that are of no use to the fleet, unless the login that has replaced theirs may end with them.
+    /// Revokes tokens that the fleet does not need, unless that could end the login that replaced theirs.
     private func revoke(_ attempt: AttemptID, in agent: isolated SessionAgent) {
         guard let found = try? record.find(attempt, in: agent), found.isLent else { return }
         guard member.memory.record?.isLive != true || revokesSingly(in: agent) else {
@@ -432,7 +445,9 @@ final class SharedSession {
         agent.requests.logouts.late.end(found.snapshot, of: name, in: agent)
     }
 
-    /// Keeps the tokens of the login that `transaction` replaces: they are in etcd until it is carried out.
+    /// Keeps the tokens of the login that `transaction` replaces.
+    ///
+    /// They are in etcd only until it is carried out.
     private func noteReplaced(by transaction: FleetTransaction, in agent: isolated SessionAgent) {
         guard member.memory.isNews, let old = transaction.replacedLogin, revokesSingly(in: agent) else {
             return
@@ -457,14 +472,14 @@ final class SharedSession {
         }
         letGoOfReplaced(in: agent)
         finish(record.settleNews(news), result.outcome, in: agent)
-        // What is held back follows from something later too.
+        // The deferred revocations may also depend on a later login or logout.
         guard !hasNews else { return }
         agent.follow(heldBack.release(), of: name, at: agent.moment)
     }
 }
 
 extension FleetNewsResult {
-    /// `nil`: another login or logout has taken its place.
+    /// The outcome of the commit, or `nil` if another login or logout has replaced it.
     fileprivate var outcome: CommitOutcome? {
         if case .done = self { .durable } else { nil }
     }

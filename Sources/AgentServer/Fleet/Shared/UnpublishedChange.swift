@@ -3,20 +3,28 @@
 import AgentProtocol
 import TokenCore
 
-/// What one host alone has of a session, so that it cannot leave before etcd has it.
+/// A change of a session that only this host has.
+///
+/// It cannot leave before etcd has the change.
 enum UnpublishedChange {
-    /// The answer to a refresh: without it the others have a refresh token that is spent.
+    /// The response to a refresh.
+    ///
+    /// Without it the other hosts have a refresh token that is already used.
     case answer
-    /// The same, and a reader cannot give it to etcd.
+    /// The response to a refresh at a reader, which cannot write it to etcd.
     case bufferedResponse
-    /// The others are still logged in.
+    /// A logout.
+    ///
+    /// The other hosts are still logged in.
     case logout
-    /// A login that the others do not have; they go on with what they have.
+    /// A login that the other hosts do not have.
+    ///
+    /// They continue with their current one.
     case login
 }
 
 extension UnpublishedChange {
-    /// `nil`: the others have everything that this host has of the session `name`.
+    /// Creates the change that only this host has of the session `name`, or `nil` if there is none.
     init?(of name: SessionName, in agent: isolated SessionAgent) {
         let isRecovering = UnpublishedChange.isRecovering(name, in: agent)
         if let session = agent.fleet[name] {
@@ -28,27 +36,30 @@ extension UnpublishedChange {
         }
     }
 
-    /// Whether a session looks for an answer that may lie here since the agent was stopped; of one that does not look there
-    /// is nothing to wait for.
+    /// Returns whether a session is searching for a response from before the agent stopped.
+    ///
+    /// A session that does not search has nothing to wait for.
     private static func isRecovering(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard agent.sessions[name]?.session.isRefreshing == true else { return false }
         if let session = agent.fleet[name] { return session.member.isInterrupted }
         return agent.fleet.joiningSession(name)?.keeping?.memory.sending != nil
     }
 
-    /// What this host has of a session, and the others cannot go on without; `nil`: nothing.
+    /// Returns the failure for a change that the other hosts cannot continue without, or `nil` if there is
+    /// none.
     static func refusal(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
         UnpublishedChange(of: name, in: agent) == .login ? nil : unshared(of: name, in: agent)
     }
 
-    /// What this host alone has of a session: a debt, or a login; `nil`: nothing.
+    /// Returns the failure for any change that only this host has, logins included, or `nil` if there is
+    /// none.
     static func unshared(of name: SessionName, in agent: isolated SessionAgent) -> RequestFailure? {
         UnpublishedChange(of: name, in: agent).map { debt in
             RequestFailure(debt, agent.fleet[name]?.trouble ?? agent.fleet.trouble, of: name)
         }
     }
 
-    /// Whether the others are about to have it.
+    /// Returns whether the change is about to be published.
     func isPublishing(for name: SessionName, in agent: isolated SessionAgent) -> Bool {
         guard self != .bufferedResponse else { return false }
         guard let session = agent.fleet[name] else { return agent.fleet.isOpening }
@@ -56,25 +67,26 @@ extension UnpublishedChange {
         return isUnanswered || agent.fleet.trouble == nil && session.trouble == nil
     }
 
-    /// `nil`: the others have everything that this host has of `session`.
+    /// Creates the change that only this host has of `session`, or `nil` if there is none.
     ///
     /// - Parameters:
-    ///   - session: the session.
-    ///   - isRecovering: it looks for an answer from before the agent was stopped.
+    ///   - session: The shared session.
+    ///   - isRecovering: Whether it searches for a response from before the agent stopped.
     init?(of session: SharedSession, isRecovering: Bool) {
         if let debt = UnpublishedChange(of: session.member.memory, at: session.sharing.role) {
             self = debt
         } else if session.isExchanging || isRecovering {
             self = .answer
         } else if session.hasNews {
-            // A login may follow a logout whose tokens are still to be revoked.
+            // A login may follow a logout whose tokens must still be revoked.
             self = session.heldBack.followsLogout ? .logout : .login
         } else {
             return nil
         }
     }
 
-    /// The same for a session that waits for the shared store to be opened.
+    /// Creates the change of a session that waits for the shared store to be opened, or `nil` if there is
+    /// none.
     init?(of session: JoiningSession, isRecovering: Bool, at role: FleetRole) {
         guard let memory = session.keeping?.memory else { return nil }
         if let debt = UnpublishedChange(of: memory, at: role) {
@@ -88,7 +100,9 @@ extension UnpublishedChange {
         }
     }
 
-    /// What the record on disk says that etcd may not have, and the others cannot do without.
+    /// Creates the change that the record on disk has and etcd may lack, or `nil` if there is none.
+    ///
+    /// Only changes that the other hosts cannot continue without count.
     private init?(of memory: FleetPersistentState, at role: FleetRole) {
         if memory.isNews, memory.record?.status == .out {
             self = .logout
@@ -101,7 +115,8 @@ extension UnpublishedChange {
 }
 
 extension GrantWarning {
-    /// What the status of `session` says of a debt; `nil`: nothing, there is none or it is about to be paid.
+    /// Creates the warning about an unpublished change of `session`, or `nil` if there is none or it is being
+    /// published.
     init?(_ session: SharedSession, in state: SessionStatus.State) {
         if session.hasNews, let trouble = session.trouble {
             let what = state == .loggedOut ? "are still logged in" : "do not have this login yet"
@@ -117,7 +132,7 @@ extension GrantWarning {
 }
 
 extension RequestFailure {
-    /// This host cannot give up a session yet.
+    /// Creates the failure of a request to leave while this host has an unpublished change.
     init(_ debt: UnpublishedChange, _ trouble: FleetStoreError?, of name: SessionName) {
         let what =
             switch debt {
