@@ -2,9 +2,11 @@
 
 import Synchronization
 
-/// A second thread for work that can be halved.
+/// A second thread for work that can be split in two.
 package enum SideThread {
-    /// Computes both values at once, `second` on a thread of its own if the system grants one.
+    /// Computes both values concurrently.
+    ///
+    /// `second` runs on a new thread, or after `first` on the calling thread if the system grants none.
     package static func both<Value: Sendable>(
         _ first: () -> Value,
         _ second: @escaping @Sendable () -> Value
@@ -16,7 +18,7 @@ package enum SideThread {
         return (value, computed.value ?? second())
     }
 
-    /// Where the thread leaves what it computed.
+    /// The result of the second thread.
     private final class Computed<Value: Sendable>: Sendable {
         private let state = Mutex<Value?>(nil)
 

@@ -2,14 +2,15 @@
 
 import Glibc
 
-/// A thread of its own, for work that blocks for as long as it likes or is done beside other work; it is joined or
-/// detached, once (pthreads(7)).
+/// A POSIX thread for work that blocks or runs in parallel (pthreads(7)).
+///
+/// Join it or detach it, exactly once.
 package struct SystemThread: Sendable {
     private let handle: pthread_t
 
     /// Starts a thread that runs `body` and ends with it.
     ///
-    /// - Throws: ``NoThread`` if the system grants none; `body` is not run then.
+    /// - Throws: ``NoThread`` if the system grants none; `body` is then not run.
     package init(_ body: @escaping @Sendable () -> Void) throws(NoThread) {
         let work = unsafe Unmanaged.passRetained(Work(body))
         var handle = pthread_t()
@@ -31,7 +32,7 @@ package struct SystemThread: Sendable {
         self.handle = handle
     }
 
-    /// What `pthread_self()` is on the thread.
+    /// The value of `pthread_self()` on the thread.
     package var number: UInt { UInt(handle) }
 
     /// Waits until the thread has ended.
@@ -39,12 +40,12 @@ package struct SystemThread: Sendable {
         pthread_join(handle, nil)
     }
 
-    /// Leaves the thread to itself.
+    /// Detaches the thread: it runs on and cannot be joined.
     package func detach() {
         pthread_detach(handle)
     }
 
-    /// Carries a body to its thread.
+    /// A box that carries the body to the new thread.
     private final class Work: Sendable {
         let body: @Sendable () -> Void
 
@@ -54,8 +55,8 @@ package struct SystemThread: Sendable {
     }
 }
 
-/// The system grants no thread.
+/// The error that the system grants no thread.
 package struct NoThread: Error, Equatable {
-    /// As pthread_create(3) returns it: `EAGAIN`, mostly.
+    /// The error number of pthread_create(3), usually `EAGAIN`.
     package let code: CInt
 }
