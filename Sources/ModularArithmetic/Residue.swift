@@ -2,19 +2,24 @@
 
 /// A number modulo the 3072-bit prime of RFC 3526 §4, for Secure Remote Password.
 ///
-/// The available library for big integers takes longer for some exponents than for others, brings Foundation
-/// into the agent, and needs seconds per power in unoptimised builds; BoringSSL's numbers are in no public
-/// product.
+/// A power takes the same steps for all exponents of the same length.
+///
+/// The available library for big integers is not used: its running time depends on the exponent, it brings
+/// Foundation into the agent, and it needs seconds per power in unoptimized builds. BoringSSL's numbers are
+/// not exported by any public product.
+///
+/// - Entry points: ``init(bigEndian:)``, ``power(_:)`` and the operators.
+/// - May not: branch on a secret.
 package struct Residue: Equatable, Sendable {
-    /// Least significant first.
+    /// The limbs of 64 bits, least significant first.
     private var limbs: [UInt64]
 
     private static let count = 48
 
-    /// Bytes of ``prime``, and of the largest residue.
+    /// The number of bytes in ``prime``, which is also the maximum for a residue.
     package static let byteCount = 8 * count
 
-    /// 2^3072 - 2^3008 - 1 + 2^64 * { [2^2942 pi] + 1690314 }, most significant limb first.
+    /// The limbs of 2^3072 - 2^3008 - 1 + 2^64 * { [2^2942 pi] + 1690314 }, most significant first.
     private static let primeLimbs: [UInt64] = [
         0xFFFF_FFFF_FFFF_FFFF, 0xC90F_DAA2_2168_C234, 0xC4C6_628B_80DC_1CD1, 0x2902_4E08_8A67_CC74,
         0x020B_BEA6_3B13_9B22, 0x514A_0879_8E34_04DD, 0xEF95_19B3_CD3A_431B, 0x302B_0A6D_F25F_1437,
@@ -31,13 +36,13 @@ package struct Residue: Equatable, Sendable {
     ]
     private static let modulus: [UInt64] = primeLimbs.reversed()
 
-    /// The prime itself, most significant byte first.
+    /// The prime, most significant byte first.
     package static let prime: [UInt8] = bytes(of: modulus)
 
-    /// 2^3072 mod p: one in Montgomery form.
+    /// 2^3072 mod p, which is 1 in Montgomery form.
     private static let one = subtract(modulus, from: [UInt64](repeating: 0, count: count)).difference
 
-    /// 2^6144 mod p: multiplying by it brings a number into Montgomery form.
+    /// 2^6144 mod p, the factor that brings a number into Montgomery form.
     private static let square: [UInt64] = (0..<64 * count).reduce(one) { number, _ in sum(number, number) }
 
     private init(limbs: [UInt64]) {
@@ -49,7 +54,7 @@ package struct Residue: Equatable, Sendable {
         limbs[0] = UInt64(small)
     }
 
-    /// Reads a number, most significant byte first; `nil` when it is not below the prime.
+    /// Reads a number, most significant byte first, or returns `nil` if it is not below the prime.
     package init?(bigEndian bytes: [UInt8]) {
         let significant = Array(bytes.drop { $0 == 0 })
         guard significant.count <= Residue.byteCount else { return nil }
@@ -60,14 +65,14 @@ package struct Residue: Equatable, Sendable {
         guard Residue.subtract(Residue.modulus, from: limbs).borrow == 1 else { return nil }
     }
 
-    /// Most significant byte first, without leading zeros; empty for zero.
+    /// The number's bytes, most significant first, without leading zeros; empty for zero.
     package var bytes: [UInt8] { Array(Residue.bytes(of: limbs).drop { $0 == 0 }) }
 
     package var isZero: Bool { limbs.allSatisfy { $0 == 0 } }
 
-    /// `self` to the power of `exponent`, most significant byte first.
+    /// Returns `self` to the power of `exponent`, given most significant byte first.
     ///
-    /// The exponent may be derived from a password, so every bit of it takes the same steps.
+    /// The exponent may be derived from a password, so each of its bits takes the same steps.
     package func power(_ exponent: [UInt8]) -> Residue {
         let base = Residue.multiply(limbs, Residue.square)
         var result = Residue.one
@@ -96,7 +101,7 @@ package struct Residue: Equatable, Sendable {
 
     // MARK: Limbs
 
-    /// `chosen` if `bit` is 1, `other` if it is 0, without a branch.
+    /// Returns `chosen` if `bit` is 1 and `other` if it is 0, without a branch.
     private static func choose(_ chosen: [UInt64], over other: [UInt64], if bit: UInt64) -> [UInt64] {
         let mask = 0 &- bit
         var result = other
@@ -104,7 +109,7 @@ package struct Residue: Equatable, Sendable {
         return result
     }
 
-    /// 1 for true; a number in place of a branch.
+    /// Returns 1 for true and 0 for false, to avoid branches.
     private static func bit(_ flag: Bool) -> UInt64 { flag ? 1 : 0 }
 
     private static func sum(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
@@ -140,7 +145,7 @@ package struct Residue: Equatable, Sendable {
         return (difference, borrow)
     }
 
-    /// `left * right / 2^3072 mod p` (Montgomery 1985, operands scanned limb by limb).
+    /// Returns `left * right / 2^3072 mod p` (Montgomery 1985, operands scanned limb by limb).
     ///
     /// The prime ends in 64 ones, so the factor that clears a limb is the limb itself.
     private static func multiply(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
