@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Takes away what the agent does not need once it has started, so that a flaw in it is worth little.
+/// The sandbox of the agent: Landlock for files and seccomp for system calls.
 ///
-/// The process must have refused new privileges. A protection the kernel lacks is reported, not required.
+/// It takes away what the agent does not need after its start, so that an exploited flaw gains little.
+///
+/// - Entry points: ``enter(_:)``, ``FileRules``, ``SystemCallFilter``.
+/// - Requires: `no_new_privs` must already be set for the process.
+/// - May not: stop the start. A protection that the kernel lacks is reported as a ``ConfinementGap``.
 package enum Confinement {
-    /// Confines the calling thread and all threads it starts later, for good.
+    /// Sandboxes the calling thread and all threads it starts later, permanently.
     ///
-    /// Call it before there are other threads: file rules do not reach a thread that already runs. The filter
-    /// of system calls holds for every thread.
+    /// Call this before the process starts threads: file rules do not apply to threads that already run. The
+    /// system call filter applies to all threads.
     package static func enter(_ files: FileRules) -> ConfinementReport {
         var report = ConfinementReport()
         do throws(ConfinementGap) { try files.enforce() } catch { report.gaps.append(error) }
@@ -16,15 +20,15 @@ package enum Confinement {
     }
 }
 
-/// What is in force after ``Confinement/enter(_:)``.
+/// The result of ``Confinement/enter(_:)``.
 package struct ConfinementReport: Equatable, Sendable {
-    /// The protections that are not in force; empty if all are.
+    /// The protections that could not be enabled; empty if all are active.
     package var gaps: [ConfinementGap] = []
 
     package init() {}
 }
 
-/// A protection that is not in force, and why.
+/// A protection that is not active, with the reason.
 package struct ConfinementGap: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Protection: String, Sendable {
         case files = "files outside the agent's own are not closed off (Landlock)"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 extension FileRules {
-    /// What libraries read at any time: name resolution with its modules, certificates, time zones, chance.
+    /// The paths that libraries may read at any time: name resolution and its modules, certificates, time
+    /// zones, random numbers.
     package static let namesAndCertificates = [
         "/etc", "/usr", "/lib", "/lib32", "/lib64", "/nix/store", "/gnu/store", "/etc/resolv.conf",
         "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/var/lib/ca-certificates",

@@ -3,19 +3,22 @@
 import CHardening
 import Glibc
 
-/// The files a confined process may still open; all others are refused, whatever their mode (Landlock).
+/// The files that a sandboxed process may still open (Landlock).
 ///
-/// Files that are already open stay open. Reading a file's attributes and the target of a link stays allowed.
+/// The kernel denies all others, whatever their mode. Files that are already open stay usable. Reading a
+/// file's attributes and the target of a link remains allowed.
 package struct FileRules: Equatable, Sendable {
-    /// Paths that may be read, with everything below; those that do not exist now are left out.
+    /// Paths that may be read, including everything below them.
+    ///
+    /// Paths that do not exist when the rules take effect are left out.
     package var readable: [String]
-    /// Like ``readable``, with the right to write, make and remove too.
+    /// Paths that may be read, written, created and removed, including everything below them.
     package var writable: [String]
-    /// Directories in which sockets may be made and removed, while the files there stay closed.
+    /// Directories in which sockets and lock files may be created and removed, but no file read.
     package var socketDirectories: [String]
-    /// Directories in which files may be made, replaced and removed, while none can be read.
+    /// Directories in which files may be created, replaced and removed, but not read.
     package var fileDirectories: [String]
-    /// Whether the process may connect to abstract sockets of processes outside.
+    /// Whether the process may connect to abstract sockets of processes outside the sandbox.
     package var reachesAbstractSockets: Bool
 
     package init(
@@ -56,11 +59,13 @@ package struct FileRules: Equatable, Sendable {
         let rights = rights.intersection(known).rawValue
         let directoryRights = directoryRights.intersection(known).rawValue
         let result = unsafe hardening_landlock_allow(ruleset, path, rights, directoryRights)
-        // A path that does not exist, or that we may not see, needs no rule.
+        // A path that does not exist, or that this user cannot see, needs no rule.
         guard result == 0 || [ENOENT, ENOTDIR, EACCES, ELOOP].contains(errno) else { throw .files }
     }
 
-    /// The scopes of version 6 on: signals and, unless allowed, abstract sockets stay inside the process.
+    /// Returns the scopes to enforce, which exist since version 6 of Landlock.
+    ///
+    /// They keep signals inside the process and, unless ``reachesAbstractSockets``, abstract sockets too.
     private func scopes(_ version: Int32) -> UInt64 {
         guard version >= 6 else { return 0 }
         let abstractSockets: UInt64 = 1
@@ -69,7 +74,7 @@ package struct FileRules: Equatable, Sendable {
     }
 }
 
-/// What can be done with files, as Landlock's bits (`LANDLOCK_ACCESS_FS_…`).
+/// File access rights, with the bits of Landlock (`LANDLOCK_ACCESS_FS_…`).
 private struct FileRights: OptionSet {
     let rawValue: UInt64
 
@@ -89,12 +94,12 @@ private struct FileRights: OptionSet {
     static let controlDevice = FileRights(rawValue: 1 << 15)
 
     static let changing: FileRights = [.reading, .write, .truncate]
-    /// A lock is a file that is opened for writing.
+    /// The rights for a directory of sockets, which also holds lock files opened for writing.
     static let holdingSockets: FileRights = [.makeSocket, .makeFile, .write, .remove]
     static let holdingFiles: FileRights = [.makeFile, .write, .removeFile]
     static let arranging: FileRights = [.listing, .remove, .makeDirectory, .makeFile, .makeSocket, .refer]
 
-    /// Everything this version can refuse.
+    /// Returns every right that this version of Landlock can deny.
     static func known(to version: Int32) -> FileRights {
         var rights: FileRights = [
             .execute, .write, .reading, .listing, .remove, .makeDevice, .makeDirectory, .makeFile,
@@ -108,7 +113,7 @@ private struct FileRights: OptionSet {
 }
 
 extension ConfinementGap {
-    /// Reads errno.
+    /// The failure to enforce file rules, with the message for `errno`.
     fileprivate static var files: ConfinementGap {
         ConfinementGap(protection: .files, reason: unsafe String(cString: strerror(errno)))
     }

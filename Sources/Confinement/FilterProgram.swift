@@ -2,63 +2,65 @@
 
 import CHardening
 
-/// What the kernel does with a system call, as the filter decides (seccomp(2)).
+/// The kernel's action for a system call (seccomp(2)).
 struct FilterVerdict: Equatable, Sendable {
     let rawValue: UInt32
 
     static let allow = FilterVerdict(rawValue: 0x7FFF_0000)
-    /// The whole process ends with SIGSYS.
+    /// Kills the whole process with SIGSYS.
     static let end = FilterVerdict(rawValue: 0x8000_0000)
 
-    /// The call fails with an error number.
+    /// Makes the call fail with an error number.
     static func refuse(_ error: Int32) -> FilterVerdict {
         FilterVerdict(rawValue: 0x0005_0000 | UInt32(bitPattern: error) & 0xFFFF)
     }
 }
 
-/// A condition on the lower half of an argument, which is all of an `int` or of a set of flags.
+/// A condition on the lower 32 bits of an argument, which hold all of an `int` or of a set of flags.
 enum ArgumentTest: Equatable, Sendable {
-    /// The argument, counted from 0, is this value.
+    /// The argument with this index, counted from 0, has this value.
     case equals(Int, UInt32)
-    /// It is none of these values.
+    /// The argument has none of these values.
     case isNone(Int, of: [UInt32])
-    /// It has one of these bits at least.
+    /// The argument has at least one of these bits.
     case hasAny(Int, bits: UInt32)
-    /// It has none of these bits.
+    /// The argument has none of these bits.
     case hasNone(Int, bits: UInt32)
 }
 
-/// A program for the kernel's packet filter machine that looks at each system call (seccomp(2)).
+/// A program for the kernel's packet filter machine, run on every system call (seccomp(2)).
 ///
-/// The first rule that fits decides. A jump goes at most to the end of its own rule, so all jumps are short.
-/// Calls that no rule names are allowed; the kernel finds that out once and then skips the program for them.
+/// The first rule that matches decides. A jump goes at most to the end of its own rule, so all jumps are
+/// short. Calls that no rule names are allowed; the kernel detects this once and then skips the program for
+/// them.
 struct FilterProgram: Sendable {
     private var steps: [sock_filter] = []
 
-    /// The first steps end a process that makes calls of another machine, where the numbers mean other calls.
+    /// Creates a program that kills the process on system calls of another machine, where the numbers mean
+    /// other calls.
     init(machine: UInt32) {
         append(.load(at: FilterOffset.machine))
         append(.jump(.ifEqual, machine, then: 1, otherwise: 0))
         append(.answer(.end))
         append(.load(at: FilterOffset.number))
-        // The x32 calls of x86-64 name the same machine, and have this bit in their numbers.
+        // The x32 calls of x86-64 name the same machine but have this bit in their numbers.
         append(.jump(.ifAnyBit, 0x4000_0000, then: 0, otherwise: 1))
         append(.answer(.end))
     }
 
-    /// Gives `verdict` to the calls of `number` for which all `tests` hold.
+    /// Adds a rule: `verdict` applies to calls of `number` that satisfy all `tests`.
     mutating func add(_ verdict: FilterVerdict, to number: UInt32, where tests: [ArgumentTest] = []) {
         var body = tests.flatMap(\.steps) + [.answer(verdict)]
-        // The rules below look at the number again.
+        // The tests replaced the loaded call number, and the rules below compare it.
         if !tests.isEmpty { body.append(.load(at: FilterOffset.number)) }
         append(.jump(.ifEqual, number, then: 0, otherwise: body.count))
         for (index, step) in body.enumerated() {
-            // Where a test does not hold, the rule goes on at its last step.
+            // A test that fails continues at the rule's last step.
             append(step, past: body.count - 2 - index)
         }
     }
 
-    /// The whole program, which allows what no rule has decided.
+    /// The finished program, which allows every call that no rule has decided.
     var finished: [sock_filter] {
         var whole = self
         whole.append(.answer(.allow))
@@ -70,16 +72,16 @@ struct FilterProgram: Sendable {
     }
 }
 
-/// The offsets of a call's parts in `struct seccomp_data`, which is what a filter sees.
+/// Offsets in `struct seccomp_data`, the filter's view of a call.
 private enum FilterOffset {
     static let number: UInt32 = 0
     static let machine: UInt32 = 4
 
-    /// The lower half of an argument; all machines known to us are little endian.
+    /// Returns the offset of an argument's lower 32 bits; all supported machines are little endian.
     static func argument(_ index: Int) -> UInt32 { 16 + 8 * UInt32(index) }
 }
 
-/// One step, before it is known how far it jumps when a test does not hold.
+/// A step of the program whose jump distance is not yet known.
 private enum FilterStep {
     enum Comparison: UInt16 {
         /// `BPF_JMP | BPF_JEQ | BPF_K`
@@ -90,7 +92,8 @@ private enum FilterStep {
 
     case load(at: UInt32)
     case jump(Comparison, UInt32, then: Int, otherwise: Int)
-    /// Goes on with the next step if the comparison comes out as wanted, else at the rule's last step.
+    /// Continues with the next step if the result of the comparison is `isWanted`, otherwise at the rule's
+    /// last step.
     case test(Comparison, UInt32, isWanted: Bool)
     case answer(FilterVerdict)
 
