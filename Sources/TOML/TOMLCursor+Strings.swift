@@ -4,7 +4,7 @@ import Text
 
 /// The four kinds of string (TOML 1.0, String).
 extension TOMLCursor {
-    /// `"…"`, on one line.
+    /// Reads `"…"`, on one line.
     mutating func basicString() throws(TOMLError) -> String {
         advance()
         var content = take(while: \.isBasicText)
@@ -16,7 +16,7 @@ extension TOMLCursor {
         return String(decoding: content, as: UTF8.self)
     }
 
-    /// `'…'`, on one line, without escapes.
+    /// Reads `'…'`, on one line, without escapes.
     mutating func literalString() throws(TOMLError) -> String {
         advance()
         let content = take { $0.isTOMLText && $0 != UInt8(ascii: "'") }
@@ -24,7 +24,7 @@ extension TOMLCursor {
         return String(decoding: content, as: UTF8.self)
     }
 
-    /// `"""…"""` from behind the opening quotes.
+    /// Reads the rest of `"""…"""` after the opening quotes.
     mutating func restOfLongBasicString() throws(TOMLError) -> String {
         try longString(endingWith: UInt8(ascii: "\"")) { cursor throws(TOMLError) in
             guard cursor.next == UInt8(ascii: "\\") else { return cursor.take(while: \.isBasicText) }
@@ -32,19 +32,23 @@ extension TOMLCursor {
         }
     }
 
-    /// `'''…'''` from behind the opening quotes.
+    /// Reads the rest of `'''…'''` after the opening quotes.
     mutating func restOfLongLiteralString() throws(TOMLError) -> String {
         try longString(endingWith: UInt8(ascii: "'")) {
             $0.take { $0.isTOMLText && $0 != UInt8(ascii: "'") }
         }
     }
 
-    /// The text before three of `quote`; `piece` takes as much as it can between quotes and ends of lines.
+    /// Reads text up to three of `quote`.
+    ///
+    /// - Parameters:
+    /// - quote: the quote that ends the string when repeated three times.
+    /// - piece: reads as much as it can between quotes and line ends.
     private mutating func longString(
         endingWith quote: UInt8,
         _ piece: (inout TOMLCursor) throws(TOMLError) -> ArraySlice<UInt8>
     ) throws(TOMLError) -> String {
-        // A line's end right behind the opening quotes does not count.
+        // A line end directly after the opening quotes is not part of the string.
         _ = takeLineEnd()
         var content: [UInt8] = []
         while !takeThree(quote) {
@@ -61,7 +65,7 @@ extension TOMLCursor {
                 content += piece
             }
         }
-        // Up to two quotes may stand before the closing three.
+        // Up to two quotes may precede the closing three.
         for _ in 0..<2 where next == quote {
             content.append(quote)
             advance()
@@ -69,7 +73,9 @@ extension TOMLCursor {
         return String(decoding: content, as: UTF8.self)
     }
 
-    /// Goes past a backslash at the end of a line, and the blanks and line ends behind it, if they come next.
+    /// Skips a backslash at the end of a line together with the blanks and line ends after it.
+    ///
+    /// - Returns: `true` if there was one.
     private mutating func takeFoldedLines() -> Bool {
         guard next == UInt8(ascii: "\\") else { return false }
         var folded = self
@@ -81,7 +87,7 @@ extension TOMLCursor {
         return true
     }
 
-    /// What an escape stands for, as UTF-8.
+    /// Reads an escape and returns its UTF-8 bytes.
     private mutating func escape() throws(TOMLError) -> [UInt8] {
         let start = self
         advance()
@@ -115,7 +121,7 @@ extension TOMLCursor {
 }
 
 extension UInt8 {
-    /// Stands for itself in `"…"`.
+    /// Whether the byte may appear unescaped in `"…"`.
     fileprivate var isBasicText: Bool {
         isTOMLText && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }

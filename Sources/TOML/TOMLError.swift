@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// Where something stands in a TOML text.
+/// A position in a TOML text.
 package struct TOMLPosition: Comparable, Sendable {
-    /// Counted from 1.
+    /// The line, counted from 1.
     package var line: Int
-    /// Bytes from the start of the line, counted from 1.
+    /// The column in bytes, counted from 1.
     package var column: Int
 
     package init(line: Int, column: Int) {
@@ -17,9 +17,9 @@ package struct TOMLPosition: Comparable, Sendable {
     }
 }
 
-/// Why bytes are not the TOML we accept, and where that became certain.
+/// The reason bytes are not accepted as TOML, with the position at which this was detected.
 package struct TOMLError: Error, Equatable, Sendable {
     package let position: TOMLPosition
-    /// A clause for a person, without the position: "a value is missing after =".
+    /// A clause for the user, without the position: "a value is missing after =".
     package let message: String
 }

@@ -3,12 +3,12 @@
 import Text
 
 extension TOMLTable {
-    /// Reads a whole TOML 1.0 text.
+    /// Parses a whole TOML 1.0 text.
     ///
-    /// A text of more than 4 MiB, a key of more than 16 parts, and more than 16 arrays and tables around a value are
-    /// refused: no configuration needs them, and reading recurses.
+    /// A text of more than 4 MiB, a key of more than 16 parts, and more than 16 arrays and tables around a
+    /// value are errors: no configuration needs them, and parsing recurses.
     ///
-    /// - Throws: the first ``TOMLError``. It never holds a value, which may be a secret.
+    /// - Throws: the first ``TOMLError``. Its message never contains a value, which may be a secret.
     package init(parsing bytes: [UInt8]) throws(TOMLError) {
         guard bytes.count <= TOMLParser.longestText else {
             let most = TOMLParser.longestText >> 20
@@ -35,13 +35,17 @@ extension TOMLTable {
     }
 }
 
-/// Reads TOML 1.0 (https://toml.io/en/v1.0.0), line by line.
+/// A parser of TOML 1.0 (https://toml.io/en/v1.0.0), line by line.
+///
+/// - Entry points: ``TOMLTable/init(parsing:)``, the only one for other modules. ``TOMLCursor`` reads bytes
+///   and strings, ``TOMLSimpleValue`` numbers and dates, ``TOMLTree`` collects the tables.
+/// - May not: quote a value in an error, or accept what TOML 1.0 does not allow.
 struct TOMLParser {
-    /// Bytes of a whole text: thousands of sessions have room.
+    /// The maximum size of a text in bytes, enough for thousands of sessions.
     static let longestText = 4 << 20
-    /// Parts of one key, as in `a.b.c`, which has three.
+    /// The maximum number of parts in one key; `a.b.c` has three.
     static let mostParts = 16
-    /// Arrays and inline tables around a value.
+    /// The maximum number of arrays and inline tables around a value.
     static let deepestNesting = 16
 
     private var cursor: TOMLCursor
@@ -66,7 +70,7 @@ struct TOMLParser {
         return tree.content
     }
 
-    /// `[a.b]` or `[[a.b]]`.
+    /// Reads `[a.b]` or `[[a.b]]`.
     private mutating func header(_ tree: inout TOMLTree) throws(TOMLError) -> TOMLTree.TableID {
         let position = cursor.position
         cursor.advance()
@@ -78,7 +82,7 @@ struct TOMLParser {
         return isElement ? try tree.beginElement(path) : try tree.beginTable(path)
     }
 
-    /// `a.b = value`.
+    /// Reads `a.b = value`.
     private mutating func assignment(
         to table: TOMLTree.TableID,
         of tree: inout TOMLTree
@@ -89,7 +93,7 @@ struct TOMLParser {
         try tree.set(path, to: value(), in: table)
     }
 
-    /// Keys joined by dots, with the blanks around them.
+    /// Reads keys joined by dots, with the blanks around them.
     private mutating func keyPath(at position: TOMLPosition) throws(TOMLError) -> TOMLKeyPath {
         var keys: [ByteText] = []
         repeat {
@@ -136,7 +140,7 @@ extension TOMLParser {
         }
     }
 
-    /// Goes past the opening bracket, and lets `read` do the rest.
+    /// Skips the opening bracket and calls `read` one level deeper.
     private mutating func nested(
         _ read: (inout TOMLParser) throws(TOMLError) -> TOMLValue.Content
     ) throws(TOMLError) -> TOMLValue.Content {
@@ -167,7 +171,7 @@ extension TOMLParser {
         }
     }
 
-    /// One line, with no comma behind its last value (TOML 1.0, Inline Table).
+    /// Reads an inline table: one line, without a comma after its last value (TOML 1.0, Inline Table).
     private mutating func inlineTable() throws(TOMLError) -> TOMLTable {
         var tree = TOMLTree()
         cursor.skipBlanks()
@@ -188,7 +192,7 @@ extension TOMLParser {
         var text = cursor.take(while: \.isSimpleValueByte)
         let isTimeNext = cursor.next == UInt8(ascii: " ") && cursor.peek(1)?.isASCIIDigit == true
         if isTimeNext, TOMLSimpleValue(text).isDate {
-            // A date and a time may be written with a blank between them (RFC 3339 §5.6).
+            // A blank may separate a date and a time (RFC 3339 §5.6).
             cursor.advance()
             text += [UInt8(ascii: " ")] + cursor.take(while: \.isSimpleValueByte)
         }
@@ -200,7 +204,7 @@ extension TOMLParser {
 }
 
 extension UInt8 {
-    /// May stand in a number, a date, a time, `true` or `false`.
+    /// Whether the byte may appear in a number, a date, a time, `true` or `false`.
     fileprivate var isSimpleValueByte: Bool {
         isBareKeyByte || self == UInt8(ascii: "+") || self == UInt8(ascii: ".") || self == UInt8(ascii: ":")
     }

@@ -2,7 +2,7 @@
 
 import Text
 
-/// A number, a date, a time or a boolean as it is written.
+/// The text of a number, a date, a time or a boolean.
 struct TOMLSimpleValue {
     private let text: ArraySlice<UInt8>
 
@@ -10,7 +10,7 @@ struct TOMLSimpleValue {
         self.text = text
     }
 
-    /// The value it stands for; `nil`: none.
+    /// The value, or `nil` if the text is not one.
     var content: TOMLValue.Content? {
         if text.elementsEqual("true".utf8) { return .boolean(true) }
         if text.elementsEqual("false".utf8) { return .boolean(false) }
@@ -23,7 +23,8 @@ struct TOMLSimpleValue {
 // MARK: Numbers
 
 extension TOMLSimpleValue {
-    /// Decimal with a sign, or hexadecimal, octal or binary without (TOML 1.0, Integer).
+    /// The integer: decimal with an optional sign, or hexadecimal, octal or binary without one (TOML 1.0,
+    /// Integer).
     private var integer: Int64? {
         if text.first == UInt8(ascii: "0"), let letter = text.dropFirst().first {
             let radixes: [UInt8: Int] = [
@@ -35,7 +36,7 @@ extension TOMLSimpleValue {
         return Self.decimal(text).flatMap { Int64($0) }
     }
 
-    /// With a fraction, an exponent or both, or `inf` and `nan` (TOML 1.0, Float).
+    /// The number with a fraction, an exponent or both, or `inf` or `nan` (TOML 1.0, Float).
     private var float: Double? {
         let unsigned = text.dropFirst(Self.sign(text).count)
         if unsigned.elementsEqual("inf".utf8) {
@@ -57,7 +58,9 @@ extension TOMLSimpleValue {
         return Double(number)
     }
 
-    /// What stands before and behind the first byte that `isSeparator`.
+    /// Splits `text` at the first byte that `isSeparator`.
+    ///
+    /// - Returns: the parts before and after the separator, or all of `text` and `nil` if there is none.
     private static func halves(
         _ text: ArraySlice<UInt8>,
         at isSeparator: (UInt8) -> Bool
@@ -66,7 +69,7 @@ extension TOMLSimpleValue {
         return (text[..<separator], text[(separator + 1)...])
     }
 
-    /// A decimal integer without its underscores; it begins with 0 only if it is 0.
+    /// Returns a decimal integer without underscores, or `nil` if it is invalid or has a leading zero.
     private static func decimal(_ text: ArraySlice<UInt8>) -> String? {
         let sign = sign(text)
         let rest = text.dropFirst(sign.count)
@@ -76,7 +79,7 @@ extension TOMLSimpleValue {
         return String(decoding: sign, as: UTF8.self) + digits
     }
 
-    /// Digits without the underscores, each of which stands between two of them.
+    /// Returns the digits without underscores, or `nil` if an underscore is not between two digits.
     private static func digits(_ text: ArraySlice<UInt8>, radix: Int) -> String? {
         let groups = text.split(separator: UInt8(ascii: "_"), omittingEmptySubsequences: false)
         let areDigits = groups.allSatisfy { group in
@@ -85,7 +88,7 @@ extension TOMLSimpleValue {
         return areDigits ? String(decoding: groups.joined(), as: UTF8.self) : nil
     }
 
-    /// `+`, `-` or nothing.
+    /// Returns the leading `+` or `-`, or nothing.
     private static func sign(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         text.prefix(1).prefix { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }
     }
@@ -94,10 +97,10 @@ extension TOMLSimpleValue {
 // MARK: Dates and times
 
 extension TOMLSimpleValue {
-    /// Whether it is a date alone, which a time may follow.
+    /// Whether the text is a date without a time.
     var isDate: Bool { Self.isDate(text) }
 
-    /// A date, a time, or both with or without the distance from UTC (RFC 3339 §5.6).
+    /// Whether the text is a date, a time, or both, with or without an offset from UTC (RFC 3339 §5.6).
     private var isDateTime: Bool {
         guard Self.isDate(text.prefix(10)) else { return Self.isTime(text) }
         let rest = text.dropFirst(10)
@@ -116,7 +119,7 @@ extension TOMLSimpleValue {
         return (1...days[numbers[1] - 1]).contains(numbers[2])
     }
 
-    /// Seconds may be 60, in a leap second.
+    /// Returns whether the text is a time; its seconds may be 60, in a leap second.
     private static func isTime(_ text: ArraySlice<UInt8>) -> Bool {
         guard let numbers = numbers(text.prefix(8), like: "00:00:00") else { return false }
         let fraction = text.dropFirst(8)
@@ -127,7 +130,7 @@ extension TOMLSimpleValue {
         return isFraction && numbers[0] <= 23 && numbers[1] <= 59 && numbers[2] <= 60
     }
 
-    /// The time without `Z` or `+01:00` at its end.
+    /// Returns the time without a final `Z` or offset such as `+01:00`.
     private static func withoutOffset(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         if let last = text.last, last | 0x20 == UInt8(ascii: "z") { return text.dropLast() }
         let offset = text.suffix(6)
@@ -137,7 +140,8 @@ extension TOMLSimpleValue {
         return text.dropLast(6)
     }
 
-    /// The numbers in `text`, if it has digits where the `pattern` has 0 and is the same everywhere else.
+    /// Returns the numbers in `text`, or `nil` if it does not have digits where `pattern` has 0 and equal
+    /// bytes elsewhere.
     private static func numbers(_ text: ArraySlice<UInt8>, like pattern: StaticString) -> [Int]? {
         let pattern = pattern.description.utf8
         guard text.count == pattern.count,

@@ -2,16 +2,16 @@
 
 import Text
 
-/// The tables of a TOML text while it is read: what may still be added to which.
+/// The tables of a TOML text during parsing, with the state that decides what may still be added to them.
 struct TOMLTree {
-    /// A table of this tree.
+    /// A reference to a table of this tree.
     struct TableID {
         fileprivate let index: Int
     }
 
-    /// What made a table, which decides what may add to it (TOML 1.0, Table).
+    /// The syntax that created a table, which decides what may add to it (TOML 1.0, Table).
     private enum Origin {
-        /// A header that names a table below it.
+        /// A header of a table below this one.
         case implied
         /// Its own header.
         case header
@@ -20,10 +20,10 @@ struct TOMLTree {
     }
 
     private enum Node {
-        /// Complete: a simple value, an array or an inline table.
+        /// A complete value: a simple value, an array or an inline table.
         case value(TOMLValue.Content)
         case table(TableID)
-        /// `[[…]]`, as an index of ``lists``.
+        /// The tables of `[[…]]`, as an index into ``lists``.
         case elements(Int)
     }
 
@@ -39,12 +39,12 @@ struct TOMLTree {
     }
 
     private struct Table {
-        /// The most keys that are looked through one by one.
+        /// The maximum number of entries that are searched linearly.
         static let many = 16
 
         var origin: Origin
         private(set) var entries: [Entry] = []
-        /// Where each key is, once there are more.
+        /// The index of each key, used once there are more than ``many`` entries.
         private var places: [ByteText: Int] = [:]
 
         init(_ origin: Origin) {
@@ -66,13 +66,13 @@ struct TOMLTree {
         }
     }
 
-    /// The table of the text itself.
+    /// The top-level table.
     let root = TableID(index: 0)
     private var tables = [Table(.header)]
     /// The tables of each `[[…]]`; none is empty.
     private var lists: [[Element]] = []
 
-    /// Everything read, in the order of writing.
+    /// Everything parsed, in the order of the text.
     var content: TOMLTable { frozen(root) }
 }
 
@@ -81,7 +81,7 @@ struct TOMLTree {
 extension TOMLTree {
     /// Begins the table of a header `[a.b]`.
     ///
-    /// - Throws: ``TOMLError`` when a table or value of that name is complete.
+    /// - Throws: ``TOMLError`` if a table or value of that name is complete.
     mutating func beginTable(_ path: TOMLKeyPath) throws(TOMLError) -> TableID {
         let parent = try parent(of: path)
         guard let place = tables[parent.index].place(of: path.last) else {
@@ -95,7 +95,9 @@ extension TOMLTree {
         return table
     }
 
-    /// Begins one more table of a header `[[a.b]]`.
+    /// Begins another table of a header `[[a.b]]`.
+    ///
+    /// - Throws: ``TOMLError`` if the name belongs to anything else.
     mutating func beginElement(_ path: TOMLKeyPath) throws(TOMLError) -> TableID {
         let parent = try parent(of: path)
         let table = TableID(index: tables.count)
@@ -114,6 +116,9 @@ extension TOMLTree {
     }
 
     /// Sets `a.b = value` in `table`.
+    ///
+    /// - Throws: ``TOMLError`` if the key is already set, or a part of it is not a table that may be
+    ///   extended.
     mutating func set(
         _ path: TOMLKeyPath,
         to value: TOMLValue.Content,
@@ -139,7 +144,7 @@ extension TOMLTree {
         tables[table.index].append(entry)
     }
 
-    /// The table in which a header's last key stands; tables that are not there yet are implied.
+    /// Returns the table that contains a header's last key, and creates missing tables as implied.
     private mutating func parent(of path: TOMLKeyPath) throws(TOMLError) -> TableID {
         var table = root
         for key in path.leading {
@@ -192,13 +197,13 @@ extension TOMLTree {
     }
 }
 
-/// A key of one or more parts, and where it is written.
+/// A key of one or more parts, with its position.
 struct TOMLKeyPath {
     let leading: ArraySlice<ByteText>
     let last: ByteText
     let position: TOMLPosition
 
-    /// The error where the key cannot be written again.
+    /// Returns the error that the key was already set at `first`.
     fileprivate func isTaken(since first: TOMLPosition) -> TOMLError {
         let name = (leading + [last]).map(\.text).joined(separator: ".")
         return TOMLError(position: position, message: "\(name) is already written, on line \(first.line)")

@@ -2,21 +2,21 @@
 
 import Text
 
-/// A value of a TOML text and the place of its key, so that a later objection can name the line.
+/// A value of a TOML text, with the position of its key so that errors can name the line.
 package struct TOMLValue: Equatable, Sendable {
     package enum Content: Equatable, Sendable {
         case string(String)
         case integer(Int64)
         case float(Double)
         case boolean(Bool)
-        /// A date, a time or both: no key of ours takes one.
+        /// A date, a time or both; no configuration key accepts one.
         case dateTime
         case array([TOMLValue])
         case table(TOMLTable)
     }
 
     package let content: Content
-    /// Where the key it belongs to was written.
+    /// The position of the value's key; for an element of an array, of the element.
     package let position: TOMLPosition
 
     init(_ content: Content, at position: TOMLPosition) {
@@ -24,7 +24,7 @@ package struct TOMLValue: Equatable, Sendable {
         self.position = position
     }
 
-    /// What kind of value this is, with its article: "a string".
+    /// The kind of value with its article, as in "a string".
     package var kind: String {
         switch content {
         case .string: "a string"
@@ -38,20 +38,20 @@ package struct TOMLValue: Equatable, Sendable {
     }
 }
 
-/// The keys of a TOML table in the order they were written, each with its position.
+/// The entries of a TOML table in the order of the text.
 package struct TOMLTable: Equatable, Sendable {
     package struct Entry: Equatable, Sendable {
         package let key: String
-        /// Where the key was first written.
+        /// The position at which the key was first written.
         package let position: TOMLPosition
         package let value: TOMLValue
     }
 
     package let entries: [Entry]
 
-    /// The value of `key` in this table.
+    /// The value of `key`, or `nil` if the table does not contain it.
     package subscript(key: String) -> TOMLValue? {
-        // Compares bytes, as ``ByteText`` does, and lengths first: a start does this 100,000 times.
+        // Compare bytes, as ``ByteText`` does, and lengths first: a start does this 100,000 times.
         let wanted = key.utf8
         return entries.first { $0.key.utf8.count == wanted.count && $0.key.utf8.elementsEqual(wanted) }?.value
     }
