@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Text that somebody else wrote, compared, hashed, split and folded as the UTF-8 bytes it came in.
+/// Text from outside, compared, hashed, split and case-folded by its UTF-8 bytes.
 ///
-/// `String` calls texts equal that Unicode calls equivalent. To find out, `==`, `hash` and everything that
-/// builds on `Character` normalise them, which for some input takes time that grows with the square of the
-/// length. Two readers of one text could also see different names in it. So everything that a server, a peer
-/// or a file says is examined through this type:
+/// `String` compares by Unicode equivalence. For that, `==`, `hash` and everything built on `Character`
+/// normalize the text, which for some input takes time quadratic in its length. Two readers of one text could
+/// also see different names in it. So all text from servers, peers and files is examined through this type:
 ///
 /// ```swift
 /// switch code.bytewise { case "invalid_grant": … }
 /// let known: Set<ByteText> = ["access_token_expired"]
 /// ```
 ///
-/// Every operation takes time in proportion to the bytes it looks at.
+/// - Complexity: every operation is linear in the bytes it examines, except ``contains(_:)``.
 package struct ByteText: Sendable {
     package let text: String
 
@@ -24,10 +23,9 @@ package struct ByteText: Sendable {
         self.text = String(text)
     }
 
-    /// The bytes.
     package var utf8: String.UTF8View { text.utf8 }
 
-    /// The text with `A` to `Z` in lower case; everything else stays, even the KELVIN SIGN.
+    /// The text with `A` to `Z` in lower case and everything else unchanged, even the KELVIN SIGN.
     package var lowercased: ByteText {
         guard utf8.contains(where: { $0 != $0.lowercasedASCII }) else { return self }
         return ByteText(String(decoding: utf8.map(\.lowercasedASCII), as: UTF8.self))
@@ -41,7 +39,9 @@ package struct ByteText: Sendable {
         utf8.reversed().starts(with: end.utf8.reversed())
     }
 
-    /// Whether the text contains `part`, a short text of our own.
+    /// Returns whether the text contains `part`.
+    ///
+    /// `part` should be a short constant: the time grows with the product of both lengths.
     package func contains(_ part: ByteText) -> Bool {
         guard let first = part.utf8.first else { return true }
         var rest = utf8[...]
@@ -53,7 +53,8 @@ package struct ByteText: Sendable {
         return false
     }
 
-    /// The pieces between the bytes `separator`; as that is ASCII, every piece is valid UTF-8.
+    /// Returns the parts between occurrences of `separator`, an ASCII character, so every part is valid
+    /// UTF-8.
     package func split(
         on separator: Unicode.Scalar,
         maxSplits: Int = .max,
@@ -76,7 +77,7 @@ extension ByteText: Hashable {
     package func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-        // UTF-8 never holds 0xFF, so no hashed text is the beginning of another one.
+        // UTF-8 never contains 0xFF, so no hashed text is a prefix of another.
         hasher.combine(0xFF as UInt8)
     }
 }
@@ -87,28 +88,29 @@ extension ByteText: ExpressibleByStringLiteral, CustomStringConvertible {
     package var description: String { text }
 }
 
-/// The mark that some programs write before UTF-8, where it says nothing (RFC 8259 §8.1).
+/// The byte-order mark that some programs write before UTF-8, where it has no meaning (RFC 8259 §8.1).
 package enum ByteOrderMark {
     package static let bytes: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// `text` without the mark.
+    /// Returns `text` without a leading byte-order mark.
     package static func dropped(from text: [UInt8]) -> ArraySlice<UInt8> {
         text.starts(with: bytes) ? text.dropFirst(bytes.count) : text[...]
     }
 }
 
 extension String {
-    /// The text as its bytes, to examine text that is not our own.
+    /// The text compared by its bytes, for text from outside.
     package var bytewise: ByteText { ByteText(self) }
 }
 
 extension StringProtocol {
-    /// The text, which may be part of another one, as its bytes.
+    /// The text compared by its bytes; a substring is copied.
     package var bytewise: ByteText { ByteText(self) }
 }
 
 extension RawRepresentable where Self: CaseIterable, RawValue == String {
-    /// The case whose word has these bytes; `init(rawValue:)` compares as Unicode does.
+    /// Creates the case whose raw value has the same bytes as `word`; `init(rawValue:)` would compare as
+    /// Unicode does.
     package init?(word: String) {
         guard let found = Self.allCases.first(where: { $0.rawValue.bytewise == word.bytewise }) else {
             return nil

@@ -3,7 +3,7 @@
 import Glibc
 
 extension UnsafeMutableRawBufferPointer {
-    /// Zeroes the memory in a way the optimiser keeps.
+    /// Zeroes the memory in a way that the optimizer cannot remove.
     package func wipe() {
         guard let base = baseAddress else { return }
         unsafe explicit_bzero(base, count)
@@ -11,7 +11,9 @@ extension UnsafeMutableRawBufferPointer {
 }
 
 extension [UInt8] {
-    /// Zeroes the elements, in place if nobody else holds the array.
+    /// Zeroes the elements in place.
+    ///
+    /// Only effective while the array's storage is not shared: shared storage is copied first.
     package mutating func wipe() {
         unsafe withUnsafeMutableBytes { unsafe $0.wipe() }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Durations and instants as people read them.
+/// Durations and instants as text for the user.
 package enum DurationPhrase {
-    /// The two largest units: `45s`, `59m 30s`, `2h 5m`, `29d 23h`.
+    /// Formats a duration with its two largest units: `45s`, `59m 30s`, `2h 5m`, `29d 23h`.
     package static func short(_ seconds: Int64) -> String {
         let units: [(name: String, length: Int64)] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)]
         let first = units.firstIndex { seconds >= $0.length } ?? units.count - 1
@@ -12,13 +12,15 @@ package enum DurationPhrase {
         return rest == 0 ? whole : "\(whole) \(rest)\(units[first + 1].name)"
     }
 
-    /// `in 5m` or `5m ago`.
+    /// Formats a difference in seconds as `in 5m`, `5m ago` or `now`.
     package static func relative(_ seconds: Int64) -> String {
         if seconds == 0 { return "now" }
         return seconds > 0 ? "in \(short(seconds))" : "\(short(Int64(clamping: seconds.magnitude))) ago"
     }
 
-    /// An instant in UTC, from seconds since 1970, limited to the years 1 to 9999 (RFC 3339 §5.6).
+    /// Formats seconds since 1970 as an instant in UTC (RFC 3339 §5.6).
+    ///
+    /// Values outside the years 1 to 9999 are clamped.
     package static func rfc3339(_ seconds: Int64) -> String {
         let limited = min(max(seconds, -62_135_596_800), 253_402_300_799)
         let day = Int64((Double(limited) / 86_400).rounded(.down))
@@ -28,7 +30,9 @@ package enum DurationPhrase {
         return "\(padded(year, 4))-\(padded(month, 2))-\(padded(date, 2))T\(time)Z"
     }
 
-    /// Year, month and day of the proleptic Gregorian calendar; years begin in March, so leap days come last.
+    /// Returns the date in the proleptic Gregorian calendar.
+    ///
+    /// The calculation begins years in March, so that leap days come last.
     private static func civil(_ daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let days = daysSince1970 + 719_468
         let era = (days >= 0 ? days : days - 146_096) / 146_097

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// Cuts bytes into lines as they come; what a line costs is its own bytes, however many come at once.
+/// A buffer that cuts incoming bytes into lines.
+///
+/// Each line takes time linear in its own size, however many arrive at once.
 package struct LineCutter: Sendable {
     private var bytes: [UInt8] = []
-    /// Where the present line begins: what is before it was handed out, and goes when no whole line is left.
+    /// The start of the current line.
+    ///
+    /// Bytes before it were returned already, and are removed when no complete line is left.
     private var start = 0
-    /// Up to where no line feed is left.
+    /// The index up to which there is no further line feed.
     private var searched = 0
 
     package init() {}
 
-    /// How many bytes of lines that were not handed out are held; after a `nil`, those of the line that has no end yet.
+    /// The number of bytes not yet returned by ``next()``; after a `nil`, those of the incomplete last line.
     package var heldCount: Int { bytes.count - start }
 
     package mutating func append(_ more: [UInt8]) { bytes += more }
 
-    /// The next line without its feed, or `nil` if more bytes are needed for one.
+    /// Returns the next line without its line feed, or `nil` if it is not yet complete.
     package mutating func next() -> [UInt8]? {
         guard let feed = bytes[searched...].firstIndex(of: 0x0A) else {
             bytes.removeFirst(start)
@@ -30,6 +34,6 @@ package struct LineCutter: Sendable {
         return Array(bytes[start..<feed])
     }
 
-    /// Forgets everything that is held.
+    /// Discards all buffered bytes.
     package mutating func forget() { self = LineCutter() }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Base64 in its two alphabets (RFC 4648 §4, §5); strict readers.
+/// Base64 in its two alphabets, with strict decoders (RFC 4648 §4, §5).
 package enum Base64 {
     private static let standard = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
@@ -9,24 +9,28 @@ package enum Base64 {
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8
     )
 
-    /// In the standard alphabet, with padding.
+    /// Encodes in the standard alphabet, with padding.
     package static func encoded(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(bytes, alphabet: standard, padded: true), as: UTF8.self)
     }
 
-    /// In the URL-safe alphabet, without padding (RFC 7515 §2).
+    /// Encodes in the URL-safe alphabet, without padding (RFC 7515 §2).
     package static func urlEncoded(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(bytes, alphabet: urlSafe, padded: false), as: UTF8.self)
     }
 
-    /// Reads the standard alphabet, padding required.
+    /// Decodes the standard alphabet, with required padding.
+    ///
+    /// - Returns: the bytes, or `nil` if `text` is not exactly what an encoder writes.
     package static func decoded(_ text: some StringProtocol) -> [UInt8]? {
         let digits = text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }
         guard text.utf8.count % 4 == 0, text.utf8.count - digits.count <= 2 else { return nil }
         return decode(digits.reversed(), alphabet: standard)
     }
 
-    /// Reads the URL-safe alphabet, padding refused.
+    /// Decodes the URL-safe alphabet, without padding.
+    ///
+    /// - Returns: the bytes, or `nil` if `bytes` is not exactly what an encoder writes.
     package static func urlDecoded(_ bytes: some Collection<UInt8>) -> [UInt8]? {
         decode(Array(bytes), alphabet: urlSafe)
     }
@@ -49,7 +53,8 @@ package enum Base64 {
         return output
     }
 
-    /// Refuses foreign characters, a lone last character, and bits that no encoder would have set.
+    /// Decodes digits, rejecting characters outside the alphabet, a lone last character, and bits that no
+    /// encoder sets.
     private static func decode(_ digits: [UInt8], alphabet: [UInt8]) -> [UInt8]? {
         guard digits.count % 4 != 1 else { return nil }
         var values = [UInt8](repeating: 64, count: 256)

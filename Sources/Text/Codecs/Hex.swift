@@ -2,12 +2,12 @@
 
 /// Bytes as pairs of hexadecimal digits (RFC 4648 §8).
 package enum Hex {
-    /// The two digits that stand for `byte`.
+    /// Returns the two digits of `byte`.
     package static func digits(of byte: UInt8, isUpper: Bool = false) -> (high: UInt8, low: UInt8) {
         (digit(byte >> 4, isUpper), digit(byte & 15, isUpper))
     }
 
-    /// Lower-case digits, two a byte.
+    /// Encodes bytes in lower case, two digits per byte.
     package static func encoded(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         for byte in bytes {
@@ -18,12 +18,12 @@ package enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// All digits of `number`, lower-case, two a byte.
+    /// Returns all digits of `number` in lower case, most significant first, two per byte.
     package static func digits(of number: some FixedWidthInteger) -> String {
         encoded(unsafe Swift.withUnsafeBytes(of: number.bigEndian) { unsafe Array($0) })
     }
 
-    /// The bytes that pairs of digits of either case stand for; `nil` where there is anything else.
+    /// Decodes pairs of digits of either case, or returns `nil` if there is anything else.
     package static func decoded(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.underestimatedCount / 2)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 extension [UInt8] {
-    /// Drops one LF or CR LF at the end, which is no part of what a file or a program gives.
+    /// Removes one LF or CR LF at the end, which is not part of the content of a file or the output of a
+    /// program.
     package mutating func removeLineEnd() {
         if last == 0x0A { removeLast() }
         if last == 0x0D { removeLast() }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// What the agent that holds a store writes into its lock file, so that the start of another finds it.
+/// The contents of a store's lock file, from which the start of another agent learns about the running one.
 ///
-/// The process number and the path of the socket, each followed by a line break: if the last one is missing,
-/// the note was not written to its end. It may be used for nothing but asking that agent.
+/// The process ID and the socket path, each followed by a line feed. If the last line feed is missing, the
+/// contents are incomplete. They may be used only to query that agent.
 package struct LockFileContents: Equatable, Sendable {
-    /// Anything longer is not a note: the path of a socket has at most 107 bytes.
+    /// The maximum size in bytes: a socket path has at most 107.
     package static let largestCount = 127
 
     package var pid: Int32
@@ -16,14 +16,14 @@ package struct LockFileContents: Equatable, Sendable {
         self.socket = socket
     }
 
-    /// Reads a note; `nil` when `bytes` is not one.
+    /// Parses the contents of a lock file, or returns `nil` if `bytes` are not valid.
     package init?(_ bytes: [UInt8]) {
         let lineBreak = UInt8(ascii: "\n")
         guard bytes.count <= LockFileContents.largestCount, let end = bytes.firstIndex(of: lineBreak),
             let pid = Int32(String(decoding: bytes[..<end], as: UTF8.self)), pid > 0
         else { return nil }
         self.init(pid: pid, socket: nil)
-        // The path may hold line breaks of its own.
+        // The path itself may contain line feeds.
         let path = bytes[(end + 1)...]
         guard path.first == UInt8(ascii: "/"), path.last == lineBreak, !path.contains(0) else { return }
         socket = String(validating: path.dropLast(), as: UTF8.self)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Bytes as `%` and two hexadecimal digits (RFC 3986 §2.1).
+/// Percent-encoding: bytes as `%` and two hexadecimal digits (RFC 3986 §2.1).
 package enum PercentCoding {
-    /// `text` with every byte escaped that is not unreserved.
+    /// Encodes `text`, escaping every byte that is not unreserved.
     package static func encoded(_ text: String) -> String {
         var output: [UInt8] = []
         for byte in text.utf8 {
@@ -11,7 +11,7 @@ package enum PercentCoding {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// Hands the three bytes that stand for `byte` to `output`.
+    /// Passes the three bytes of the escape for `byte` to `output`.
     package static func escape(_ byte: UInt8, isUpper: Bool = true, _ output: (UInt8) -> Void) {
         let (high, low) = Hex.digits(of: byte, isUpper: isUpper)
         output(UInt8(ascii: "%"))
@@ -19,9 +19,9 @@ package enum PercentCoding {
         output(low)
     }
 
-    /// The text that `bytes` stand for; `nil` if an escape or the UTF-8 is broken.
+    /// Decodes `bytes`, or returns `nil` if an escape or the UTF-8 is invalid.
     ///
-    /// Forms and queries write a blank as `+`: for them `plusIsBlank` is true.
+    /// `plusIsBlank` is `true` for forms and queries, which write a space as `+`.
     package static func decoded(_ bytes: some Collection<UInt8>, plusIsBlank: Bool) -> String? {
         guard bytes.contains(where: { $0 == UInt8(ascii: "%") || plusIsBlank && $0 == UInt8(ascii: "+") })
         else {
@@ -44,14 +44,14 @@ package enum PercentCoding {
     }
 }
 
-/// The encoding of HTML forms, as OAuth uses it in bodies and in Basic credentials (RFC 6749 appendix B).
+/// The encoding of HTML forms, which OAuth uses in bodies and in Basic credentials (RFC 6749 Appendix B).
 package enum FormEncoding {
-    /// Whether `byte` stands for itself.
+    /// Returns whether `byte` is written without an escape.
     package static func keeps(_ byte: UInt8) -> Bool {
         byte.isASCIIDigit || byte.isASCIILetter || "-._*".utf8.contains(byte)
     }
 
-    /// Hands the one or three bytes that stand for `byte` to `output`.
+    /// Passes the one or three bytes that encode `byte` to `output`.
     package static func encode(_ byte: UInt8, _ output: (UInt8) -> Void) {
         switch byte {
         case UInt8(ascii: " "): output(UInt8(ascii: "+"))
@@ -66,7 +66,7 @@ package enum FormEncoding {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// The parameters of a query, in their order; `nil` where an escape or the UTF-8 is broken.
+    /// Decodes a query into its parameters in order, or returns `nil` if an escape or the UTF-8 is invalid.
     package static func decoded(_ query: some StringProtocol) -> [(name: String, value: String)]? {
         var parameters: [(name: String, value: String)] = []
         for pair in query.bytewise.split(on: "&") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What a server asks for when it refuses a request: the fields `WWW-Authenticate` (RFC 9110 §11.6.1).
+/// The challenges in `WWW-Authenticate` fields, with which a server rejects a request (RFC 9110 §11.6.1).
 package struct Challenges {
     private struct Parameter {
         var scheme: ByteText
@@ -10,18 +10,20 @@ package struct Challenges {
 
     private var parameters: [Parameter] = []
 
-    /// Parameters that are read; what comes after them is not looked at.
+    /// The maximum number of parameters read; the rest is ignored.
     private static let mostElements = 100
 
-    /// Bytes of the longest text that is read; fields of a request or an answer are shorter.
+    /// The maximum size of the text in bytes; header fields are limited to less.
     private static let longest = 64 << 10
 
-    /// Reads the fields, joined by commas; a text that is too long asks for nothing.
+    /// Parses the fields, joined by commas.
+    ///
+    /// A text that is too long yields no challenges.
     package init(_ text: String) {
         guard text.utf8.count <= Challenges.longest else { return }
         var scheme: ByteText = ""
         for element in Challenges.elements(of: text) {
-            // A scheme stands before its first parameter; the name of a parameter before an equals sign.
+            // A scheme precedes its first parameter; a parameter's name precedes an equals sign.
             let first = element.prefix { !Challenges.isBlank($0) && $0 != UInt8(ascii: "=") }
             let rest = element[first.endIndex...].drop(while: Challenges.isBlank)
             var parameter = element
@@ -41,12 +43,12 @@ package struct Challenges {
         }
     }
 
-    /// The value of a parameter, without quotes, in a challenge of the scheme; both names in any case.
+    /// Returns the unquoted value of a parameter in a challenge of `scheme`; both names match in any case.
     package func value(of name: String, scheme: String) -> String? {
         values(of: name, scheme: scheme).first
     }
 
-    /// The values of a parameter that is given more than once, in their order.
+    /// Returns the values of a parameter that may be repeated, in order.
     package func values(of name: String, scheme: String) -> [String] {
         let found = parameters.filter {
             $0.scheme == scheme.bytewise.lowercased && $0.name == name.bytewise.lowercased
@@ -57,7 +59,7 @@ package struct Challenges {
         }
     }
 
-    /// What commas separate, except those within quotes.
+    /// Splits `text` at commas outside quotes.
     private static func elements(of text: String) -> [Substring.UTF8View] {
         var isQuoted = false
         var isEscaped = false

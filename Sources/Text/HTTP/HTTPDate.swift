@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// Dates of HTTP headers in the one form senders must use (RFC 9110 §5.6.7).
+/// Dates of HTTP headers in the one format that senders must use (RFC 9110 §5.6.7).
 package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Bytes; a date has 29.
+    /// The maximum size in bytes that is parsed; a date has 29.
     package static let longest = 64
 
-    /// Reads `Sun, 06 Nov 1994 08:49:37 GMT` into whole seconds since 1970, UTC.
+    /// Parses `Sun, 06 Nov 1994 08:49:37 GMT` into seconds since 1970, or returns `nil` if it is not such a
+    /// date.
     package static func read(_ text: String) -> Int64? {
-        // ASCII, so that text is compared as bytes from here on.
+        // Only ASCII from here on, so text is compared as bytes.
         guard text.utf8.count <= longest, text.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         let words = text.split(separator: " ")
         guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT",
@@ -34,7 +35,9 @@ package enum HTTPDate {
         return value
     }
 
-    /// Counts from 1 March so that the leap day is a year's last (proleptic Gregorian).
+    /// Returns the days from 1970-01-01 to a date in the proleptic Gregorian calendar.
+    ///
+    /// The calculation begins years in March, so that the leap day is a year's last.
     package static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let marchYear = month > 2 ? year : year - 1
         let marchMonth = (month + 9) % 12
@@ -42,7 +45,9 @@ package enum HTTPDate {
         return marchYear * 365 + leapDays + (153 * marchMonth + 2) / 5 + day - 719_469
     }
 
-    /// The other way round, for days from 1970 on; `month` from 1.
+    /// Returns the date of a day, the inverse of ``daysSince1970(year:month:day:)``.
+    ///
+    /// Days before 1970 are not supported.
     package static func civilDate(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let days = daysSince1970 + 719_468
         let era = days / 146_097

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
 
-/// The lines of an HTTP/1.1 head, read strictly: what two implementations might read differently is refused.
+/// A strict parser for the lines of an HTTP/1.1 head.
+///
+/// It rejects everything that two implementations might read differently.
 package enum HTTPSyntax {
-    /// `method SP request-target SP HTTP-version` (RFC 9112 §3).
+    /// The parts of `method SP request-target SP HTTP-version` (RFC 9112 §3).
     package struct RequestLine {
         package let method: ArraySlice<UInt8>
-        /// Printable ASCII without a fragment mark.
+        /// The request target: visible ASCII without `#`.
         package let target: ArraySlice<UInt8>
-        /// As written, such as `HTTP/1.1`.
+        /// The version as received, such as `HTTP/1.1`.
         package let version: ArraySlice<UInt8>
 
-        /// Whether the version is this one.
+        /// Returns whether the version equals `version`.
         package func isVersion(_ version: StaticString) -> Bool { self.version.elementsEqual(version.bytes) }
     }
 
-    /// Reads a request line, given without its line end and with single blanks only; `nil`: it is not one.
+    /// Parses a request line without its line end, or returns `nil` if it is malformed.
+    ///
+    /// Parts must be separated by single spaces.
     package static func requestLine(_ line: ArraySlice<UInt8>) -> RequestLine? {
         guard let first = line.firstIndex(of: UInt8(ascii: " ")),
             let last = line.lastIndex(of: UInt8(ascii: " ")), first < last
@@ -26,8 +30,9 @@ package enum HTTPSyntax {
         return RequestLine(method: method, target: target, version: version)
     }
 
-    /// Reads `name: value`, given without its line end (RFC 9112 §5); folded lines and blanks before the
-    /// colon are refused.
+    /// Parses `name: value` without its line end, or returns `nil` if it is malformed (RFC 9112 §5).
+    ///
+    /// Folded lines and blanks before the colon are malformed.
     package static func field(
         _ line: ArraySlice<UInt8>
     ) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)? {
@@ -38,11 +43,12 @@ package enum HTTPSyntax {
         return value.allSatisfy(\.isFieldByte) ? (line[..<colon], value) : nil
     }
 
-    /// The lines of `head`, separated by CR LF; a bare CR or LF stays in its line, which the readers here
-    /// then refuse.
+    /// Returns the lines of `head`, separated by CR LF.
+    ///
+    /// A bare CR or LF stays in its line, which the other parsers of this type then reject.
     package static func lines(_ head: ArraySlice<UInt8>) -> Lines { Lines(rest: head) }
 
-    /// Line after line of a head; the last one is empty if the head ends with a line end.
+    /// A sequence of the lines of a head; the last one is empty if the head ends with a line end.
     package struct Lines: Sequence, IteratorProtocol {
         fileprivate var rest: ArraySlice<UInt8>?
 
@@ -62,7 +68,7 @@ package enum HTTPSyntax {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without blanks and tabs at both ends.
+    /// The slice without spaces and tabs at both ends.
     package var trimmedOfBlanks: ArraySlice<UInt8> {
         let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
         guard let first = firstIndex(where: { !isBlank($0) }), let last = lastIndex(where: { !isBlank($0) })
@@ -70,7 +76,9 @@ extension ArraySlice<UInt8> {
         return self[first...last]
     }
 
-    /// Whether these are the bytes of `word`, with `A` to `Z` in either case; `word` itself is in lower case.
+    /// Returns whether the bytes equal `word`, with `A` to `Z` in either case.
+    ///
+    /// `word` must be in lower case.
     package func says(_ word: StaticString) -> Bool {
         count == word.utf8CodeUnitCount
             && word.withUTF8Buffer { word in
@@ -84,7 +92,7 @@ extension StaticString {
 }
 
 extension UInt8 {
-    /// A byte of a method or field name (`tchar`, RFC 9110 §5.6.2).
+    /// Whether the byte may appear in a method or field name (`tchar`, RFC 9110 §5.6.2).
     package var isTokenByte: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -98,9 +106,9 @@ extension UInt8 {
         }
     }
 
-    /// Printable ASCII but the blank and the fragment mark.
+    /// Whether the byte may appear in a request target: visible ASCII other than `#`.
     fileprivate var isTargetByte: Bool { isVisibleASCII && self != UInt8(ascii: "#") }
 
-    /// A byte of a field value: anything but control characters (RFC 9110 §5.5).
+    /// Whether the byte may appear in a field value: anything but control characters (RFC 9110 §5.5).
     package var isFieldByte: Bool { self >= 0x20 && self != 0x7F || self == UInt8(ascii: "\t") }
 }

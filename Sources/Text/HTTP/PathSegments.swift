@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// What stands between the slashes of an address's path (RFC 3986 §3.3), compared whole: `/api` covers `/api/v1` and not
-/// `/api-v1`.
+/// The segments of a URL path (RFC 3986 §3.3), compared whole: `/api` covers `/api/v1` and not `/api-v1`.
 ///
-/// One slash at the end counts for nothing, and `%2e` is the dot that it stands for.
+/// One trailing slash is ignored, and `%2e` is read as a dot.
 package struct PathSegments: Hashable, Sendable {
     private let segments: [ByteText]
 
-    /// Takes a path apart; `nil`: some servers see a `.` or `..` in it, which would lead out of what is compared.
+    /// Splits a path into segments, or returns `nil` if a server might read a `.` or `..` step in it.
     ///
-    /// - Parameter path: empty, or with a slash at its beginning; without a query.
+    /// Such a step could leave the compared path.
+    ///
+    /// - Parameter path: empty, or with a leading slash; without a query.
     package init?(_ path: some StringProtocol) {
         var parts = path.bytewise.split(on: "/", omittingEmpty: false).map(PathSegments.withPlainDots)
         if parts.first == "" { parts.removeFirst() }
@@ -18,15 +19,15 @@ package struct PathSegments: Hashable, Sendable {
         segments = parts
     }
 
-    /// How many there are: of two paths that cover a third one, that with more is closer to it.
+    /// The number of segments: of two paths that cover a third, the one with more is the closer match.
     package var count: Int { segments.count }
 
-    /// Whether `other` is this path or one below it.
+    /// Returns whether `other` is this path or one below it.
     package func cover(_ other: PathSegments) -> Bool {
         other.segments.starts(with: segments)
     }
 
-    /// Whether every server that reads a segment stays in the folder of the segment; a slash in it may be written `%2f`.
+    /// Returns whether every server that reads the segment stays in its directory; `%2f` is read as a slash.
     private static func staysInPlace(_ segment: ByteText) -> Bool {
         var bytes: [UInt8] = []
         var rest = segment.utf8[...]

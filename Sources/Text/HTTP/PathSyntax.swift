@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// The ways in which servers read the bytes of a path.
+/// The different ways in which servers interpret the bytes of a path.
 package enum PathSyntax {
-    /// Whether every server sees the same path in these bytes.
+    /// Returns whether every server sees the same path in these bytes.
     ///
-    /// Some servers take `%2e%2e`, `..;x`, `..%3bx`, `\`, `%5c`, full-width dots or a doubly written escape for steps in a
-    /// path, some decode UTF-8 that is no UTF-8, and some end a path at a zero byte.
+    /// Some servers read `%2e%2e`, `..;x`, `..%3bx`, `\`, `%5c`, full-width dots or a double escape as steps
+    /// in a path. Some decode invalid UTF-8, and some end a path at a zero byte.
     package static func isPlain(_ path: ArraySlice<UInt8>) -> Bool {
         guard !path.contains(UInt8(ascii: "\\")), escapesArePlain(path) else { return false }
         let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: true)
@@ -26,13 +26,13 @@ package enum PathSyntax {
             rest = rest.dropFirst(2)
             switch byte {
             case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "."): return false
-            // No text holds these, and no UTF-8 the last ones.
+            // No text contains control characters, and no UTF-8 contains the last ranges.
             case 0..<0x20, 0x7F, 0xC0, 0xC1, 0xF5...0xFF: return false
             // An overlong form of ASCII.
             case 0xE0, 0xF0: if isOverlong(byte, rest) { return false }
             // An escape of an escape.
             case UInt8(ascii: "%"): if isEscape(rest) { return false }
-            // Characters that look like those of syntax.
+            // Characters that look like those of the syntax.
             case 0xE2, 0xEF: if looksLikeSyntax(byte, rest) { return false }
             default: break
             }
@@ -40,7 +40,8 @@ package enum PathSyntax {
         return true
     }
 
-    /// Whether the escape after that of `first` makes a longer form of a character that fits into fewer bytes.
+    /// Returns whether the escape after `first` makes an overlong encoding of a character that needs fewer
+    /// bytes.
     private static func isOverlong(_ first: UInt8, _ rest: ArraySlice<UInt8>) -> Bool {
         guard rest.first == UInt8(ascii: "%"), let high = rest.dropFirst().first?.hexDigitValue else {
             return true
@@ -48,9 +49,11 @@ package enum PathSyntax {
         return first == 0xE0 ? !(0xA...0xB).contains(high) : !(0x9...0xB).contains(high)
     }
 
-    /// Whether the escape of `first` and those after it make a character that some servers read as one of syntax.
+    /// Returns whether the escape of `first` and those after it encode a character that some servers read as
+    /// syntax.
     ///
-    /// They do so with compatibility forms (Unicode, UAX #15, NFKC) and with the tables for code pages of Windows.
+    /// They do so with compatibility forms (Unicode, UAX #15, NFKC) and with the tables for Windows code
+    /// pages.
     private static func looksLikeSyntax(_ first: UInt8, _ rest: ArraySlice<UInt8>) -> Bool {
         var bytes = [first]
         var rest = rest
@@ -70,7 +73,7 @@ package enum PathSyntax {
     ]
     private static let percentSigns = ["\u{FE6A}", "\u{FF05}"]
 
-    /// Whether two hexadecimal digits come next, themselves perhaps written as escapes.
+    /// Returns whether two hexadecimal digits follow, which may themselves be escaped.
     private static func isEscape(_ rest: ArraySlice<UInt8>) -> Bool {
         var rest = rest
         for _ in 0..<2 {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// A JSON object in bytes that ``JSONValue`` rejects, as far as its members are certain.
+/// The certain members of a JSON object that ``JSONValue`` rejects.
 ///
-/// Tolerated are commas that are missing nothing, words that no value of JSON is, bytes that are not UTF-8, lone
-/// surrogates, unknown escapes, and an end before the last brace. A member counts only if its value is complete.
+/// Tolerated: superfluous commas, words that are not JSON values, bytes that are not UTF-8, lone surrogates,
+/// unknown escapes, and an end before the last brace. A member counts only if its value is complete.
 package struct DamagedObject: Sendable {
-    /// The members; none that is repeated with another value.
+    /// The members, without those repeated with another value.
     package let members: JSONObject
     /// The names that are repeated with another value, at any depth.
     package let contradictions: Set<ByteText>
-    /// The index after its last byte.
+    /// The index after the object's last byte.
     package let end: Int
 
-    /// The object that begins at `start` of `bytes`, or `nil` if there is none.
+    /// Parses the object that begins at `start` of `bytes`, or returns `nil` if there is none.
     ///
     /// - Complexity: O(*n*), in the number of bytes from `start` on.
     package init?(in bytes: [UInt8], at start: Int) {
@@ -24,12 +24,13 @@ package struct DamagedObject: Sendable {
     }
 }
 
-/// Parses without errors: a result is `nil` if there is none, and ``hasEnded`` says whether the bytes were over.
+/// A parser without errors: its functions return `nil` if there is no result, and set ``hasEnded`` at the end
+/// of the bytes.
 private struct TolerantParser {
     let bytes: [UInt8]
     var offset: Int
     var contradictions: Set<ByteText> = []
-    /// The bytes ended inside the value; what is complete of it counts.
+    /// Whether the bytes ended inside the value; its complete parts still count.
     private var hasEnded = false
     // The limits of JSONParser.
     private var depthLeft = 32
@@ -104,13 +105,13 @@ private struct TolerantParser {
         }
     }
 
-    /// A number, `true`, `false`, or `null` for any other word, such as `NaN`.
+    /// Parses a number, `true` or `false`; any other word, such as `NaN`, is read as `null`.
     private mutating func word() -> JSONValue? {
         let start = offset
         while let byte = next, byte.isASCIILetter || byte.isASCIIDigit || "+-._".utf8.contains(byte) {
             offset += 1
         }
-        // A number that ends with the bytes may go on.
+        // A number that ends with the bytes may be incomplete.
         guard next != nil else {
             hasEnded = true
             return nil
@@ -119,7 +120,7 @@ private struct TolerantParser {
         return (try? JSONValue(parsing: bytes[start..<offset])) ?? .null
     }
 
-    /// A string that is closed.
+    /// Parses a string, or returns `nil` if it is not closed.
     private mutating func string() -> String? {
         offset += 1
         var text: [UInt8] = []
@@ -135,7 +136,7 @@ private struct TolerantParser {
         return nil
     }
 
-    /// What follows a backslash; an escape that JSON does not have stands for itself.
+    /// Parses the rest of an escape after its backslash; an escape unknown to JSON yields its own character.
     private mutating func escape(_ text: inout [UInt8]) {
         guard let byte = next else { return }
         offset += 1
@@ -150,7 +151,7 @@ private struct TolerantParser {
         }
     }
 
-    /// The UTF-16 code units of escapes in a row, the first of which is at its digits.
+    /// Parses the UTF-16 code units of consecutive escapes, beginning at the digits of the first.
     private mutating func units() -> [UInt16] {
         var units: [UInt16] = []
         repeat {
@@ -169,7 +170,7 @@ private struct TolerantParser {
         return true
     }
 
-    /// Whether a value is followed by a comma, by the end of what it is in, or by the end of the bytes.
+    /// Whether a comma, the end of the enclosing value, or the end of the bytes follows.
     private var isSeparated: Bool {
         let rest = bytes[offset...].drop(while: \.isBlank)
         return rest.first.map { ",}]".utf8.contains($0) } ?? true

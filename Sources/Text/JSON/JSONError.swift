@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Why bytes are not the JSON we accept, with the byte offset where that became certain.
+/// The reason bytes are not accepted as JSON, with the byte offset at which this was detected.
 package struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Reason: String, Sendable {
         case unexpectedEnd = "unexpected end"

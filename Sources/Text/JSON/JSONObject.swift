@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// The members of a JSON object in the order they were written, names unique.
+/// The members of a JSON object in the order of the text, with unique names.
 package struct JSONObject: Equatable, Sendable {
     package struct Member: Sendable {
-        /// At most ``JSONObject/longestName`` bytes if it was parsed.
+        /// The name, of at most ``JSONObject/longestName`` bytes if it was parsed.
         package var name: String
         package var value: JSONValue
 
@@ -13,7 +13,8 @@ package struct JSONObject: Equatable, Sendable {
         }
     }
 
-    /// Bytes of the longest member name: no honest sender needs more, and names are compared often.
+    /// The maximum size of a member name in bytes: no legitimate sender needs more, and names are compared
+    /// often.
     package static let longestName = 256
 
     package private(set) var members: [Member]
@@ -22,12 +23,12 @@ package struct JSONObject: Equatable, Sendable {
         members = []
     }
 
-    /// Takes members whose names are already known to be unique.
+    /// Creates an object from members whose names are known to be unique.
     init(members: [Member]) {
         self.members = members
     }
 
-    /// The value of the member `name`; setting `nil` removes it.
+    /// The value of the member `name`, or `nil` if there is none; setting `nil` removes the member.
     package subscript(name: String) -> JSONValue? {
         get { members.first { $0.name.bytewise == name.bytewise }?.value }
         set {
@@ -49,7 +50,7 @@ extension JSONObject.Member: Equatable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// If a name is repeated, its last value counts.
+    /// Creates an object; if a name is repeated, its last value counts.
     package init(dictionaryLiteral elements: (String, JSONValue)...) {
         self.init()
         for (name, value) in elements { self[name] = value }

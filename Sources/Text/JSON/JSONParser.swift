@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 
 extension JSONValue {
-    /// Parses one JSON text (RFC 8259), refusing what other parsers disagree about.
+    /// Parses one JSON text (RFC 8259), rejecting everything that parsers disagree about.
     ///
     /// Duplicate member names, a byte-order mark, invalid UTF-8, lone surrogates and trailing bytes are
-    /// errors: two readers of a token answer must not see two different tokens. So are names longer than
-    /// ``JSONObject/longestName`` bytes, and more values than an honest sender needs.
+    /// errors: two readers of a token response must not see two different tokens. Names longer than
+    /// ``JSONObject/longestName`` bytes and more than `maximumValues` values are errors too.
     ///
     /// - Parameters:
-    ///   - bytes: the whole text, UTF-8.
-    ///   - maximumDepth: deepest nesting of arrays and objects.
-    ///   - maximumValues: values in the text, those in arrays and objects included. Each costs far more memory and time
-    ///     than its bytes.
+    /// - bytes: the whole text, UTF-8.
+    /// - maximumDepth: the deepest nesting of arrays and objects.
+    /// - maximumValues: the number of values in the text, including those in arrays and objects. Each costs
+    ///   far more
+    ///     memory and time than its bytes.
     /// - Throws: ``JSONError``.
     package init(
         parsing bytes: some Sequence<UInt8>,
@@ -113,7 +114,7 @@ private struct JSONParser {
         return value
     }
 
-    /// RFC 8259 §6: `-`? int frac? exp?, no leading zero.
+    /// Parses `-`? int frac? exp?, without a leading zero (RFC 8259 §6).
     private mutating func parseNumber() throws(JSONError) -> String {
         let start = offset
         skip(UInt8(ascii: "-"))
@@ -135,7 +136,7 @@ private struct JSONParser {
     private mutating func parseString() throws(JSONError) -> String {
         offset += 1
         let start = offset
-        // Most strings hold no escape: take them in one piece.
+        // Most strings contain no escape: take them in one piece.
         while offset < bytes.count, bytes[offset] >= 0x20, bytes[offset] != UInt8(ascii: "\\") {
             guard bytes[offset] != UInt8(ascii: "\"") else {
                 let text = try decode(bytes[start..<offset], from: start)
@@ -223,7 +224,9 @@ private struct JSONParser {
         return bytes[offset]
     }
 
-    /// Consumes `byte` if it is next.
+    /// Skips `byte` if it is next.
+    ///
+    /// - Returns: `true` if it was.
     @discardableResult
     private mutating func skip(_ byte: UInt8) -> Bool {
         guard offset < bytes.count, bytes[offset] == byte else { return false }
@@ -231,7 +234,10 @@ private struct JSONParser {
         return true
     }
 
-    /// Consumes `byte` if it is next; the text must not end here.
+    /// Skips `byte` if it is next.
+    ///
+    /// - Returns: `true` if it was.
+    /// - Throws: ``JSONError`` if the text ends here.
     private mutating func take(_ byte: UInt8) throws(JSONError) -> Bool {
         guard try peek() == byte else { return false }
         offset += 1

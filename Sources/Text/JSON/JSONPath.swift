@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// A way from a JSON text's outermost value to one inside it.
+/// A path from a JSON text's outermost value to a value inside it.
 package struct JSONPath: Hashable, Sendable {
-    /// Steps of the longest way: no honest answer is nested deeper.
+    /// The maximum number of steps: no legitimate response is nested deeper.
     package static let longest = 8
 
-    /// Names of members, the outermost first, at least one; where a value is an array, a number from 0 on.
+    /// The steps, outermost first, at least one: names of members, or numbers from 0 on for elements of
+    /// arrays.
     package let steps: [ByteText]
 
-    /// `nil`: there are no steps or too many, or one is empty or longer than a member's name may be.
+    /// Creates a path, or returns `nil` if there are no steps or too many, or one is empty or longer than a
+    /// member name.
     package init?(_ steps: [String]) {
         guard (1...JSONPath.longest).contains(steps.count),
             steps.allSatisfy({ (1...JSONObject.longestName).contains($0.utf8.count) })
@@ -16,7 +18,7 @@ package struct JSONPath: Hashable, Sendable {
         self.steps = steps.map(\.bytewise)
     }
 
-    /// Reads `data.accessToken`; a name that holds a dot itself cannot be written like this.
+    /// Parses `data.accessToken`; a name that contains a dot cannot be written in this form.
     package init?(dotted text: String) {
         let steps = text.bytewise.split(on: ".", maxSplits: JSONPath.longest, omittingEmpty: false)
         self.init(steps.map(String.init))
@@ -28,7 +30,7 @@ extension JSONPath: CustomStringConvertible {
 }
 
 extension JSONValue {
-    /// The value one step into this one; `nil`: there is none.
+    /// Returns the value one step into this one, or `nil` if there is none.
     fileprivate func value(at step: ByteText) -> JSONValue? {
         if let object { return object[step.text] }
         guard let array, step.utf8.allSatisfy(\.isASCIIDigit), let index = Int(step.text),
@@ -39,18 +41,18 @@ extension JSONValue {
 }
 
 extension JSONObject {
-    /// The value at `place`; `nil`: the way there ends before.
+    /// The value at `place`, or `nil` if there is none.
     package subscript(place: JSONPath) -> JSONValue? {
         place.steps.reduce(JSONValue?.some(.object(self))) { value, step in value?.value(at: step) }
     }
 
-    /// This object and those in it, `depth` levels deep.
+    /// Returns this object and those nested in it, up to `depth` levels deep.
     package func objects(upTo depth: Int) -> [JSONObject] {
         guard depth > 0 else { return [self] }
         return [self] + members.compactMap(\.value.object).flatMap { $0.objects(upTo: depth - 1) }
     }
 
-    /// The objects on the way to `place`, the innermost first and this one last.
+    /// Returns the objects along the path `place`, innermost first and this one last.
     func objects(onTheWayTo place: JSONPath) -> [JSONObject] {
         var objects = [self]
         var value = JSONValue.object(self)

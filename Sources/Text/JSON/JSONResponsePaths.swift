@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// Where servers other than authorization servers put things in their JSON answers.
+/// The paths of values in JSON responses of servers that are not OAuth authorization servers.
 package struct JSONResponsePaths: Hashable, Sendable {
-    /// The object that holds an answer's members; `nil`: the answer itself.
+    /// The path of the object that contains the response's members, or `nil` if it is the response itself.
     package var envelope: JSONPath?
-    /// Where the code of an error stands, looked at before the usual places; from the answer's beginning.
+    /// The path of the error code from the root of the response, tried before the usual members.
     package var errorCode: JSONPath?
-    /// The member that is `true` when only a new login helps; `nil`: there is none.
+    /// The member that is `true` when a new login is required, or `nil` if the server has none.
     package var loginDemand: String?
 
-    /// The member that may hold an error as an object.
+    /// The member that may contain an error as an object.
     private static let wrapper = "error"
-    /// The usual members for a code, the most specific first: `error` may be no more than a word for the status.
+    /// The usual members for an error code, most specific first: `error` may be just a word for the HTTP
+    /// status.
     private static let codeMembers = ["code", "errorCode", "error_code", "error"]
 
     package init(envelope: JSONPath? = nil, errorCode: JSONPath? = nil, loginDemand: String? = nil) {
@@ -20,25 +21,29 @@ package struct JSONResponsePaths: Hashable, Sendable {
         self.loginDemand = loginDemand
     }
 
-    /// The object with the members of `answer`; `nil`: there is none where the envelope should be.
+    /// Returns the object with the members of `answer`, or `nil` if there is no object at the envelope's
+    /// path.
     package func content(of answer: JSONObject) -> JSONObject? {
         guard let envelope else { return answer }
         return answer[envelope]?.object
     }
 
-    /// The objects of `answer` from the envelope outwards: errors often stand beside an envelope, not in it.
+    /// Returns the objects of `answer` from the envelope outwards: errors are often next to an envelope, not
+    /// in it.
     package func layers(of answer: JSONObject) -> [JSONObject] {
         envelope.map { answer.objects(onTheWayTo: $0) } ?? [answer]
     }
 
-    /// The objects of `answer` that may say what is wrong, the most specific first.
+    /// Returns the objects of `answer` that may describe an error, most specific first.
     package func errors(in answer: JSONObject) -> [JSONObject] {
         layers(of: answer).flatMap { layer in
             [layer[JSONResponsePaths.wrapper]?.object, layer].compactMap(\.self)
         }
     }
 
-    /// Every error code in `answer`, the most specific first; some servers number their errors.
+    /// Returns every error code in `answer`, most specific first.
+    ///
+    /// A number at ``errorCode`` counts too, because some servers number their errors.
     package func codes(in answer: JSONObject) -> [String] {
         let code = errorCode.flatMap { answer[$0] }
         let placed = code?.string ?? code?.literal
@@ -48,7 +53,9 @@ package struct JSONResponsePaths: Hashable, Sendable {
         return ([placed].compactMap(\.self) + usual).filter { !$0.utf8.isEmpty }
     }
 
-    /// Whether `answer` holds an error, whatever its status; not every member `code` is one.
+    /// Returns whether `answer` contains an error, whatever its HTTP status.
+    ///
+    /// A member `code` alone is not taken for one.
     package func hasError(in answer: JSONObject) -> Bool {
         layers(of: answer).contains { layer in
             let error = layer[JSONResponsePaths.wrapper]
@@ -56,7 +63,7 @@ package struct JSONResponsePaths: Hashable, Sendable {
         }
     }
 
-    /// Whether `answer` says that only a new login helps.
+    /// Returns whether `answer` requires a new login.
     package func demandLogin(in answer: JSONObject) -> Bool {
         guard let loginDemand else { return false }
         return errors(in: answer).contains { $0[loginDemand]?.bool == true }

@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: MIT
 
-/// A JSON text as a value (RFC 8259).
+/// A JSON value (RFC 8259).
 package enum JSONValue: Sendable {
     case null
     case bool(Bool)
-    /// The number as written, so that nothing is lost before the reader decides what it accepts.
+    /// A number as written, so that no precision is lost before the reader decides what it accepts.
     case number(String)
     case string(String)
     case array([JSONValue])
     case object(JSONObject)
 
-    /// The string, if this is one.
+    /// The string, or `nil` if this is another kind of value.
     package var string: String? {
         guard case .string(let text) = self else { return nil }
         return text
     }
 
-    /// The truth value, if this is one.
+    /// The Boolean, or `nil` if this is another kind of value.
     package var bool: Bool? {
         guard case .bool(let value) = self else { return nil }
         return value
     }
 
-    /// The elements, if this is an array.
+    /// The elements, or `nil` if this is not an array.
     package var array: [JSONValue]? {
         guard case .array(let elements) = self else { return nil }
         return elements
     }
 
-    /// The members, if this is an object.
+    /// The members, or `nil` if this is not an object.
     package var object: JSONObject? {
         guard case .object(let members) = self else { return nil }
         return members
     }
 
-    /// The number, if it is written as an integer that fits into 64 bits.
+    /// The number, or `nil` if it is not written as an integer that fits into 64 bits.
     package var integer: Int64? {
         guard case .number(let literal) = self else { return nil }
         return Int64(literal)
     }
 
-    /// The number as the nearest double, if this is one; infinite when it is out of range.
+    /// The number as the nearest double, infinite if out of range, or `nil` if this is another kind of value.
     package var double: Double? {
         guard case .number(let literal) = self else { return nil }
         return Double(literal)
     }
 
-    /// The number as written, if this is one.
+    /// The number as written, or `nil` if this is another kind of value.
     package var literal: String? {
         guard case .number(let literal) = self else { return nil }
         return literal
@@ -56,14 +56,14 @@ package enum JSONValue: Sendable {
         .number(String(value))
     }
 
-    /// An array of strings.
+    /// Returns an array of strings.
     package static func strings(_ values: some Sequence<String>) -> JSONValue {
         .array(values.map(JSONValue.string))
     }
 }
 
 extension JSONValue: Equatable {
-    /// Strings are the same if their bytes are, numbers if they are written alike.
+    /// Returns whether both values are equal: strings compare by bytes, numbers as written.
     package static func == (left: JSONValue, right: JSONValue) -> Bool {
         switch (left, right) {
         case (.null, .null): true

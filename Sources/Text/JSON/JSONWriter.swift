@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension JSONValue {
-    /// The value as UTF-8 JSON on one line, members in their order, no blanks.
+    /// The value as UTF-8 JSON on one line, with members in order and without blanks.
     package var serialized: [UInt8] {
         var output: [UInt8] = []
         write(to: &output)
@@ -45,19 +45,19 @@ extension JSONValue {
     }
 }
 
-/// Writes JSON strings (RFC 8259 §7).
+/// The writer of JSON strings (RFC 8259 §7).
 package enum JSONString {
-    /// Whether `byte` cannot stand in a string as it is.
+    /// Returns whether `byte` must be escaped in a string.
     static func needsEscape(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 
-    /// Appends `utf8` as a quoted string; control characters and DEL are escaped.
+    /// Appends `utf8` as a quoted string, escaping control characters and DEL.
     package static func write(_ utf8: some Sequence<UInt8>, to output: inout [UInt8]) {
         write(utf8) { output.append($0) }
     }
 
-    /// Hands `utf8` as a quoted string to `output`, byte by byte, for callers that want no array.
+    /// Passes `utf8` as a quoted string to `output`, byte by byte, for callers that avoid an array.
     package static func write(_ utf8: some Sequence<UInt8>, _ output: (UInt8) -> Void) {
         output(UInt8(ascii: "\""))
         for byte in utf8 {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// The three parts of a signed JWT, decoded strictly, nothing verified (RFC 7519 §7.2).
+/// The three parts of a signed JWT, decoded strictly (RFC 7519 §7.2).
+///
+/// Nothing is verified.
 package struct JWTParts: Equatable, Sendable {
     package let header: JSONObject
     package let claims: JSONObject
     package let signature: [UInt8]
-    /// Header and claims as they were signed.
+    /// Header and claims in the encoded form that is signed.
     package let signedBytes: [UInt8]
 
-    /// Bytes of the largest token that is taken apart.
+    /// The maximum size in bytes of a token that is decoded.
     package static let limit = 64 << 10
 
     package init?(_ token: String) {
@@ -25,7 +27,7 @@ package struct JWTParts: Equatable, Sendable {
         signedBytes = Array(bytes[..<parts[1].endIndex])
     }
 
-    /// What is signed of a token with `header` and `claims` (RFC 7515 §5.1).
+    /// Returns the text to sign for a token with `header` and `claims` (RFC 7515 §5.1).
     package static func signedText(_ header: JSONObject, _ claims: JSONObject) -> String {
         [header, claims].map { Base64.urlEncoded(JSONValue.object($0).serialized) }.joined(separator: ".")
     }
@@ -37,19 +39,21 @@ package struct JWTParts: Equatable, Sendable {
 }
 
 extension JSONObject {
-    /// A numeric date claim, in seconds since 1970, fractions dropped.
+    /// Returns a numeric date claim in seconds since 1970, without its fraction.
+    ///
+    /// - Returns: `nil` if the claim is missing or not a plausible number.
     package func seconds(_ name: String) -> Int64? {
         guard let value = self[name]?.double, value.isFinite, abs(value) < 1e15 else { return nil }
         return Int64(value)
     }
 
-    /// `exp` − `iat` in seconds, where both are there and make sense.
+    /// The lifetime `exp` − `iat` in seconds, or `nil` if a claim is missing or `exp` is not later.
     package var wholeLife: Int64? {
         guard let expiry = seconds("exp"), let issued = seconds("iat"), expiry > issued else { return nil }
         return expiry - issued
     }
 
-    /// `aud` is one string or an array of them.
+    /// The audiences in `aud`, which is one string or an array of strings, or `nil` if it is neither.
     package var audiences: [ByteText]? {
         switch self["aud"] {
         case .string(let audience): return [audience.bytewise]
