@@ -7,13 +7,13 @@ import NIOCore
 import NIOPosix
 import Text
 
-/// Connections to the agent, each for one request at a time.
+/// A pool of connections to the agent, each used for one request at a time.
 ///
 /// Unchecked: confined to the event loop.
 final class AgentConnectionPool: @unchecked Sendable {
     typealias Answered = (Result<AgentResponse, AgentError>) -> Void
 
-    /// Connections that are kept open without a request.
+    /// The maximum number of idle connections kept open.
     private static let mostIdle = 8
 
     let socket: String
@@ -25,12 +25,14 @@ final class AgentConnectionPool: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// How long an agent may take for a response before it is asked whether it is there, and how long for that: a token
-    /// may take as long as its server, but a stopped agent says nothing to anybody.
+    /// The times after which a pending request is followed by a probe, and after which the probe fails.
+    ///
+    /// A token may take as long as its authorization server needs, so a late response alone proves nothing. A
+    /// stopped agent does not respond to a probe either.
     private static let probeTime = TimeAmount.seconds(4)
     private static let responseTime = TimeAmount.seconds(3)
 
-    /// Sends a request, on a connection that is open already if there is one.
+    /// Sends a request, on an idle connection if one is open.
     ///
     /// Fails with `temporarilyUnavailable` if the agent does not respond to anything.
     func ask(_ request: AgentRequest, _ answered: @escaping Answered) {
@@ -39,7 +41,8 @@ final class AgentConnectionPool: @unchecked Sendable {
         while let conversation = idle.popLast() {
             guard conversation.isOpen else { continue }
             let first = PendingResponse { [self] result in
-                // The agent may have ended the connection before it saw the request; asking again changes nothing.
+                // The agent may have closed the connection before it read the request, so it is safe to send
+                // the request again.
                 guard case .failure(let error) = result, error.code == .noAgent, !pending.isOver else {
                     return pending.finish(result)
                 }
@@ -51,7 +54,7 @@ final class AgentConnectionPool: @unchecked Sendable {
         sendOnNewConnection(request, pending)
     }
 
-    /// Asks again and again whether the agent is there, until `pending` is over.
+    /// Probes the agent repeatedly until `pending` is over.
     private func watch(_ pending: PendingResponse) {
         loop.assumeIsolated().scheduleTask(in: AgentConnectionPool.probeTime) { [self] in
             guard !pending.isOver else { return }
@@ -59,7 +62,7 @@ final class AgentConnectionPool: @unchecked Sendable {
                 if case .failure(let error) = result, error.code == .temporarilyUnavailable {
                     return pending.abandon(error)
                 }
-                // Whatever it says, it is there.
+                // Any response shows that the agent is running.
                 watch(pending)
             }
             loop.assumeIsolated().scheduleTask(in: AgentConnectionPool.responseTime) {
@@ -88,7 +91,7 @@ final class AgentConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Connects to the agent, and checks that it runs as this user.
+    /// Connects to the agent and checks that it runs as this user.
     func open(_ opened: @escaping (Result<any Channel, AgentError>) -> Void) {
         let reply = LoopBound(opened)
         ClientBootstrap(group: loop)
@@ -138,7 +141,7 @@ final class AgentConnectionPool: @unchecked Sendable {
     }
 }
 
-/// Somebody who waits for the agent, and is told once.
+/// A waiter for the agent's response, called exactly once.
 ///
 /// Unchecked: confined to the event loop.
 private final class PendingResponse: @unchecked Sendable {
@@ -152,7 +155,9 @@ private final class PendingResponse: @unchecked Sendable {
 
     var isOver: Bool { answered == nil }
 
-    /// Gives up waiting: a response that comes later would be taken for that of another request.
+    /// Stops waiting and closes the connection.
+    ///
+    /// A late response on this connection would otherwise be taken for the response to the next request.
     func abandon(_ error: AgentError) {
         guard !isOver else { return }
         let conversation = conversation
@@ -177,9 +182,9 @@ extension AgentError {
     )
 }
 
-/// A value that stays on the event loop on which its closure was made.
+/// A value that stays on the event loop on which its closure was created.
 ///
-/// Unchecked: whoever makes one uses it on that loop only.
+/// Unchecked: the creator uses the value on that event loop only.
 struct LoopBound<Value>: @unchecked Sendable {
     let value: Value
 
@@ -188,13 +193,13 @@ struct LoopBound<Value>: @unchecked Sendable {
     }
 }
 
-/// One connection to the agent.
+/// A connection to the agent.
 ///
 /// Unchecked: confined to the event loop.
 private final class AgentConversation: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
-    /// Bytes of the longest answer.
+    /// The maximum size of a response body, in bytes.
     private static let longestBody = 1 << 20
 
     private unowned let link: AgentConnectionPool

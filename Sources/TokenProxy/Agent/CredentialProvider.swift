@@ -4,29 +4,30 @@ import AgentProtocol
 import NIOCore
 import Text
 
-/// What one request is sent with.
+/// The token that one request is sent with.
 struct Credential: Sendable {
     let answer: AgentToken
-    /// The value of `Authorization`.
+    /// The value of the `Authorization` field.
     let authorization: String
 
     init(answer: AgentToken) {
         self.answer = answer
-        // Names of schemes are compared in either case, and some servers want this one as RFC 6750 §2.1 writes it.
+        // Scheme names are case-insensitive, but some servers accept only the spelling of RFC 6750 §2.1.
         let isBearer = answer.type.utf8.elementsEqual("bearer".utf8) || answer.type.isEmpty
         authorization = "\(isBearer ? "Bearer" : answer.type) \(answer.value)"
     }
 }
 
-/// Has the tokens of one listener: those of the agent, kept for a second at most.
+/// A source of tokens for one listener, which caches a token of the agent for at most one second.
 ///
-/// A token is asked for anew each second, so the agent decides when another one is due. Within that second it is dropped
-/// as soon as anything happens to any session, such as a lock or a logout; where the agent does not tell, nothing is kept.
+/// The agent is asked for a token again each second, so it decides when a new one is due. Within that second
+/// a cached token is dropped as soon as anything happens to any session, such as a lock or a logout. If the
+/// agent does not report events, nothing is cached.
 ///
 /// Unchecked: confined to the event loop.
 final class CredentialProvider: @unchecked Sendable {
     typealias Received = (Result<Credential, AgentError>) -> Void
-    /// What a request wants a proof of; made for those tokens alone that need one.
+    /// The request that a proof of possession covers, evaluated only for tokens that require a proof.
     typealias Proof = () -> TokenRequest.Proof
 
     private static let longestUse = TimeAmount.seconds(1)
@@ -37,11 +38,11 @@ final class CredentialProvider: @unchecked Sendable {
     private let watch: EventWatch
     private var held: (credential: Credential, until: NIODeadline)?
     private var waiting: [(proof: Proof, received: Received)] = []
-    /// Counts what has happened, so that a token that was asked for before is not kept after.
+    /// The number of invalidations, so that a token requested before an invalidation is not cached after it.
     private var generation: UInt64 = 0
-    /// Whether each request needs a proof of its own (RFC 9449 §4).
+    /// Whether each request needs its own proof (RFC 9449 §4).
     private(set) var needsProof = false
-    /// The nonce that the upstream gave last (RFC 9449 §8.2).
+    /// The latest nonce from the upstream (RFC 9449 §8.2).
     var nonce: String?
 
     init(_ table: ListenerTable, agent: AgentConnectionPool, watch: EventWatch) {
@@ -51,13 +52,15 @@ final class CredentialProvider: @unchecked Sendable {
         self.watch = watch
     }
 
-    /// Forgets what is held.
+    /// Invalidates the cached token, and any token that is being requested.
     func drop() {
         held = nil
         generation &+= 1
     }
 
-    /// Gets a token; one that is bound to a key comes with a proof for the request.
+    /// Gets a token.
+    ///
+    /// A token bound to a key comes with a proof for the request.
     func get(_ proof: @escaping Proof, _ received: @escaping Received) {
         watch.begin()
         guard !needsProof else { return ask(proof(), received) }
@@ -107,17 +110,23 @@ final class CredentialProvider: @unchecked Sendable {
         }
     }
 
-    /// What the agent says to a refused token.
+    /// The agent's verdict on a rejected token.
     enum Verdict {
-        /// Another token may do.
+        /// Another token may help.
+        ///
+        /// Next: the request is sent again.
         case retry
-        /// Nothing helps: the upstream's answer stands.
+        /// No other token helps.
+        ///
+        /// Next: the upstream's response is forwarded.
         case pass
-        /// The login is over.
+        /// The login has ended.
+        ///
+        /// Next: the client gets the agent's error.
         case over(AgentError)
     }
 
-    /// Tells the agent that the upstream has refused a token.
+    /// Reports to the agent that the upstream rejected a token.
     func report(_ credential: Credential, _ refusal: UpstreamRejection, _ judged: @escaping (Verdict) -> Void)
     {
         if let held, held.credential.answer.value.bytewise == credential.answer.value.bytewise { drop() }
@@ -145,12 +154,12 @@ final class CredentialProvider: @unchecked Sendable {
     }
 }
 
-/// The answer of an upstream that refused a token.
+/// The response of an upstream that rejected a token.
 struct UpstreamRejection {
     var status: Int
     var challenge: String
-    /// As much of it as was kept.
+    /// The body, or empty if the whole body is not known.
     var body: [UInt8]
-    /// Host and port.
+    /// The host and port of the upstream.
     var host: String
 }

@@ -3,17 +3,19 @@
 import AgentProtocol
 import NIOCore
 
-/// Hears of everything that happens to the agent's sessions, so that no token is used after it.
+/// A subscription to the agent's events, so that no token is used after a session has changed.
 ///
 /// Unchecked: confined to the event loop.
 final class EventWatch: @unchecked Sendable {
-    /// Once heard nothing is known any more; also when the watch begins and when it breaks off.
+    /// Called on each event, and when the subscription begins or breaks off.
+    ///
+    /// Cached tokens are invalid from then on.
     private let changed: () -> Void
     private let link: AgentConnectionPool
     private var channel: (any Channel)?
     private var isOpening = false
     private var nextTry = NIODeadline.uptimeNanoseconds(0)
-    /// Whether events are heard, so that silence means that nothing has happened.
+    /// Whether events are received, so that silence means that nothing has happened.
     private(set) var isListening = false
 
     init(link: AgentConnectionPool, changed: @escaping () -> Void) {
@@ -21,7 +23,7 @@ final class EventWatch: @unchecked Sendable {
         self.changed = changed
     }
 
-    /// Begins to listen, unless it does; tries at most once a second.
+    /// Subscribes unless already subscribed, at most once a second.
     func begin() {
         guard !isListening, !isOpening, NIODeadline.now() >= nextTry else { return }
         isOpening = true
@@ -55,13 +57,15 @@ final class EventWatch: @unchecked Sendable {
     fileprivate func broke(isRefused: Bool) {
         isListening = false
         channel = nil
-        // A [[socket]] has no events to tell; it will not have any in a second either.
+        // A [[socket]] reports no events, so trying again in a second would not help.
         if isRefused { nextTry = .now() + .seconds(60) }
         changed()
     }
 }
 
-/// The answer to `GET /v1/events`, of which only the fact matters that something was said.
+/// The response to `GET /v1/events`.
+///
+/// Only the arrival of an event matters, not its contents.
 ///
 /// Unchecked: confined to the event loop.
 private final class EventStream: ChannelInboundHandler, @unchecked Sendable {

@@ -3,10 +3,10 @@
 import AgentProtocol
 import Text
 
-/// The credentials of a role, as the AWS SDKs ask for them in a container.
+/// A credential endpoint for AWS SDKs in a container, which returns the credentials of a role.
 ///
-/// `AWS_CONTAINER_CREDENTIALS_FULL_URI` names the address; the token in the file that
-/// `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` names is the value of `Authorization`.
+/// `AWS_CONTAINER_CREDENTIALS_FULL_URI` is the address of the endpoint. The token in the file named by
+/// `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` is the value of `Authorization`.
 struct AWSContainer {
     private let service: EndpointService
 
@@ -23,7 +23,7 @@ struct AWSContainer {
         guard call.path.bytewise == "/credentials" else {
             return answered(AWSContainer.refusal(404, "NotFound", "nothing is here"))
         }
-        // SDKs give up after two seconds, and ask again.
+        // SDKs give up after two seconds and try again.
         let request = AgentRequest(.get, "sessions", service.session, "aws", query: [("timeout", "1")])
         service.ask(request) { answered(AWSContainer.answer($0)) }
     }
@@ -44,7 +44,7 @@ struct AWSContainer {
         }
     }
 
-    /// SDKs show these two members.
+    /// Creates an error response with the two members that SDKs show.
     private static func refusal(_ status: Int, _ code: String, _ message: String) -> LocalResponse {
         let body: JSONValue = ["code": .string(code), "message": .string(message)]
         return LocalResponse(status, "application/json", body.serialized)

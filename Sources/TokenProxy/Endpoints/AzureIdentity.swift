@@ -3,8 +3,9 @@
 import AgentProtocol
 import Text
 
-/// The tokens of a managed identity, as the Azure SDKs ask for them: at App Service, and where it is allowed at the
-/// instance metadata service, which has no secret.
+/// A managed identity endpoint for Azure SDKs, in the form of App Service.
+///
+/// The form of the instance metadata service has no secret and is served only where it is allowed.
 struct AzureIdentity {
     private static let appServiceVersion = "2019-08-01"
     private static let metadataVersion = "2018-02-01"
@@ -48,7 +49,7 @@ struct AzureIdentity {
             let status = LocalResponse.status(of: error.code)
             return refusal(status, error.code.rawValue, error.advised.description).telling(error)
         case .success(let token):
-            // Numbers are texts here.
+            // The SDKs expect numbers as strings.
             var object: JSONObject = [
                 "access_token": .string(token.value), "token_type": "Bearer", "resource": .string(resource),
             ]
@@ -58,7 +59,9 @@ struct AzureIdentity {
         }
     }
 
-    /// The SDKs show the first two members of the metadata service, and the others of App Service.
+    /// Creates an error response.
+    ///
+    /// SDKs show the first two members from the metadata service, and the other two from App Service.
     private static func refusal(_ status: Int, _ code: String, _ message: String) -> LocalResponse {
         let body: JSONValue = [
             "error": .string(code), "error_description": .string(message),

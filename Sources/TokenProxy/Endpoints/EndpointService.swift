@@ -4,7 +4,7 @@ import AgentProtocol
 import NIOCore
 import Text
 
-/// Answers requests as the credential address of a cloud does.
+/// A server of credential requests in the protocol of a cloud.
 struct EndpointService {
     private let services: ListenerServices
     private let kind: ListenerKind
@@ -16,9 +16,9 @@ struct EndpointService {
         self.rules = rules
     }
 
-    /// Answers `request`, now or when the agent has answered.
+    /// Answers `request`, at once or after the agent has responded.
     func answer(_ request: ProxiedRequest, _ answered: @escaping (LocalResponse) -> Void) {
-        // Real ones refuse it too: it comes from a proxy, which speaks for anybody.
+        // Real endpoints reject such requests too: a proxy may forward requests of anybody.
         guard !request.has(.forwardedPart), !request.has(.forwarded) else {
             return answered(LocalResponse(HTTPMessageError(403, "requests of proxies are not answered")))
         }
@@ -37,7 +37,7 @@ struct EndpointService {
         }
     }
 
-    /// Gets a token of the session, or its ID token, that is for what `wish` says.
+    /// Gets an access token or ID token of the session, for the scopes and audience in `wish`.
     func token(
         _ wish: EndpointTokenRequest,
         isID: Bool = false,
@@ -47,7 +47,7 @@ struct EndpointService {
         if !wish.scopes.isEmpty { demand.scopes = wish.scopes }
         if let audience = wish.audience { demand.audience = audience }
         demand.wantsIDToken = isID
-        // Nobody tells here when a token is refused.
+        // A client of an endpoint has no way to report a rejected token.
         demand.reportsRefusals = false
         ask(demand.request(plainText: false)) { result in
             answered(
@@ -62,7 +62,7 @@ struct EndpointService {
         }
     }
 
-    /// Asks the agent on behalf of this endpoint.
+    /// Sends a request to the agent in the name of this endpoint.
     func ask(_ request: AgentRequest, _ answered: @escaping AgentConnectionPool.Answered) {
         var request = request
         request.listener = services.table.claim
@@ -71,49 +71,51 @@ struct EndpointService {
 
     var session: String { services.table.demand.session }
 
-    /// Asks for the credentials once, so that the agent has them when a program wants them.
+    /// Requests the credentials once in advance, so that the agent has them when a program asks.
     func prepare() {
         guard kind == .awsContainer else { return }
         ask(AgentRequest(.get, "sessions", session, "aws")) { _ in }
     }
 }
 
-/// A request at an endpoint.
+/// A request to an endpoint.
 struct EndpointRequest {
     let request: ProxiedRequest
     let path: String
     let query: [(name: String, value: String)]
     let rules: EndpointRules
 
-    /// The only value of a parameter; nil if there is none, or more than one.
+    /// Returns the value of a parameter that occurs exactly once.
+    ///
+    /// - Returns: the value, or `nil` if the parameter is missing or repeated.
     func parameter(_ name: String) -> String? {
         let values = query.filter { $0.name.bytewise == name.bytewise }
         return values.count == 1 ? values[0].value : nil
     }
 
-    /// Whether a parameter comes more than once, so that nobody can say which one counts.
+    /// Returns whether a parameter is repeated, so that its value is ambiguous.
     func repeats(_ name: String) -> Bool {
         query.count { $0.name.bytewise == name.bytewise } > 1
     }
 
-    /// Whether the only field `name` holds exactly the listener's secret.
+    /// Returns whether the field `name` occurs once and holds exactly the listener's secret.
     func showsSecret(in name: StaticString) -> Bool {
         guard let value = request.only(name), !rules.secret.isEmpty, value.count == rules.secret.count else {
             return false
         }
-        // Every byte is looked at, so that the time tells nothing about where a guess is wrong.
+        // The comparison reads every byte, so that its duration does not reveal where a guess is wrong.
         return zip(value, rules.secret).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
 }
 
-/// What a token is asked to be for, beside what the session's tokens are for anyway.
+/// The scopes and audience of a token request, where they differ from those of the session.
 struct EndpointTokenRequest: Equatable {
     var scopes: [String] = []
     var audience: String?
 }
 
 extension EndpointRules {
-    /// What `scopes` amount to; nil if they may not be asked for.
+    /// Returns the token request for `wanted` scopes, or `nil` if they are not allowed.
     func wish(scopes wanted: [String]) -> EndpointTokenRequest? {
         let own = Set(sessionScopes.map(\.bytewise))
         guard !wanted.allSatisfy({ own.contains($0.bytewise) }) else { return EndpointTokenRequest() }
@@ -122,7 +124,7 @@ extension EndpointRules {
         return EndpointTokenRequest(scopes: wanted)
     }
 
-    /// What an audience amounts to; nil if it may not be asked for.
+    /// Returns the token request for an audience, or `nil` if it is not allowed.
     func wish(audience wanted: String) -> EndpointTokenRequest? {
         if sessionAudiences.contains(where: { $0.bytewise == wanted.bytewise }) {
             return EndpointTokenRequest()
@@ -131,14 +133,15 @@ extension EndpointRules {
         return EndpointTokenRequest(audience: wanted)
     }
 
-    /// What the audience of an ID token amounts to; nil if it may not be asked for.
+    /// Returns the token request for an ID token with an audience, or `nil` if it is not allowed.
     func wish(ofIDTokenFor wanted: String) -> EndpointTokenRequest? {
         sessionClient?.bytewise == wanted.bytewise ? EndpointTokenRequest() : wish(audience: wanted)
     }
 
-    /// What a resource amounts to: an audience, or what Entra ID calls its default scope; nil if it may not be asked for.
+    /// Returns the token request for a resource, or `nil` if it is not allowed.
     ///
-    /// One slash at its end counts for nothing: libraries leave it out, and some audiences are written with it.
+    /// A resource is an audience, or the prefix of the scope `/.default` of Entra ID. One trailing slash is
+    /// ignored: libraries omit it, and some audiences are written with it.
     func wish(resource wanted: String) -> EndpointTokenRequest? {
         let bare = wanted.hasSuffix("/") ? String(wanted.dropLast()) : wanted
         let names = [wanted, bare, bare + "/"]

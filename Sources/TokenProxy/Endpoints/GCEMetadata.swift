@@ -3,7 +3,7 @@
 import AgentProtocol
 import Text
 
-/// The part of the metadata server of Google's virtual machines that has to do with tokens.
+/// The token part of the metadata server of Google's virtual machines.
 struct GCEMetadata {
     private let service: EndpointService
 
@@ -17,7 +17,7 @@ struct GCEMetadata {
             answer.fields.append(("Metadata-Flavor", "Google"))
             answered(answer)
         }
-        // Libraries look here whether there is a server at all.
+        // Libraries request this path to detect the server.
         guard call.path.bytewise != "/" else { return reply(GCEMetadata.text("computeMetadata/\n")) }
         guard call.request.only("metadata-flavor")?.spells("Google") == true else {
             return reply(GCEMetadata.text("Missing Metadata-Flavor:Google header.\n", status: 403))
@@ -52,7 +52,7 @@ struct GCEMetadata {
         }
     }
 
-    /// Answers what is asked of the account.
+    /// Answers a request for `item` of the account, or for its directory if `item` is `nil`.
     private func answer(
         _ item: String?,
         _ mail: String,
@@ -70,7 +70,9 @@ struct GCEMetadata {
         }
     }
 
-    /// A directory above the accounts, `depth` names below the root; all that is in it where that is asked for.
+    /// Returns a directory above the accounts, `depth` names below the root.
+    ///
+    /// A recursive request gets all that is below the directory as JSON.
     private static func directory(_ depth: Int, _ mail: String, _ call: EndpointRequest) -> LocalResponse {
         let names = Set(["default", mail]).sorted()
         guard call.isRecursive else {
@@ -92,7 +94,9 @@ struct GCEMetadata {
         return json(content)
     }
 
-    /// The project, if the table names it; `item` is what is asked of it, nil for its directory.
+    /// Returns `item` of the project, or its directory if `item` is `nil`.
+    ///
+    /// Without a project in the table the response is 404.
     private static func project(_ item: String?, _ call: EndpointRequest) -> LocalResponse {
         guard let project = call.rules.project else { return nothing }
         switch item?.bytewise {
@@ -106,7 +110,7 @@ struct GCEMetadata {
         call.isRecursive ? json(whole(mail, call)) : text("aliases\nemail\nidentity\nscopes\ntoken\n")
     }
 
-    /// All that there is about the account but its tokens.
+    /// Returns everything about the account except its tokens.
     private static func whole(_ mail: String, _ call: EndpointRequest) -> JSONValue {
         [
             "aliases": .strings(["default"]), "email": .string(mail),
@@ -161,7 +165,9 @@ struct GCEMetadata {
         }
     }
 
-    /// The ID token, if it is for `audience`: servers may give one that is for the client alone, whatever was asked for.
+    /// Returns the ID token if it is for `audience`, otherwise an error response.
+    ///
+    /// Servers may return an ID token for the client alone, whatever audience was requested.
     static func identity(_ token: String, for audience: String) -> LocalResponse {
         guard JWTParts(token)?.claims.audiences?.contains(audience.bytewise) == true else {
             return text("The server's ID token is not for this audience.\n", status: 400)
@@ -184,27 +190,27 @@ struct GCEMetadata {
     }
 }
 
-/// What a path of the metadata server names.
+/// A path of the metadata server.
 enum GCEMetadataPath: Equatable {
-    /// One of the directories in ``above``, or none: how many of them lead to it.
+    /// One of the directories in ``above``, given as the number of names that lead to it.
     case directory(Int)
-    /// What is asked of an account; nil: the directory of it.
+    /// An item of an account, or its directory if `item` is `nil`.
     case account(String, item: String?)
-    /// What is asked of the project; nil: the directory of it.
+    /// An item of the project, or its directory if `item` is `nil`.
     case project(item: String?)
 
-    /// How many names lead to the directory in which that of the project is.
+    /// The number of names that lead to the directory that contains the project.
     static let projectDepth = 2
 
-    /// The directories above the accounts, and what they are called in JSON.
+    /// The directories above the accounts, with their names in JSON.
     static let above = [
         (name: "computeMetadata", member: "computeMetadata"), (name: "v1", member: "v1"),
         (name: "instance", member: "instance"), (name: "service-accounts", member: "serviceAccounts"),
     ]
 
-    /// Reads a path; nil if nothing is there.
+    /// Parses a path, or returns `nil` if the path does not exist.
     ///
-    /// A directory may be written without its slash, which libraries leave out.
+    /// The trailing slash of a directory is optional, because libraries omit it.
     init?(_ path: String) {
         var names = path.bytewise.split(on: "/", omittingEmpty: false).dropFirst()
         let isDirectory = names.last?.isEmpty == true
@@ -233,9 +239,9 @@ enum GCEMetadataPath: Equatable {
 }
 
 extension EndpointRequest {
-    /// Whether all below a directory is asked for, which is JSON.
+    /// Whether the request is for everything below a directory, which is returned as JSON.
     fileprivate var isRecursive: Bool { parameter("recursive")?.bytewise.lowercased == "true" }
 
-    /// Whether a value is asked for as JSON.
+    /// Whether the request is for a value as JSON.
     fileprivate var wantsJSON: Bool { parameter("alt")?.bytewise == "json" }
 }

@@ -2,7 +2,7 @@
 
 import NIOCore
 
-/// An answer that is held back until it is known what it means.
+/// A response of the upstream that is held back until its meaning is known.
 ///
 /// Confined to the event loop.
 final class BufferedResponse {
@@ -11,14 +11,18 @@ final class BufferedResponse {
         case broken(HTTPMessageError)
     }
 
-    /// Bytes of the body; what says why a token was refused is far shorter.
+    /// The maximum number of buffered body bytes.
+    ///
+    /// The reason of a rejected token is far shorter.
     private static let longest = 16_384
-    /// How long the body may take: a server that says why has it ready.
+    /// The maximum time for the body.
+    ///
+    /// A server that gives a reason has it ready.
     private static let longestWait = TimeAmount.seconds(2)
 
     let answer: UpstreamResponse
     private(set) var bytes = ByteBuffer()
-    /// Nil as long as more may come.
+    /// The end of the response, or `nil` while more may come.
     private(set) var ending: Ending?
     private(set) var isBeingJudged = false
     private var wait: Scheduled<Void>?
@@ -29,15 +33,17 @@ final class BufferedResponse {
 
     deinit { wait?.cancel() }
 
-    /// Whether no more is held back: the rest waits at the upstream.
+    /// Whether buffering has stopped.
+    ///
+    /// The rest of the response stays at the upstream.
     var isFull: Bool { ending != nil || isBeingJudged || bytes.readableBytes >= BufferedResponse.longest }
 
-    /// What is known of the body; empty if that is not all.
+    /// The body, or empty if the whole body is not known.
     var body: [UInt8] {
         if case .whole = ending { Array(bytes.readableBytesView) } else { [] }
     }
 
-    /// Calls `isOver` if nobody has begun to judge it when the time for its body is over.
+    /// Calls `isOver` if the time for the body ends before ``stopBuffering()`` was called.
     func limitWait(on loop: any EventLoop, _ isOver: @escaping (BufferedResponse) -> Void) {
         wait = loop.assumeIsolated().scheduleTask(in: BufferedResponse.longestWait) { [weak self] in
             if let self { isOver(self) }
@@ -48,7 +54,9 @@ final class BufferedResponse {
 
     func end(_ ending: Ending) { self.ending = ending }
 
-    /// Takes no more; `false` if that has been said before.
+    /// Stops buffering.
+    ///
+    /// - Returns: `false` if buffering had been stopped before.
     func stopBuffering() -> Bool {
         guard !isBeingJudged else { return false }
         isBeingJudged = true

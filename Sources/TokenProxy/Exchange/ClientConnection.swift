@@ -4,26 +4,31 @@ import AgentProtocol
 import NIOCore
 import Text
 
-/// A connection of a client: one request after the other, each served before the next is looked at.
+/// A connection of a client, which serves one request after the other.
 ///
-/// It reads only what is asked for. Unchecked: confined to the event loop.
+/// The connection reads only as much as the current request can take.
+///
+/// Unchecked: confined to the event loop.
 final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
     private enum State {
-        /// Nothing of the next request has come, or a part of its head.
+        /// Nothing of the next request has arrived, or only a part of its head.
         case head
-        /// The request goes to the upstream.
+        /// The request is being forwarded to the upstream.
         case exchange(ProxiedExchange, BodyReader)
-        /// An endpoint is being asked.
+        /// A request is being answered without an upstream.
         case asking
-        /// The last answer has been written; what comes is thrown away until the client has read it.
+        /// The last response is written.
+        ///
+        /// Input is discarded until the client has read the response.
         case lingering
         case closed
     }
 
     private static let longestHead = 32_768
-    /// From the first byte of a head to its last, so that a trickling client holds nothing for long.
+    /// The maximum time from the first byte of a head to its last, so that a slow client does not hold a
+    /// connection.
     private static let headTime = TimeAmount.seconds(10)
     private static let idleTime = TimeAmount.seconds(75)
     private static let lingerTime = TimeAmount.seconds(2)
@@ -34,7 +39,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private var input = ByteBuffer()
     private var search = HeadSearch(longest: ClientConnection.longestHead)
     private let intake = ReentrancyGuard()
-    /// When the present wait for the client is over; nil while it waits for us.
+    /// The deadline for the client, or `nil` while the client waits for this program.
     private var deadline: NIODeadline?
     /// Whether the client may send another request after this one.
     var keepsAlive = true
@@ -45,21 +50,21 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
 
     var isWritable: Bool { channel?.isWritable == true }
 
-    /// Whether the listener still takes requests on connections that are there.
+    /// Whether the listener still serves new requests on open connections.
     var mayContinue: Bool { !listener.isEnding }
 
-    /// Whether no request is under way.
+    /// Whether no request is active.
     var isIdle: Bool {
         if case .head = state { true } else { false }
     }
 
-    // MARK: What an exchange does with it
+    // MARK: Used by the exchange
 
     func write(_ data: ByteBuffer) { channel?.write(data, promise: nil) }
 
     func flush() { channel?.flush() }
 
-    /// Answers the request from here.
+    /// Sends a response that does not come from the upstream.
     func answer(_ answer: LocalResponse) {
         guard channel != nil else { return }
         var isWhole = true
@@ -72,14 +77,14 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         send(answer, isHead: isHead)
     }
 
-    /// Sends an answer of our own, which is the last one of this request.
+    /// Sends a response of this program and ends the current request.
     private func send(_ answer: LocalResponse, isHead: Bool) {
         write(answer.bytes(withoutBody: isHead, keepsAlive: keepsAlive && mayContinue))
         flush()
         exchangeEnded()
     }
 
-    /// The answer is complete: looks at the next request, or ends the connection.
+    /// Ends the current request: reads the next one, or ends the connection.
     func exchangeEnded() {
         guard channel != nil else { return }
         if case .closed = state { return }
@@ -89,7 +94,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         pump()
     }
 
-    /// Ends the connection in the middle of an answer, so that the client sees that it is not whole.
+    /// Closes the connection in the middle of a response, so that the client sees that it is incomplete.
     func abort() {
         let last = state
         state = .closed
@@ -97,12 +102,12 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         channel?.close(promise: nil)
     }
 
-    /// Closes if no request is under way; otherwise the present one is the last.
+    /// Closes an idle connection, or makes the current request the last one.
     func endSoon() {
         if isIdle { abort() } else { keepsAlive = false }
     }
 
-    /// Ends a connection whose client keeps it waiting.
+    /// Ends a connection whose deadline has passed.
     func sweep(at now: NIODeadline) {
         guard let deadline, deadline < now else { return }
         if case .head = state, input.readableBytes > 0 {
@@ -112,7 +117,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         abort()
     }
 
-    /// Takes what has come as far as it is wanted, then reads more.
+    /// Processes the input as far as possible, then reads more.
     func pump() {
         intake.run {
             do throws(HTTPMessageError) {
@@ -123,7 +128,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// Does one thing; `false` if there is nothing to do until something happens.
+    /// Takes one step.
+    ///
+    /// - Returns: `false` if there is nothing to do until something happens.
     private func step() throws(HTTPMessageError) -> Bool {
         switch state {
         case .closed, .asking: return false
@@ -157,7 +164,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         return true
     }
 
-    /// Whether ``deadline`` is about a client that has sent nothing.
+    /// Whether ``deadline`` is for a client that has sent nothing of a request yet.
     private var isDeadlineOfRest = true
 
     private func takeBody(_ exchange: ProxiedExchange, _ reader: BodyReader) throws(HTTPMessageError) -> Bool
@@ -165,7 +172,8 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         if exchange.isTunnel { return takeTunnel(exchange) }
         guard exchange.takesRequest else {
             exchange.flushRequest()
-            // Reading goes on behind a request that is whole: to stop and begin again costs two calls of the system.
+            // After a complete request, reading continues: stopping and starting again would cost two system
+            // calls.
             if exchange.hasWholeRequest, input.readableBytes < ClientConnection.longestHead { readMore() }
             return false
         }
@@ -224,7 +232,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// Serves a request that goes to no upstream.
+    /// Serves a request that is not forwarded to an upstream.
     private func serveHere(
         _ request: ProxiedRequest,
         _ services: ListenerServices,
@@ -244,14 +252,16 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// Answers a request that goes no further, and ends the connection: what follows may not be what it seems.
+    /// Answers a request that is not served, and ends the connection.
+    ///
+    /// Input after such a request may not be what it seems to be.
     private func refuse(_ fault: HTTPMessageError, _ record: AccessRecord? = nil) {
         let answer = LocalResponse(fault)
         var isHead = record?.isHead == true
         var line: String? = "refused \(fault.status)"
         if case .exchange(let exchange, _) = state {
             exchange.clientFailed(answer)
-            // A second head would be read as a part of the answer.
+            // A second head would be read as a part of the response body.
             guard !exchange.hasAnswered else { return abort() }
             isHead = exchange.request.isHead
             line = nil
@@ -265,7 +275,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         send(answer, isHead: isHead)
     }
 
-    /// Sends the end of our side, and waits a moment for the client to read what was written (RFC 9112 §9.6).
+    /// Closes the sending side and waits shortly for the client to read the response (RFC 9112 §9.6).
     private func linger() {
         guard let channel else { return }
         state = .lingering
@@ -274,7 +284,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         pump()
     }
 
-    // MARK: What it hears
+    // MARK: Channel events
 
     func channelActive(context: ChannelHandlerContext) {
         channel = context.channel

@@ -4,18 +4,24 @@ import AgentProtocol
 import NIOCore
 import Text
 
-/// One request on its way to the upstream, and the answer on its way back.
+/// One request on its way to the upstream, and the response on its way back.
 ///
-/// Nothing is collected but what a repetition needs: each side is read as fast as the other one takes. Unchecked:
-/// confined to the event loop.
+/// Only the bytes needed to send the request again are collected. Each side is read as fast as the other side
+/// accepts bytes.
+///
+/// Unchecked: confined to the event loop.
 final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     private enum Phase {
-        /// A token is being asked for.
+        /// Waiting for a token.
         case asking
         case connecting
-        /// The request is out; the answer has not begun, or goes on to the client.
+        /// The request is being sent.
+        ///
+        /// The response has not begun, or is being forwarded to the client.
         case relaying
-        /// The upstream has refused the token; the beginning of its answer is held back.
+        /// The upstream rejected the token.
+        ///
+        /// The beginning of its response is held back.
         case judging(BufferedResponse)
         case tunnel
         case ended
@@ -31,25 +37,27 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
     private var upstream: UpstreamConnection?
     private var credential: Credential?
     private var kept = ReplayableBody()
-    /// Whether the whole request has been taken from the client.
+    /// Whether the whole request has been read from the client.
     private(set) var hasWholeRequest: Bool
-    /// Nil until it is known that the client gets the upstream's answer.
+    /// The state of forwarding, or `nil` until it is known that the client gets the upstream's response.
     private var relayed: Relayed?
     private var attempts = Attempts()
     private(set) var record: AccessRecord
 
-    /// What has been tried already, each of which is tried once.
+    /// The recovery attempts made so far.
+    ///
+    /// Each of them is made at most once.
     private struct Attempts {
         var hasReported = false
         var hasTakenNonce = false
         var hasReconnected = false
     }
 
-    /// How the answer goes to the client, and what becomes of the connection it came on.
+    /// The state of a response that is forwarded to the client.
     private struct Relayed {
         let writer: BodyWriter
         let keepsUpstream: Bool
-        /// The head and what follows it, as long as nothing is on its way and all can be taken back; then nil.
+        /// The head and the body so far while nothing has been sent and all can be discarded, then `nil`.
         var unsent: [ByteBuffer]?
     }
 
@@ -74,7 +82,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
 
     // MARK: The request
 
-    /// Whether a further piece of the request's body can be taken.
+    /// Whether another piece of the request's body can be taken.
     var takesRequest: Bool {
         guard !hasWholeRequest, upstream?.isWritable == true else { return false }
         return if case .relaying = phase { true } else { false }
@@ -93,17 +101,19 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         }
     }
 
-    /// Sends what has been written.
+    /// Sends the bytes written so far.
     func flushRequest() { upstream?.flush() }
 
-    /// The client has gone: nobody needs the answer.
+    /// Ends the exchange, because the client has closed its connection.
     func clientLeft() {
         if case .ended = phase { return }
         upstream?.close()
         end(as: record.status == 0 ? 499 : record.status)
     }
 
-    /// What the client sends breaks a rule: it gets this answer, unless it has a part of another one.
+    /// Ends the exchange, because the client broke a rule.
+    ///
+    /// The client gets `answer`, unless a part of another response has been sent.
     func clientFailed(_ answer: LocalResponse) {
         if case .ended = phase { return }
         guard !hasAnswered else { return clientLeft() }
@@ -112,24 +122,24 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         end(as: answer.status)
     }
 
-    /// The client takes bytes again.
+    /// Continues reading the response, because the client accepts bytes again.
     func clientBecameWritable() { upstream?.pump() }
 
-    /// Bytes of a websocket.
+    /// Forwards bytes of a websocket to the upstream.
     func tunnelTook(_ data: ByteBuffer) {
         record.received += Int64(data.readableBytes)
         upstream?.write(data)
         upstream?.flush()
     }
 
-    /// Whether a part of the answer has gone to the client.
+    /// Whether a part of the response has been sent to the client.
     var hasAnswered: Bool { relayed.map { $0.unsent == nil } ?? false }
 
     var isTunnel: Bool {
         if case .tunnel = phase { true } else { false }
     }
 
-    /// Whether a further piece of a websocket can be taken.
+    /// Whether another piece of a websocket can be taken.
     var takesTunnel: Bool { isTunnel && upstream?.isWritable == true }
 
     // MARK: Attempts
@@ -187,14 +197,16 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         connection.pump()
     }
 
-    /// Sends the request once more, with another token or on another connection.
+    /// Sends the request again, with another token or on another connection.
     private func repeatRequest() {
         upstream?.close()
         upstream = nil
         getCredential()
     }
 
-    /// Answers from here; nothing of another answer has gone to the client.
+    /// Sends a response of this program.
+    ///
+    /// Nothing of another response has been sent to the client.
     private func refuse(_ answer: LocalResponse) {
         upstream?.close()
         record.took(answer)
@@ -202,7 +214,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         client.answer(answer)
     }
 
-    // MARK: The answer
+    // MARK: The response
 
     var takesAnswer: Bool {
         switch phase {
@@ -241,7 +253,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         client.flush()
     }
 
-    /// Has the client get a piece of the upstream's answer with the next pause.
+    /// Writes a piece of the upstream's response, or collects it until the next pause.
     private func send(_ piece: ByteBuffer) {
         if hasAnswered { client.write(piece) } else { relayed?.unsent?.append(piece) }
     }
@@ -313,13 +325,14 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
             end(as: 101)
             return client.exchangeEnded()
         case .judging(let held):
-            // What the head says is enough to ask the agent.
+            // The head alone is enough to ask the agent.
             held.end(.broken(fault ?? .badAnswer("broke off")))
             return judge(held)
         case .relaying: break
         }
         guard !hasAnswered else {
-            // The client has a part of the answer: only the end of its connection says that the rest is missing.
+            // The client has a part of the response. Only closing its connection shows that the rest is
+            // missing.
             upstream?.close()
             end(as: record.status)
             return client.abort()
@@ -337,7 +350,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         )
     }
 
-    /// Whether the connection was one that the upstream had ended before it saw the request.
+    /// Whether the request can be sent again after the upstream closed a reused connection without a response.
     private var mayReconnect: Bool {
         guard let upstream, upstream.isReused, !upstream.hasHeard, !attempts.hasReconnected else {
             return false
@@ -353,13 +366,15 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         services.report.add(record, of: services.name)
     }
 
-    // MARK: A refused token
+    // MARK: A rejected token
 
     private var mayJudge: Bool {
         !attempts.hasReported || credential?.answer.proof != nil && !attempts.hasTakenNonce
     }
 
-    /// Decides what a refusal means: the agent knows whether another token helps.
+    /// Decides how to treat a rejected token.
+    ///
+    /// The agent knows whether another token helps.
     private func judge(_ held: BufferedResponse) {
         guard let credential, held.stopBuffering() else { return }
         let challenge = held.answer.challenge
@@ -390,7 +405,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         }
     }
 
-    /// Lets the upstream's refusal through as it came, if it came.
+    /// Forwards the upstream's rejection if it is complete, otherwise sends an error.
     private func pass(_ held: BufferedResponse) {
         if case .broken(let fault) = held.ending { return refuse(LocalResponse(fault)) }
         phase = .relaying

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// Does work that may bring about more of itself.
+/// A loop around work that may cause more of the same work.
 ///
-/// Bytes that are handed on may leave at once, and the news that there is room again comes while they are being handed
-/// on. Nobody tells it a second time.
+/// Written bytes may leave at once, and the event that there is room again then arrives during the write.
+/// That event is not repeated, so the loop must remember it.
 final class ReentrancyGuard {
     private var isRunning = false
     private var hasNews = false
 
-    /// Does `work`, and once more whenever this is called from within it.
+    /// Runs `work`, and runs it again for each call made from within `work`.
     func run(_ work: () -> Void) {
         hasNews = true
         guard !isRunning else { return }

@@ -2,14 +2,16 @@
 
 import NIOCore
 
-/// The body of a request as far as it was sent, so that the request can be repeated.
+/// The part of a request's body sent so far, kept so that the request can be sent again.
 struct ReplayableBody {
-    /// Most bytes that are kept; a longer body is sent once.
+    /// The maximum number of bytes kept.
+    ///
+    /// A request with a longer body is sent only once.
     private static let longest = 1 << 20
 
-    /// A copy: a small piece of what was read would keep all of it.
+    /// The bytes, as a copy: a small slice would keep the whole input buffer in memory.
     private(set) var bytes = ByteBuffer()
-    /// Whether all that was sent is still here.
+    /// Whether all bytes sent are still here.
     private(set) var isWhole = true
 
     mutating func add(_ data: ByteBuffer) {
@@ -18,7 +20,9 @@ struct ReplayableBody {
         bytes.writeImmutableBuffer(data)
     }
 
-    /// Forgets it: the request will not be repeated.
+    /// Discards the bytes.
+    ///
+    /// The request is not sent again.
     mutating func discard() {
         isWhole = false
         bytes = ByteBuffer()

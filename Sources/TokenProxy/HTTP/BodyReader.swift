@@ -3,21 +3,25 @@
 import NIOCore
 import Text
 
-/// Where a body ends.
+/// The way a message body is delimited.
 enum BodyFraming: Equatable, Sendable {
-    /// There is none.
+    /// The message has no body.
     case none
     case length(Int64)
     case chunked
-    /// At the end of the connection: only answers can end so (RFC 9112 §6.3).
+    /// The body ends with the connection.
+    ///
+    /// Only responses can end so (RFC 9112 §6.3).
     case untilClose
 }
 
-/// Takes a body out of the bytes of a connection, and checks its frame; keeps nothing.
+/// An incremental parser of message bodies, which checks the framing and stores no data.
 struct BodyReader {
     enum Piece {
         case data(ByteBuffer)
-        /// The body is complete; the next byte belongs to the next message.
+        /// The body is complete.
+        ///
+        /// The next byte belongs to the next message.
         case end(trailers: [MessageField])
     }
 
@@ -32,9 +36,11 @@ struct BodyReader {
     }
 
     private static let longestChunkLine = 1024
-    /// Digits of a chunk's size: any number of zeros may lead it (RFC 9112 §7.1), but no one needs many.
+    /// The maximum number of digits in a chunk size.
+    ///
+    /// Leading zeros are allowed (RFC 9112 §7.1), but nobody needs many.
     private static let mostDigits = 64
-    /// As many as surely fit into a number.
+    /// The maximum number of significant digits, which certainly fit into an `Int64`.
     private static let mostSignificantDigits = 15
     private static let longestTrailer = 8192
     private static let mostTrailers = 64
@@ -53,12 +59,13 @@ struct BodyReader {
             }
     }
 
-    /// Whether the end has been handed out.
+    /// Whether the end of the body has been returned.
     var isAtEnd: Bool { hasToldEnd }
 
-    /// The next piece; `nil` if more bytes are needed for one, or the end has been handed out.
+    /// Returns the next piece of the body.
     ///
-    /// - Throws: ``HTTPMessageError`` where the frame is broken.
+    /// - Returns: the piece, or `nil` if more input is needed or the end has been returned.
+    /// - Throws: ``HTTPMessageError`` if the framing is invalid.
     mutating func next(_ input: inout ByteBuffer) throws(HTTPMessageError) -> Piece? {
         guard !hasToldEnd else { return nil }
         while true {
@@ -90,7 +97,9 @@ struct BodyReader {
         }
     }
 
-    /// Takes the end of the connection for the end of the body, if that is where it ends.
+    /// Treats the end of the connection as the end of the body.
+    ///
+    /// - Returns: `false` if the body is not delimited by the end of the connection.
     mutating func finish() -> Bool {
         guard state == .untilClose else { return false }
         state = .ended
@@ -119,7 +128,9 @@ struct BodyReader {
         trailers.append(MessageField(name: name, value: value))
     }
 
-    /// Hexadecimal digits, then perhaps extensions, which are dropped (RFC 9112 §7.1.1).
+    /// Parses the hexadecimal digits of a chunk size.
+    ///
+    /// Extensions are dropped (RFC 9112 §7.1.1).
     private static func chunkSize(_ line: ArraySlice<UInt8>) throws(HTTPMessageError) -> Int64 {
         let digits = line.prefix { $0.hexDigitValue != nil }
         let significant = digits.drop { $0 == UInt8(ascii: "0") }
@@ -131,11 +142,11 @@ struct BodyReader {
     }
 }
 
-/// Puts pieces of a body into the frame in which they go on.
+/// A serializer of body pieces in the framing of the outgoing message.
 struct BodyWriter {
     let framing: BodyFraming
 
-    /// Hands what stands for `data` to `output`.
+    /// Passes `data` to `output`, framed as a chunk if necessary.
     func write(_ data: ByteBuffer, _ output: (ByteBuffer) -> Void) {
         guard framing == .chunked else { return output(data) }
         output(ByteBuffer(string: String(data.readableBytes, radix: 16) + "\r\n"))
@@ -143,7 +154,7 @@ struct BodyWriter {
         output(ByteBuffer(string: "\r\n"))
     }
 
-    /// What ends the body; `nil` where nothing has to be written.
+    /// Returns the bytes that end the body, or `nil` if there are none.
     func end(_ trailers: [MessageField]) -> ByteBuffer? {
         guard framing == .chunked else { return nil }
         var bytes = ByteBuffer(string: "0\r\n")
@@ -152,7 +163,9 @@ struct BodyWriter {
         return bytes
     }
 
-    /// Whether a field may follow the body: not one that says how to read the message, or who sends it (RFC 9110 §6.5.1).
+    /// Returns whether a field may follow the body.
+    ///
+    /// Fields about the framing, the routing or the sender of a message may not (RFC 9110 §6.5.1).
     private static func isTrailer(_ field: MessageField) -> Bool {
         let name = field.name
         return field.meaning == .unimportant && !name.says("set-cookie") && !name.says("cookie")
@@ -170,7 +183,7 @@ extension ByteBuffer {
         writeStaticString("\r\n")
     }
 
-    /// Appends the field that says where a body ends, where there is one.
+    /// Appends the field that delimits the body, if there is one.
     mutating func write(_ framing: BodyFraming) {
         switch framing {
         case .none, .untilClose: break
@@ -179,7 +192,7 @@ extension ByteBuffer {
         }
     }
 
-    /// Appends a field of our own.
+    /// Appends a field with a fixed name.
     mutating func write(_ name: StaticString, _ value: some StringProtocol) {
         writeStaticString(name)
         writeStaticString(": ")

@@ -3,18 +3,20 @@
 import NIOCore
 import Text
 
-/// The head that the upstream gets: what the client wrote, without what is about its own connection or its own rights.
+/// The head that is sent to the upstream.
+///
+/// It contains the client's fields, except those about the client's connection and credentials.
 struct ForwardedRequest {
     let request: ProxiedRequest
     let rules: ProxyRules
 
-    /// Writes the head.
+    /// Serializes the head.
     ///
     /// - Parameters:
-    ///   - authorization: scheme and token.
-    ///   - proof: shows that we hold the token's key (RFC 9449 §4.2).
+    /// - authorization: scheme and token.
+    /// - proof: the proof of possession of the token's key (RFC 9449 §4.2).
     /// - Returns: the head with its empty line.
-    /// - Throws: ``HTTPMessageError`` if the request leads out of what the listener passes on.
+    /// - Throws: ``HTTPMessageError`` if `Destination` is outside of the listener.
     func head(authorization: String, proof: String?) throws(HTTPMessageError) -> ByteBuffer {
         var head = ByteBufferAllocator().buffer(capacity: 1024)
         head.writeBytes(request.method)
@@ -67,7 +69,7 @@ struct ForwardedRequest {
         }
     }
 
-    /// The address of the upstream in place of the listener's (RFC 4918 §10.3).
+    /// Replaces the listener's address in a `Destination` by that of the upstream (RFC 4918 §10.3).
     private func destination(_ value: ArraySlice<UInt8>) throws(HTTPMessageError) -> ArraySlice<UInt8> {
         let refusal = HTTPMessageError.malformed("Destination is not an address of this listener")
         var target = value

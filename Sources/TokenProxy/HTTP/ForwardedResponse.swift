@@ -3,15 +3,17 @@
 import NIOCore
 import Text
 
-/// The head that the client gets: what the upstream wrote, in the frame of the client's own connection.
+/// The head that is sent to the client.
+///
+/// It contains the upstream's fields, with the framing of the client's connection.
 struct ForwardedResponse {
     let answer: UpstreamResponse
     let request: ProxiedRequest
     let rules: ProxyRules
-    /// Host and port at which the client reached the listener, for addresses in the answer.
+    /// The host and port at which the client reached the listener, used in rewritten URLs.
     let authority: ArraySlice<UInt8>
 
-    /// Where the body ends for the client.
+    /// The framing of the body on the client's connection.
     var framing: BodyFraming {
         switch answer.framing {
         case .none, .length: answer.framing
@@ -19,7 +21,10 @@ struct ForwardedResponse {
         }
     }
 
-    /// The head with its empty line; `keepsAlive`: the client may send another request on its connection.
+    /// Serializes the head.
+    ///
+    /// - Parameter keepsAlive: whether the client may send another request on its connection.
+    /// - Returns: the head with its empty line.
     func head(keepsAlive: Bool) -> ByteBuffer {
         var head = ByteBufferAllocator().buffer(capacity: 1024)
         head.writeStaticString("HTTP/1.1 ")
@@ -45,7 +50,7 @@ struct ForwardedResponse {
     private func write(_ field: MessageField, to head: inout ByteBuffer) {
         switch field.meaning {
         case .proofNonce: return
-        // An answer without a body may say how long it would be.
+        // A response without a body may still say how long the body would be.
         case .contentLength:
             if answer.framing != .none || answer.status < 200 || answer.status == 204 { return }
         case .location, .contentLocation:
@@ -57,17 +62,21 @@ struct ForwardedResponse {
         head.write(field)
     }
 
-    /// An address of the upstream as one of the listener; any other stays as it is.
+    /// Rewrites a URL of the upstream as one of the listener.
+    ///
+    /// Other URLs are unchanged.
     private func rewritten(_ url: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         if let target = rules.upstream.target(of: url) { return address(of: target) }
         guard url.first == UInt8(ascii: "/"), !url.starts(with: "//".utf8) else { return url }
-        // What the listener does not serve is found at the upstream alone.
+        // A path outside of the listener's prefix exists only at the upstream.
         guard let target = rules.upstream.stripped(url) else { return rules.upstream.origin.utf8 + url }
         if target.starts(with: "//".utf8) { return address(of: target) }
         return target.first == UInt8(ascii: "/") ? target : [UInt8(ascii: "/")] + target
     }
 
-    /// The address of a path at the listener, which may begin with two slashes: alone they would name a host.
+    /// Returns the absolute URL of a path at the listener.
+    ///
+    /// A path may begin with two slashes, which without scheme and host would name a host.
     private func address(of target: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var address = Array("http://".utf8)
         address += authority

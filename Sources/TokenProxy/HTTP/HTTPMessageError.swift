@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a message goes no further.
+/// The reason a message is not forwarded.
 struct HTTPMessageError: Error, Equatable {
-    /// What a client is answered.
+    /// The status of the response to the client.
     var status: Int
     /// One sentence without a full stop.
     var message: String
@@ -12,7 +12,7 @@ struct HTTPMessageError: Error, Equatable {
         self.message = message
     }
 
-    /// A client's head that cannot be read.
+    /// Creates the error for an unreadable head of a client.
     init(_ problem: HTTPHeadError) {
         self =
             switch problem {
@@ -22,10 +22,10 @@ struct HTTPMessageError: Error, Equatable {
             }
     }
 
-    /// A message that two readers might take for two different ones (RFC 9112 §11.2).
+    /// Returns the error for a message that two readers might interpret differently (RFC 9112 §11.2).
     static func malformed(_ message: String) -> HTTPMessageError { HTTPMessageError(400, message) }
 
-    /// What the upstream sent is no answer that may be passed on.
+    /// Returns the error for a response of the upstream that cannot be forwarded.
     static func badAnswer(_ message: String) -> HTTPMessageError {
         HTTPMessageError(502, "the upstream's answer \(message)")
     }

@@ -2,25 +2,28 @@
 
 import NIOCore
 
-/// Looks for the end of a head in bytes that come in pieces, each of them looked at once.
+/// A search for the end of a head in input that arrives in pieces.
+///
+/// Each byte is searched once.
 struct HeadSearch {
-    /// Bytes of the longest head.
+    /// The maximum size of a head, in bytes.
     let longest: Int
-    /// How many readable bytes have been looked at.
+    /// The number of readable bytes searched so far.
     private var searched = 0
 
     init(longest: Int) {
         self.longest = longest
     }
 
-    /// Takes a whole head from `input`, without the empty line at its end; `nil` if there is none yet.
+    /// Takes a whole head from `input`, without the empty line at its end.
     ///
     /// Line ends before the head are skipped (RFC 9112 §2.2).
     ///
-    /// - Throws: ``HTTPMessageError`` if it is too long, or a line of it ends with a bare line feed: whoever writes such lines
-    ///   does not end the head as we wait for it.
+    /// - Returns: the head, or `nil` if it is incomplete.
+    /// - Throws: ``HTTPMessageError`` if the head is too long, or if a line ends with a bare line feed. The
+    ///   sender of such lines would never send the expected end of the head.
     mutating func take(from input: inout ByteBuffer) throws(HTTPMessageError) -> [UInt8]? {
-        // One byte may be the first of a line end.
+        // A single byte may be the first half of a line end.
         if searched <= 1 { skipLineEnds(&input) }
         guard let end = try end(in: input) else {
             searched = input.readableBytes
@@ -42,7 +45,7 @@ struct HeadSearch {
         }
     }
 
-    /// How many bytes the head has, with the empty line.
+    /// Returns the size of the head with its empty line, or `nil` if the head is incomplete.
     private func end(in input: ByteBuffer) throws(HTTPMessageError) -> Int? {
         let bytes = input.readableBytesView
         var rest = bytes.dropFirst(searched)
@@ -59,9 +62,11 @@ struct HeadSearch {
 }
 
 extension ByteBuffer {
-    /// Takes a line from the readable bytes, without its CR LF; `nil` if there is no whole one yet.
+    /// Takes a line from the readable bytes, without its CR LF.
     ///
-    /// - Throws: ``HTTPMessageError`` for a bare line feed, and for more than `longest` bytes without one.
+    /// - Returns: the line, or `nil` if it is incomplete.
+    /// - Throws: ``HTTPMessageError`` for a bare line feed, or if there is no line end within `longest`
+    ///   bytes.
     mutating func takeLine(longest: Int) throws(HTTPMessageError) -> ArraySlice<UInt8>? {
         let view = readableBytesView
         guard let feed = view.prefix(longest + 2).firstIndex(of: 0x0A) else {

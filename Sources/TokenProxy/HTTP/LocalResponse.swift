@@ -4,10 +4,10 @@ import AgentProtocol
 import NIOCore
 import Text
 
-/// An answer that comes from here and not from an upstream.
+/// A response of this program rather than of an upstream.
 struct LocalResponse: Equatable, Sendable {
     var status: Int
-    /// The reason phrase; `nil`: the usual one of the status.
+    /// The reason phrase, or `nil` for the standard one of the status.
     var phrase: String?
     var contentType = "application/json"
     var fields: [(name: String, value: String)] = []
@@ -25,12 +25,12 @@ struct LocalResponse: Equatable, Sendable {
             && left.fields.elementsEqual(right.fields) { $0.name == $1.name && $0.value == $1.value }
     }
 
-    /// Head and body as they go out.
+    /// Serializes head and body.
     ///
     /// - Parameters:
-    ///   - withoutBody: for an answer to `HEAD`.
-    ///   - keepsAlive: whether the client may send another request.
-    /// - Returns: all of the answer.
+    /// - withoutBody: whether the response is to a `HEAD` request.
+    /// - keepsAlive: whether the client may send another request.
+    /// - Returns: the whole response.
     func bytes(withoutBody: Bool, keepsAlive: Bool) -> ByteBuffer {
         var bytes = ByteBufferAllocator().buffer(capacity: 512 + body.count)
         bytes.writeString("HTTP/1.1 \(status) \(phrase ?? LocalResponse.phrases[status] ?? "Refused")\r\n")
@@ -61,7 +61,7 @@ struct LocalResponse: Equatable, Sendable {
 extension LocalResponse {
     private static let problemType = "application/problem+json"
 
-    /// A request that goes no further.
+    /// Creates the response to a request that is not forwarded.
     init(_ fault: HTTPMessageError) {
         let problem: JSONValue = [
             "type": "about:blank", "title": .string(LocalResponse.phrases[fault.status] ?? "Refused"),
@@ -70,14 +70,14 @@ extension LocalResponse {
         self.init(fault.status, LocalResponse.problemType, problem.serialized)
     }
 
-    /// What the agent said in place of a token.
+    /// Creates the response for an error of the agent.
     ///
-    /// A login that is required is 403 and not 401: of a 401, programs ask the person for a password. wget and apt show
-    /// the reason phrase and nothing else, and git shows the body if it is plain text.
+    /// A required login is reported as 403. On a 401, programs prompt the user for a password. wget and apt
+    /// show only the reason phrase, and git shows the body only if it is plain text.
     ///
     /// - Parameters:
-    ///   - error: the failure.
-    ///   - isForGit: whether the client is git.
+    /// - error: the error.
+    /// - isForGit: whether the client is git.
     init(_ error: AgentError, isForGit: Bool = false) {
         let error = error.advised
         let status = error.code == .loginRequired ? 403 : LocalResponse.status(of: error.code)
@@ -98,10 +98,12 @@ extension LocalResponse {
         phrase = LocalResponse.phrase(error, status)
     }
 
-    /// Bytes of the longest reason phrase.
+    /// The maximum length of a reason phrase, in bytes.
     private static let maximumPhrase = 200
 
-    /// A reason phrase with the remedy; `nil` if there is none that a line of a head can hold.
+    /// Returns a reason phrase that contains the remedy.
+    ///
+    /// - Returns: `nil` if there is no remedy, or if it does not fit into a status line.
     private static func phrase(_ error: AgentError, _ status: Int) -> String? {
         guard let remedy = error.remedy else { return nil }
         let reason = error.code == .loginRequired ? "Login required" : phrases[status] ?? "Refused"
@@ -114,7 +116,7 @@ extension LocalResponse {
         remedy.bytewise.hasPrefix("tokenctl ") ? "run: \(remedy)" : remedy
     }
 
-    /// The answer with the fields that go with what the agent said, whatever form it has.
+    /// Returns the response with the fields that its status requires.
     func telling(_ error: AgentError) -> LocalResponse {
         var answer = self
         switch status {
@@ -127,7 +129,9 @@ extension LocalResponse {
         return answer
     }
 
-    /// The status of the agent's own failures; that of a mistake here is not the client's.
+    /// Returns the status for an error code of the agent.
+    ///
+    /// An error of this program's own request is 500, because the client is not at fault.
     static func status(of code: FailureCode) -> Int {
         switch code {
         case .noAgent: 503
@@ -138,7 +142,7 @@ extension LocalResponse {
 }
 
 extension AgentError {
-    /// The error with what to do about it, and when it is worth another try.
+    /// The error with a remedy and the time after which to retry.
     var advised: AgentError {
         var error = self
         guard LocalResponse.status(of: code) == 503 else {

@@ -2,11 +2,11 @@
 
 import Text
 
-/// A field of a head, as it was written, without the blanks around its value.
+/// A field of a head as written, without the whitespace around its value.
 struct MessageField: Equatable, Sendable {
     let name: ArraySlice<UInt8>
     let value: ArraySlice<UInt8>
-    /// What the name means here.
+    /// The role of the field in this program.
     let meaning: FieldName
 
     init(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
@@ -16,25 +16,25 @@ struct MessageField: Equatable, Sendable {
     }
 }
 
-/// Why bytes are no head that is read.
+/// The reason bytes are not accepted as a head.
 enum HTTPHeadError: Error {
-    /// A line is no field.
+    /// A line is not a field.
     case noField
     case tooManyFields
 }
 
-/// The lines of a head: the first one, and the fields.
+/// The lines of a head: the start line and the fields.
 struct MessageHead: Sendable {
-    /// More than any honest sender has.
+    /// The maximum number of fields, more than any legitimate sender uses.
     static let mostFields = 256
     private static let usualFields = 16
 
     let startLine: ArraySlice<UInt8>
     let fields: [MessageField]
 
-    /// Reads a head.
+    /// Parses a head.
     ///
-    /// - Parameter bytes: without the empty line at the end.
+    /// - Parameter bytes: the head without the empty line at its end.
     /// - Throws: ``HTTPHeadError``.
     init(_ bytes: [UInt8]) throws(HTTPHeadError) {
         var lines = HTTPSyntax.lines(bytes[...])
@@ -50,13 +50,13 @@ struct MessageHead: Sendable {
         self.fields = fields
     }
 
-    /// The values of the fields with one name.
+    /// Returns the values of all fields with a name.
     func values(_ name: FieldName) -> [ArraySlice<UInt8>] {
         fields.lazy.filter { $0.meaning == name }.map(\.value)
     }
 }
 
-/// The fields that change what the proxy does.
+/// The fields that affect the proxy.
 enum FieldName {
     case accessTokenProof
     case authorization
@@ -85,7 +85,7 @@ enum FieldName {
     case challenge
     case unimportant
 
-    /// Looks at the length first: most fields do not matter here.
+    /// Classifies a name, by its length first: most fields do not matter here.
     init(_ name: ArraySlice<UInt8>) {
         self =
             switch name.count {
@@ -130,9 +130,9 @@ enum FieldName {
             }
     }
 
-    /// Those that frameworks take for another path, another method or another client.
+    /// Classifies names that frameworks treat as another path, another method or another client.
     ///
-    /// An underline is as good as a hyphen where fields become variables (RFC 3875 §4.1.18).
+    /// An underscore is treated as a hyphen, as where fields become variables (RFC 3875 §4.1.18).
     private init(rare name: ArraySlice<UInt8>) {
         let start = name.prefix(2)
         guard name.count > 2, start.says("x-") || start.says("x_") else {
@@ -155,7 +155,7 @@ enum FieldName {
             }
     }
 
-    /// Whether the field is about one connection only, or about the frame of the body (RFC 9110 §7.6.1).
+    /// Whether the field is about one connection only, or about the framing of the body (RFC 9110 §7.6.1).
     var isHopByHop: Bool {
         switch self {
         case .connection, .contentLength, .http2Settings, .keepAlive, .proxyAuthenticate, .proxyAuthorization,
@@ -167,17 +167,17 @@ enum FieldName {
 }
 
 extension ArraySlice<UInt8> {
-    /// What commas separate, without blanks, empty elements left out (RFC 9110 §5.6.1).
+    /// The elements of a comma-separated list, without whitespace and empty elements (RFC 9110 §5.6.1).
     var listElements: [ArraySlice<UInt8>] {
         split(separator: UInt8(ascii: ",")).map(\.trimmedOfBlanks).filter { !$0.isEmpty }
     }
 
-    /// Whether these are the bytes of `other`, in either case.
+    /// Returns whether the bytes equal those of `other`, ignoring ASCII case.
     func saysTheSame(as other: ArraySlice<UInt8>) -> Bool {
         count == other.count && zip(self, other).allSatisfy { $0.lowercasedASCII == $1.lowercasedASCII }
     }
 
-    /// The number that decimal digits say, and nothing else: no sign, no blank, at most 18 of them.
+    /// The value of 1 to 18 decimal digits, or `nil` for anything else, such as a sign or whitespace.
     var decimalNumber: Int64? {
         guard (1...18).contains(count), allSatisfy(\.isASCIIDigit) else { return nil }
         return reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }

@@ -2,23 +2,27 @@
 
 import Text
 
-/// A request of a client, read strictly: what two readers might take for two different requests is refused.
+/// A request of a client, parsed strictly.
+///
+/// A request that two readers might interpret differently is rejected.
 struct ProxiedRequest: Sendable {
     let method: ArraySlice<UInt8>
-    /// Path and query as they were written, beginning with a slash.
+    /// The path and query as written, beginning with a slash.
     let target: ArraySlice<UInt8>
     let isHTTP11: Bool
     let fields: [MessageField]
     let framing: BodyFraming
-    /// As written; only HTTP/1.0 may leave it out.
+    /// The host as written.
+    ///
+    /// Only HTTP/1.0 may omit it.
     let host: ArraySlice<UInt8>?
     /// The names of fields that are about this connection only (RFC 9110 §7.6.1).
     let connectionOptions: [ArraySlice<UInt8>]
-    /// Whether the client waits before it sends the body (RFC 9110 §10.1.1).
+    /// Whether the client waits for 100 (Continue) before it sends the body (RFC 9110 §10.1.1).
     let expectsContinue: Bool
     let wantsWebSocket: Bool
 
-    /// What ends a host in an address, or lets two readers see two hosts.
+    /// The bytes that end a host in a URL, or could make two readers see two hosts.
     private static let separators = Array("/\\@?#,".utf8)
     private static let methodsRefused: [StaticString] = ["connect", "trace", "track"]
     private static let methodsIdempotent =
@@ -32,8 +36,8 @@ struct ProxiedRequest: Sendable {
         guard isHTTP11 || line.isVersion("HTTP/1.0") else {
             throw HTTPMessageError(505, "this listener speaks HTTP/1.1 and HTTP/1.0")
         }
-        // TRACE would answer with the token in it.
-        // In either case: some servers take both.
+        // TRACE would return a response with the token in it. The comparison ignores case, as some servers
+        // do.
         guard !ProxiedRequest.methodsRefused.contains(where: line.method.says) else {
             throw HTTPMessageError(405, "the method \(line.method.text) is not passed on")
         }
@@ -59,31 +63,33 @@ struct ProxiedRequest: Sendable {
 
     var path: ArraySlice<UInt8> { target.prefix { $0 != UInt8(ascii: "?") } }
 
-    /// Without the question mark; `nil` if there is none.
+    /// The query without the question mark, or `nil` if there is none.
     var query: ArraySlice<UInt8>? {
         target.firstIndex(of: UInt8(ascii: "?")).map { target[($0 + 1)...] }
     }
 
     var isHead: Bool { method.elementsEqual("HEAD".utf8) }
 
-    /// Whether sending it twice is as good as once (RFC 9110 §9.2.2).
+    /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
     var isIdempotent: Bool {
         ProxiedRequest.methodsIdempotent.contains(where: method.elementsEqual)
     }
 
-    /// Whether the client wants to send more requests on this connection.
+    /// Whether the client may send more requests on this connection.
     var keepsAlive: Bool {
         if connectionOptions.contains(where: { $0.says("close") }) { return false }
         return isHTTP11 || connectionOptions.contains { $0.says("keep-alive") }
     }
 
-    /// The value of the only field with this name; `nil` if there is none, or more than one.
+    /// Returns the value of a field that occurs exactly once.
+    ///
+    /// - Returns: the value, or `nil` if the field is missing or repeated.
     func only(_ name: StaticString) -> ArraySlice<UInt8>? {
         let values = fields.filter { $0.name.says(name) }
         return values.count == 1 ? values[0].value : nil
     }
 
-    /// Whether the client is git, which shows the text of a refusal if it is plain.
+    /// Whether the client is git, which shows the body of an error if it is plain text.
     var isOfGit: Bool { only("user-agent")?.starts(with: "git/".utf8) == true }
 
     func has(_ name: FieldName) -> Bool { fields.contains { $0.meaning == name } }
@@ -129,6 +135,6 @@ struct ProxiedRequest: Sendable {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether these are the bytes of `text`.
+    /// Returns whether the bytes equal those of `text`.
     func spells(_ text: String) -> Bool { elementsEqual(text.utf8) }
 }

@@ -2,23 +2,23 @@
 
 import Text
 
-/// The head of an answer of the upstream, read strictly.
+/// The head of the upstream's response, parsed strictly.
 struct UpstreamResponse: Sendable {
     let status: Int
-    /// What follows the number; may be empty.
+    /// The reason phrase, which may be empty.
     let reason: ArraySlice<UInt8>
     let fields: [MessageField]
     let framing: BodyFraming
     let connectionOptions: [ArraySlice<UInt8>]
-    /// Whether the upstream takes another request on this connection.
+    /// Whether the upstream accepts another request on this connection.
     let keepsAlive: Bool
 
-    /// Reads a head.
+    /// Parses a head.
     ///
     /// - Parameters:
-    ///   - head: its lines.
-    ///   - isHead: whether it answers `HEAD`, and so has no body.
-    /// - Throws: ``HTTPMessageError`` for one that may not be passed on.
+    /// - head: its lines.
+    /// - isHead: whether the request was `HEAD`, so that the response has no body.
+    /// - Throws: ``HTTPMessageError`` if the response cannot be forwarded.
     init(_ head: MessageHead, toHead isHead: Bool) throws(HTTPMessageError) {
         let line = head.startLine
         let isHTTP11 = line.starts(with: "HTTP/1.1 ".utf8)
@@ -38,22 +38,22 @@ struct UpstreamResponse: Sendable {
         self.framing = framing
     }
 
-    /// Whether another answer to the same request follows (RFC 9110 §15.2).
+    /// Whether another response to the same request follows (RFC 9110 §15.2).
     var isInterim: Bool { (100..<200).contains(status) && status != 101 }
 
-    /// Whether both sides speak the websocket protocol from here on (RFC 6455 §4.1).
+    /// Whether both sides use the websocket protocol from now on (RFC 6455 §4.1).
     var opensWebSocket: Bool {
         let upgrades = fields.filter { $0.meaning == .upgrade }.flatMap(\.value.listElements)
         return status == 101 && upgrades.count == 1 && upgrades[0].says("websocket")
             && connectionOptions.contains { $0.says("upgrade") }
     }
 
-    /// What the server asks for when it refuses a request, joined by commas (RFC 9110 §11.6.1).
+    /// The server's authentication challenges, joined by commas (RFC 9110 §11.6.1).
     var challenge: String {
         fields.filter { $0.meaning == .challenge }.map(\.value.text).joined(separator: ", ")
     }
 
-    /// The nonce that the next proof has to hold (RFC 9449 §8).
+    /// The nonce required in the next proof (RFC 9449 §8).
     var nonce: String? {
         fields.first { $0.meaning == .proofNonce && $0.value.isVisibleWord && $0.value.count <= 1024 }
             .map(\.value.text)

@@ -4,14 +4,16 @@ import CHardening
 import Glibc
 import NIOCore
 
-/// Finds out whose a connection is, by asking the kernel.
+/// A kernel lookup of the Unix user at the other end of a connection.
 ///
 /// Unchecked: confined to the event loop.
 final class ConnectionOwner: @unchecked Sendable {
-    /// Where the kernel is asked about TCP; the process cannot open another one once it is confined.
+    /// The socket for kernel queries about TCP.
+    ///
+    /// A sandboxed process cannot open another one.
     private let lookup: CInt
 
-    /// Opens the door to the kernel; nil if there is none, and then no TCP connection is anybody's.
+    /// Opens the socket for kernel queries, or returns `nil` if that is not possible.
     init?() {
         lookup = hardening_open_socket_lookup()
         guard lookup >= 0 else { return nil }
@@ -21,16 +23,17 @@ final class ConnectionOwner: @unchecked Sendable {
         if lookup >= 0 { close(lookup) }
     }
 
-    /// Whether an accepted connection, of which nothing has been read, is one of this user or of `users`.
+    /// Returns whether an accepted connection belongs to this user or one of `users`.
     ///
-    /// Of a TCP connection the other end has to be open in a process of such a user, and both ends have to be open after the
-    /// kernel has said so: an end that was closed belongs to nobody, which reads like root. No answer is no.
+    /// Nothing of the connection may have been read. For TCP, the other end must be open in a process of such
+    /// a user. Both ends must still be open after the kernel's response: a closed end belongs to nobody,
+    /// which the kernel reports as root. Without a response from the kernel, the result is `false`.
     ///
     /// - Parameters:
-    ///   - channel: the connection, whose addresses NIO does not know yet.
-    ///   - isTCP: whether it came to a TCP address; otherwise it is one of a Unix socket.
-    ///   - users: the numbers of other users who may connect.
-    /// - Returns: whether a process of one of them is at its other end.
+    /// - channel: the connection, whose addresses NIO does not know yet.
+    /// - isTCP: whether the connection is over TCP rather than a Unix socket.
+    /// - users: the user IDs of other users who may connect.
+    /// - Returns: whether a process of an allowed user is at the other end.
     func isServed(_ channel: any Channel, isTCP: Bool, _ users: Set<UInt32>) -> Bool {
         let user = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: CInt.self) {
             socket in

@@ -3,14 +3,14 @@
 import AgentProtocol
 import NIOCore
 
-/// What serves the requests of one listener, made from its table.
+/// The parts that serve the requests of one listener, created from its table.
 ///
 /// Unchecked: confined to the event loop.
 final class ListenerServices: @unchecked Sendable {
     let table: ListenerTable
     let desk: CredentialProvider
     let agent: AgentConnectionPool
-    /// Nil for an endpoint.
+    /// The connections to the upstream, or `nil` for an endpoint.
     let pool: UpstreamPool?
     let report: ProxyReport
 
@@ -34,7 +34,7 @@ final class ListenerServices: @unchecked Sendable {
 
     var name: String { table.name }
 
-    /// Host and port of the upstream.
+    /// The host and port of the upstream.
     var place: String {
         guard case .proxy(let rules) = table.service else { return "" }
         return String(rules.upstream.authority)

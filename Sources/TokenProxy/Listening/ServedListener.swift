@@ -6,11 +6,13 @@ import NIOCore
 import NIOPosix
 import Text
 
-/// One address, with the connections made to it.
+/// A listening address and the connections made to it.
 ///
 /// Unchecked: confined to the event loop.
 final class ServedListener: @unchecked Sendable {
-    /// More clients at once are turned away: each holds two descriptors.
+    /// The maximum number of connections.
+    ///
+    /// Each may hold two file descriptors.
     private static let mostConnections = 1024
     private static let sweepTime = TimeAmount.seconds(5)
 
@@ -20,13 +22,13 @@ final class ServedListener: @unchecked Sendable {
     private var connections: [ObjectIdentifier: ClientConnection] = [:]
     private var sweeping: RepeatedTask?
     private var emptied: (() -> Void)?
-    /// Serves requests that begin from now on.
+    /// The services for requests that begin from now on.
     var services: ListenerServices
-    /// Whether no more requests are taken.
+    /// Whether the listener accepts no more requests.
     private(set) var isEnding = false
-    /// What the listener is reached at: host and port, or `localhost` for a socket.
+    /// The host and port of the listener, or `localhost` for a Unix socket.
     let authority: ArraySlice<UInt8>
-    /// Whether it is reached over TCP, by whatever a browser shows too.
+    /// Whether the listener uses TCP, which pages in a browser can reach too.
     fileprivate let isTCP: Bool
 
     private init(
@@ -47,7 +49,7 @@ final class ServedListener: @unchecked Sendable {
         }
     }
 
-    /// Opens the address of `services`; `opened` gets the listener, or why there is none.
+    /// Opens the address of `services` and passes the listener, or an error, to `opened`.
     static func open(
         _ services: ListenerServices,
         _ owner: ConnectionOwner,
@@ -60,7 +62,7 @@ final class ServedListener: @unchecked Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.autoRead, value: false)
             .childChannelInitializer { channel in
-                // Nothing has been read, and nothing will be unless the connection is of this user.
+                // Nothing has been read. Nothing is read unless the connection belongs to an allowed user.
                 channel.eventLoop.makeCompletedFuture { try intake.value.take(channel) }
             }
         var file: SocketFile?
@@ -91,7 +93,7 @@ final class ServedListener: @unchecked Sendable {
         }
     }
 
-    /// How people write where it is.
+    /// The URL of the listener, for people.
     var url: String {
         if case .path(let path) = services.table.address { return "http+unix:\(path)" }
         return "http://\(authority.text)"
@@ -116,19 +118,21 @@ final class ServedListener: @unchecked Sendable {
         tellIfEmpty()
     }
 
-    /// Says once that the last connection is gone.
+    /// Calls `emptied` once when the last connection of an ending listener is gone.
     private func tellIfEmpty() {
         guard isEnding, connections.isEmpty, let emptied else { return }
         self.emptied = nil
         emptied()
     }
 
-    /// Whether another connection may come.
+    /// Whether another connection may be accepted.
     fileprivate var hasRoom: Bool { !isEnding && connections.count < ServedListener.mostConnections }
 
     fileprivate func noteStranger() { services.report.noteStranger(of: services.name) }
 
-    /// Ends what has waited too long; nothing is looked at while there is no connection.
+    /// Ends connections that have waited too long.
+    ///
+    /// The timer stops while there are no connections.
     private func sweep() {
         let now = NIODeadline.now()
         for connection in connections.values { connection.sweep(at: now) }
@@ -139,7 +143,7 @@ final class ServedListener: @unchecked Sendable {
         services.pool?.close()
     }
 
-    /// Takes no more requests; `emptied` is called when the last connection is gone.
+    /// Stops accepting requests, and calls `emptied` when the last connection is gone.
     func end(_ emptied: @escaping () -> Void) {
         isEnding = true
         server.close(promise: nil)
@@ -149,7 +153,7 @@ final class ServedListener: @unchecked Sendable {
         tellIfEmpty()
     }
 
-    /// Closes the connections that are left.
+    /// Closes the remaining connections.
     func abort() {
         for connection in connections.values { connection.abort() }
         services.pool?.close()
@@ -157,9 +161,10 @@ final class ServedListener: @unchecked Sendable {
 
     // MARK: Requests
 
-    /// Refuses a request that no program of this user has written, before anything is done with it.
+    /// Rejects a request that may come from a page in a browser, before anything else is done with the
+    /// request.
     ///
-    /// A page in a browser reaches every TCP address of this machine, with the names that it likes.
+    /// Such a page can reach every TCP address of this machine, under any host name.
     func check(_ request: ProxiedRequest) throws(HTTPMessageError) {
         guard isTCP else { return }
         guard isOurs(request.host) else { throw .malformed("Host is not this listener's address") }
@@ -169,9 +174,10 @@ final class ServedListener: @unchecked Sendable {
         else { throw HTTPMessageError(403, "no pages of browsers are answered here") }
     }
 
-    /// Whether a page that a request names as its origin is the listener's or the upstream's.
+    /// Returns whether the page in a `Referer` is on the listener or on the upstream.
     ///
-    /// Older browsers fetch images and scripts with this field alone. Some programs write it, for servers that want it.
+    /// Older browsers fetch images and scripts with no other sign than this field. Some programs send the
+    /// field for servers that require it.
     private func isOwnReferer(_ value: ArraySlice<UInt8>) -> Bool {
         guard let colon = value.firstRange(of: Array("://".utf8)) else { return value.isEmpty }
         let authority = value[colon.upperBound...].prefix { !"/?#".utf8.contains($0) }
@@ -190,7 +196,7 @@ final class ServedListener: @unchecked Sendable {
     }
 }
 
-/// Decides about connections as they come.
+/// A filter for new connections.
 ///
 /// Unchecked: confined to the event loop.
 private final class ConnectionIntake: @unchecked Sendable {
@@ -203,7 +209,7 @@ private final class ConnectionIntake: @unchecked Sendable {
         self.owner = owner
     }
 
-    /// Takes a connection, or throws and thereby closes it.
+    /// Accepts a connection, or throws and thereby closes it.
     func take(_ channel: any Channel) throws {
         guard let listener, listener.hasRoom else { throw NotOurs() }
         guard owner.isServed(channel, isTCP: listener.isTCP, listener.services.table.users) else {

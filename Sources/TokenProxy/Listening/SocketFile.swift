@@ -3,19 +3,21 @@
 import AgentProtocol
 import Glibc
 
-/// A Unix socket that listens at a path, for this user alone.
+/// A listening Unix socket that only this user can connect to.
 ///
-/// Unchecked: the number of a descriptor and a path, neither of which changes.
+/// Unchecked: holds a file descriptor and a path, neither of which changes.
 final class SocketFile: @unchecked Sendable {
-    /// Bound and listening; whoever serves it closes it.
+    /// The bound and listening socket.
+    ///
+    /// The server that uses the descriptor closes it.
     let descriptor: CInt
     private let path: String
     private let identity: (device: dev_t, file: ino_t)
 
-    /// Opens a socket at `path`, where a killed process may have left one.
+    /// Opens a socket at `path`, replacing a socket left by a killed process.
     ///
-    /// - Throws: ``AgentError`` if something else is there, or somebody listens, or others can write to the directory:
-    ///   they could listen there first.
+    /// - Throws: ``AgentError`` if another file is at `path`, if another program listens there, or if other
+    ///   users can write to the directory, because they could listen there first.
     init(_ path: String) throws(AgentError) {
         self.path = path
         try SocketFile.checkDirectory(of: path)
@@ -30,7 +32,7 @@ final class SocketFile: @unchecked Sendable {
         }
     }
 
-    /// Removes the file, unless another one has taken its place.
+    /// Removes the file, unless another file has replaced it.
     func remove() {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, status.st_dev == identity.device,
@@ -40,7 +42,7 @@ final class SocketFile: @unchecked Sendable {
     }
 
     private static func bind(_ descriptor: CInt, to path: String) throws(AgentError) -> (dev_t, ino_t) {
-        // For the process's user alone. A confined process cannot change the mode afterwards.
+        // Only this user may connect. A sandboxed process cannot change the mode afterwards.
         let mask = umask(0o177)
         defer { _ = umask(mask) }
         if unsafe SocketFile.call(Glibc.bind, descriptor, path) != 0 {
@@ -74,7 +76,7 @@ final class SocketFile: @unchecked Sendable {
         }
     }
 
-    /// Why no socket can be made at `path`: the person who chose it can help.
+    /// Returns the error for a socket that cannot be created, with a remedy where the user can help.
     private static func refusal(of path: String, _ number: CInt) -> AgentError {
         let remedy: String? =
             switch number {
@@ -87,7 +89,7 @@ final class SocketFile: @unchecked Sendable {
         return AgentError(code, "cannot listen at \(path): \(systemMessage(number))", remedy: remedy)
     }
 
-    /// Removes a socket of this user at which nobody listens.
+    /// Removes a socket of this user on which no program listens.
     private static func removeLeftover(at path: String) throws(AgentError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK,

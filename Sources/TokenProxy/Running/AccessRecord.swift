@@ -3,17 +3,17 @@
 import NIOCore
 import Text
 
-/// What is written down of a request: never a query, a field or a byte of a body.
+/// The logged part of a request, which never includes a query, a field or a byte of a body.
 struct AccessRecord: Sendable {
-    /// Bytes of a path that are written.
+    /// The maximum length of a logged path, in bytes.
     private static let longestPath = 256
 
     private let method: ArraySlice<UInt8>
     private let path: ArraySlice<UInt8>
     private let startedAt: NIODeadline
-    /// 499 if the client left before the answer began.
+    /// The status of the response, or 499 if the client left before the response began.
     var status = 0
-    /// Bytes of the bodies, of the client and for it.
+    /// The number of body bytes received from the client.
     var received: Int64 = 0
     var sent: Int64 = 0
     /// Whether the request was sent again with another token.
@@ -21,11 +21,11 @@ struct AccessRecord: Sendable {
     /// Whether the request broke a rule.
     private(set) var isRefused = false
 
-    /// A request of which only the first line can be read.
+    /// Creates the record of a request of which only the first line is readable.
     init(_ line: HTTPSyntax.RequestLine) {
         method = line.method.prefix(16)
         let path = line.target.prefix { $0 != UInt8(ascii: "?") }.prefix(AccessRecord.longestPath)
-        // An address in place of a path may hold a password.
+        // A URL in place of a path may contain a password.
         self.path = path.first == UInt8(ascii: "/") ? path : [UInt8(ascii: "-")]
         startedAt = .now()
     }
@@ -36,25 +36,25 @@ struct AccessRecord: Sendable {
         self.startedAt = startedAt
     }
 
-    /// Whether the answer has no body.
+    /// Whether the response has no body.
     var isHead: Bool { method.spells("HEAD") }
 
-    /// The request has got an answer from here.
+    /// Records a response of this program.
     mutating func took(_ answer: LocalResponse) {
         status = answer.status
         sent = isHead ? 0 : Int64(answer.body.count)
     }
 
-    /// The request breaks a rule, and got this answer.
+    /// Records that the request broke a rule and got a response of this program.
     mutating func refused(with answer: LocalResponse) {
         took(answer)
         isRefused = true
     }
 
-    /// The line of the access log, without the listener's name.
+    /// Returns the line for the access log, without the listener's name.
     ///
-    /// - Parameter now: when the answer was complete.
-    /// - Returns: visible characters and single blanks.
+    /// - Parameter now: the time at which the response was complete.
+    /// - Returns: visible characters and single spaces.
     func line(at now: NIODeadline) -> String {
         let milliseconds = (now - startedAt).nanoseconds / 1_000_000
         let (before, after) = (isRefused ? "refused " : "", isRepeated ? " repeated" : "")

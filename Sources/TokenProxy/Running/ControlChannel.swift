@@ -4,7 +4,9 @@ import AgentProtocol
 import NIOCore
 import Text
 
-/// The socket to `tokenctl`, which hands over tables and hears what became of them; its end ends the process.
+/// The socket to `tokenctl`, which sends tables and receives the results.
+///
+/// The process ends when the socket closes.
 ///
 /// Unchecked: confined to the event loop.
 final class ControlChannel: ChannelInboundHandler, @unchecked Sendable {
@@ -21,7 +23,7 @@ final class ControlChannel: ChannelInboundHandler, @unchecked Sendable {
         self.ended = ended
     }
 
-    /// Puts the tables of a line in force, and says what came of it.
+    /// Activates the tables in a line and sends the result.
     func apply(_ line: [UInt8]) {
         guard let message = ListenersMessage(parsing: line) else {
             return say(.failure(AgentError(.internal, "the tables cannot be read")))

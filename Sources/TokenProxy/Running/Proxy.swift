@@ -4,13 +4,13 @@ import AgentProtocol
 import NIOCore
 import NIOPosix
 
-/// All listeners of the process, and how others take their place.
+/// All listeners of the process.
 ///
 /// Unchecked: confined to the event loop.
 final class Proxy: @unchecked Sendable {
     typealias Applied = (Result<[ListeningPlaceMessage], AgentError>) -> Void
 
-    /// How long requests under way may take once the process is to end.
+    /// The maximum time for active requests when a listener or the process ends.
     private static let endTime = TimeAmount.seconds(20)
 
     private let loop: any EventLoop
@@ -19,7 +19,7 @@ final class Proxy: @unchecked Sendable {
     private let report: ProxyReport
     private let drops = CacheInvalidationList()
     private let watch: EventWatch
-    /// By the place where they listen; at a free port, by their names.
+    /// The listeners by address, or by name for listeners on any free port.
     private var listeners: [Place: ServedListener] = [:]
     private var order: [Place] = []
 
@@ -36,7 +36,7 @@ final class Proxy: @unchecked Sendable {
         }
     }
 
-    /// The desks that forget their tokens when something happens.
+    /// The credential providers whose cached tokens are dropped when an event arrives.
     private final class CacheInvalidationList {
         var desks: [CredentialProvider] = []
     }
@@ -51,9 +51,9 @@ final class Proxy: @unchecked Sendable {
         }
     }
 
-    /// Puts tables in force: opens what is new, ends what is gone, and leaves alone what stays as it was.
+    /// Activates tables: opens new listeners, ends removed ones, and keeps unchanged ones.
     ///
-    /// If one of them cannot be opened, nothing changes.
+    /// If one of the listeners cannot be opened, nothing changes.
     func apply(_ message: ListenersMessage, _ applied: @escaping Applied) {
         var wanted: [(place: Place, services: ListenerServices)] = []
         do throws(AgentError) {
@@ -96,7 +96,9 @@ final class Proxy: @unchecked Sendable {
         }
     }
 
-    /// Opens one place after the other; if one cannot be opened, those before it are closed again.
+    /// Opens listeners one after the other.
+    ///
+    /// If one fails, those opened before it are closed.
     private func open(
         _ rest: [(place: Place, services: ListenerServices)],
         _ opened: [Place: ServedListener],
@@ -139,7 +141,7 @@ final class Proxy: @unchecked Sendable {
         drops.desks = listeners.values.map(\.services.desk)
     }
 
-    /// Takes no more requests; `ended` is called when the present ones are answered, or their time is over.
+    /// Stops accepting requests, and calls `ended` when the active requests have ended or their time is over.
     func end(_ ended: @escaping () -> Void) {
         let ending = Array(listeners.values)
         listeners = [:]
@@ -147,7 +149,7 @@ final class Proxy: @unchecked Sendable {
         retire(ending) { [report] in report.whenWritten(ended) }
     }
 
-    /// Has listeners take no more requests; `ended` is called when the present ones are answered, or their time is over.
+    /// Ends listeners, and calls `ended` when their active requests have ended or their time is over.
     private func retire(_ ending: [ServedListener], _ ended: @escaping () -> Void) {
         var left = ending.count
         guard left > 0 else { return ended() }

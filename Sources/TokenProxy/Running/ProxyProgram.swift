@@ -5,23 +5,31 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// The program that listens: takes tables from whoever started it, and serves them until that one ends.
+/// The proxy process, which serves the listeners of `[[proxy]]` and `[[endpoint]]`.
+///
+/// `tokenctl` starts the process, sends it tables over standard input, and ends it by closing that socket.
+/// Requests get an access token of the agent (``CredentialProvider``) and are forwarded to an upstream
+/// (``ProxiedExchange``), or are answered like the credential service of a cloud (``EndpointService``).
+///
+/// - Entry points: ``init()``, which waits for the first tables, then ``run()``.
+/// - May not: see refresh tokens, store tokens on disk, or read a connection of another user.
+/// - Runs on: one event loop. Log lines are written on another thread.
 package struct ProxyProgram {
-    /// Bytes of the tables: more than any configuration has.
+    /// The maximum size of the tables, in bytes: more than any configuration has.
     static let longestLine = 64 << 20
 
-    /// The socket to `tokenctl`: standard input.
+    /// The socket to `tokenctl`, which is standard input.
     private static let control: CInt = 0
 
     private let firstLine: [UInt8]
     private let socket: String
     private let owner: ConnectionOwner
-    /// Directories in which sockets are made.
+    /// The directories in which sockets are created.
     package let socketDirectories: [String]
 
     /// Waits for the first tables.
     ///
-    /// - Throws: ``AgentError`` if none come, or the kernel cannot be asked about connections.
+    /// - Throws: ``AgentError`` if no tables arrive, or if the kernel cannot be queried about connections.
     package init() throws(AgentError) {
         guard let line = ProxyProgram.readLine(), let message = ListenersMessage(parsing: line),
             let socket = message.socket
@@ -43,7 +51,7 @@ package struct ProxyProgram {
         }
     }
 
-    /// Serves until the socket to `tokenctl` ends, and then ends the process.
+    /// Serves until the socket to `tokenctl` closes, then exits.
     package func run() -> Never {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let loop = group.next()
@@ -66,9 +74,9 @@ package struct ProxyProgram {
                     control.apply(line)
                 }
         }
-        // The signals that a terminal sends to the whole group are tokenctl's to judge.
+        // A terminal sends these signals to the whole group. tokenctl decides what they mean.
         for ignored in [SIGINT, SIGHUP, SIGQUIT] { signal(ignored, SIG_IGN) }
-        // Like the end of tokenctl: the requests under way are answered.
+        // SIGTERM acts like the end of tokenctl: active requests finish first.
         signal(SIGTERM) { _ in shutdown(ProxyProgram.control, Int32(SHUT_RD)) }
         while true {
             withExtendedLifetime((group, pool)) { _ = pause() }
@@ -80,7 +88,7 @@ package struct ProxyProgram {
         var byte: UInt8 = 0
         var status = stat()
         guard unsafe fstat(control, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
-        // Byte by byte: what follows the line is for the channel.
+        // Reading stops at the end of the line, because the rest of the input is for the channel.
         while line.count < longestLine {
             let count = unsafe read(control, &byte, 1)
             if count < 0, errno == EINTR { continue }

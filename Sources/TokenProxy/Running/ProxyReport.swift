@@ -5,19 +5,19 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// What one can see of the listeners: a line for each request, if that is wanted, and numbers.
+/// The access log and metrics of the listeners.
 ///
-/// Unchecked: confined to the event loop; lines are written by a thread of their own.
+/// Unchecked: confined to the event loop. Log lines are written on a separate thread.
 final class ProxyReport: @unchecked Sendable {
     private struct Counts {
-        /// By the first digit of the status.
+        /// The number of responses by the first digit of their status.
         var answers: [Int: Int64] = [:]
         var received: Int64 = 0
         var sent: Int64 = 0
         var repeated: Int64 = 0
-        /// Requests that broke a rule, by the status they got.
+        /// The number of requests that broke a rule, by the status of their response.
         var refused: [Int: Int64] = [:]
-        /// Connections of other users, or whose owner nobody knows.
+        /// The number of connections of other users, or of an unknown owner.
         var strangers: Int64 = 0
         var connections: Int64 = 0
 
@@ -29,7 +29,9 @@ final class ProxyReport: @unchecked Sendable {
         }
     }
 
-    /// Lines that may wait for a slow reader of the log; more are counted and left out.
+    /// The maximum number of lines waiting for a slow reader of the log.
+    ///
+    /// Further lines are counted and dropped.
     private static let mostWaiting = 1024
 
     private let pool: NIOThreadPool
@@ -44,19 +46,21 @@ final class ProxyReport: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Notes a request that has its answer.
+    /// Records an answered request.
     func add(_ record: AccessRecord, of listener: String) {
         counts[listener, default: Counts()].add(record)
         if logsAccess { log("\(listener): \(record.line(at: .now()))") }
     }
 
-    /// Notes a request that broke a rule; `line` is nil where an exchange has told of it already.
+    /// Records a request that broke a rule.
+    ///
+    /// `line` is the log line, or `nil` if an exchange logs the request.
     func noteRefusal(_ status: Int, of listener: String, _ line: String?) {
         counts[listener, default: Counts()].refused[status, default: 0] += 1
         if logsAccess, let line { log("\(listener): \(line)") }
     }
 
-    /// Notes a connection that was closed before a byte of it was read.
+    /// Records a connection that was closed before a byte of it was read.
     func noteStranger(of listener: String) {
         counts[listener, default: Counts()].strangers += 1
         if logsAccess { log("\(listener): closed a connection that is not known to be of this user") }
@@ -66,7 +70,7 @@ final class ProxyReport: @unchecked Sendable {
         counts[listener, default: Counts()].connections += change
     }
 
-    /// Writes a line to standard error, without holding up anything.
+    /// Writes a line to standard error without blocking the event loop.
     func log(_ line: String) {
         guard waiting < ProxyReport.mostWaiting else {
             lost += 1
@@ -82,14 +86,14 @@ final class ProxyReport: @unchecked Sendable {
         }
     }
 
-    /// Calls `action` when the lines so far are written, or after a second if nobody reads them.
+    /// Calls `action` when the lines so far are written, or after one second.
     func whenWritten(_ action: @escaping () -> Void) {
         let action = LoopBound(action)
         pool.submit { [loop] _ in loop.execute { action.value() } }
         loop.assumeIsolated().scheduleTask(in: .seconds(1)) { action.value() }
     }
 
-    /// The numbers as Prometheus reads them.
+    /// The metrics in the text format of Prometheus.
     var metrics: String {
         var text = ""
         func family(

@@ -4,14 +4,16 @@ import AgentProtocol
 import NIOCore
 import Text
 
-/// Where a listener listens.
+/// The address of a listener.
 enum ListenAddress: Hashable, Sendable {
-    /// A Unix socket at this absolute path.
+    /// A Unix socket at an absolute path.
     case path(String)
-    /// A literal loopback address; port 0 means any free one.
+    /// A literal loopback address.
+    ///
+    /// Port 0 selects any free port.
     case loopback(host: String, port: Int)
 
-    /// Reads `/path`, `127.0.0.1:PORT` or `[::1]:PORT`; `nil` for anything else.
+    /// Parses `/path`, `127.0.0.1:PORT` or `[::1]:PORT`, or returns `nil` for anything else.
     init?(_ text: String) {
         guard !text.hasPrefix("/") else {
             guard text.utf8.count <= AgentPaths.longestSocketPath else { return nil }
@@ -34,7 +36,7 @@ enum ListenAddress: Hashable, Sendable {
 }
 
 extension SocketAddress {
-    /// Whether it is 127.0.0.0/8 or ::1.
+    /// Whether the address is in 127.0.0.0/8 or ::1.
     fileprivate var isLoopbackAddress: Bool {
         guard let text = ipAddress else { return false }
         return text == "::1" || text.hasPrefix("127.")

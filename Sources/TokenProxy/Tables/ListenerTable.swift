@@ -5,12 +5,12 @@ import Crypto
 import ForwardProxy
 import Text
 
-/// One `[[proxy]]` or `[[endpoint]]`, as `tokenctl` handed it over.
+/// The settings of one `[[proxy]]` or `[[endpoint]]`, as sent by `tokenctl`.
 struct ListenerTable: Equatable, Sendable {
     enum Service: Equatable, Sendable {
         case proxy(ProxyRules)
         case endpoint(ListenerKind, EndpointRules)
-        /// The numbers of all listeners.
+        /// The metrics of all listeners.
         case metrics
     }
 
@@ -18,14 +18,15 @@ struct ListenerTable: Equatable, Sendable {
     let address: ListenAddress
     let demand: TokenRequest
     let service: Service
-    /// What the agent is told about who asks: the name and the digest of the table; `nil` for one that it does not know.
+    /// The claim sent to the agent, which is the name and digest of the table, or `nil` for a table unknown
+    /// to the agent.
     let claim: String?
-    /// The users who are served beside this one.
+    /// The user IDs of other users who may connect.
     let users: Set<UInt32>
 
-    /// Reads a message.
+    /// Parses a message.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured`: whoever hands over tables has checked them.
+    /// - Throws: ``AgentError`` with the code `misconfigured`. The sender has checked the tables before.
     init(_ message: ListenerMessage) throws(AgentError) {
         guard let name = message.name, let kind = message.kind, let session = message.session,
             let address = (message.place ?? message.listen).flatMap(ListenAddress.init)
@@ -51,7 +52,7 @@ struct ListenerTable: Equatable, Sendable {
         }
     }
 
-    /// The listener that serves metrics.
+    /// Creates the table of the listener that serves metrics.
     init(metricsAt text: String) throws(AgentError) {
         guard let address = ListenAddress(text) else {
             throw AgentError(.badRequest, "--metrics takes a path, 127.0.0.1:PORT or [::1]:PORT")
@@ -65,14 +66,14 @@ struct ListenerTable: Equatable, Sendable {
     }
 }
 
-/// What a `[[proxy]]` passes on, and where to.
+/// The requests that a `[[proxy]]` forwards, and their upstream.
 struct ProxyRules: Equatable, Sendable {
     let upstream: UpstreamAddress
     let paths: PathRules
-    /// As written; empty: all.
+    /// The allowed methods as written, or empty for all.
     let methods: [String]
     let trust: UpstreamTrust
-    /// `nil` if the upstream is reached without a forward proxy.
+    /// The forward proxy, or `nil` if the upstream is reached directly.
     let forwardProxy: ForwardProxy?
     let forwardProxyCredentials: ProxyCredentials?
 
@@ -84,14 +85,14 @@ struct ProxyRules: Equatable, Sendable {
         trust = UpstreamTrust(authorities: message.authorities, pins: message.pins ?? [])
         forwardProxy = message.forwardProxy.flatMap { try? ForwardProxy($0) }
         forwardProxyCredentials = message.forwardProxyCredentials.flatMap { ProxyCredentials($0.utf8) }
-        // Never around a proxy that was to be used.
+        // A configured forward proxy is never bypassed.
         guard forwardProxy != nil || message.forwardProxy == nil else { return nil }
     }
 
-    /// Whether paths have to be ones that every server reads alike.
+    /// Whether paths must be unambiguous, so that every server reads them alike.
     private var needsPlainPaths: Bool { paths.exist || !upstream.prefix.isEmpty }
 
-    /// Refuses what may not be passed on.
+    /// Rejects a request that must not be forwarded.
     func check(_ request: ProxiedRequest) throws(HTTPMessageError) {
         guard methods.isEmpty || methods.contains(where: request.method.spells) else {
             throw HTTPMessageError(405, "this listener passes on \(methods.joined(separator: ", "))")
@@ -99,7 +100,7 @@ struct ProxyRules: Equatable, Sendable {
         try check(path: request.path)
     }
 
-    /// Refuses a path that may not be passed on.
+    /// Rejects a path that must not be forwarded.
     func check(path: ArraySlice<UInt8>) throws(HTTPMessageError) {
         guard !needsPlainPaths || PathSyntax.isPlain(path) else {
             throw .malformed(
@@ -112,27 +113,27 @@ struct ProxyRules: Equatable, Sendable {
     }
 }
 
-/// Whom to believe that it is the upstream.
+/// The certificates accepted as the upstream's.
 struct UpstreamTrust: Hashable, Sendable {
-    /// PEM; `nil`: the system's authorities alone.
+    /// Additional CA certificates as PEM, or `nil` for the system's CAs alone.
     var authorities: String?
     var pins: [String]
 }
 
-/// What an `[[endpoint]]` answers.
+/// The requests that an `[[endpoint]]` answers.
 struct EndpointRules: Equatable, Sendable {
-    /// What may be asked for beside what the session's tokens are for anyway.
+    /// The scopes allowed in addition to those of the session.
     let scopes: [String]
     let audiences: [String]
     let sessionScopes: [String]
     let sessionAudiences: [String]
-    /// Whom the ID token of the login is for, where the configuration says it.
+    /// The client ID for which the login's ID token is issued, if the configuration gives it.
     let sessionClient: String?
-    /// Whether requests without the secret are answered, where a protocol has them.
+    /// Whether requests without the secret are answered, in protocols that have such requests.
     let doesWithoutSecret: Bool
-    /// The project that a machine of Google's belongs to.
+    /// The Google Cloud project of the simulated machine.
     let project: String?
-    /// What a program has to show.
+    /// The secret that a client must send.
     let secret: [UInt8]
 
     init(_ message: ListenerMessage) {

@@ -2,21 +2,25 @@
 
 import Text
 
-/// Which paths a listener passes on, compared as the bytes they were written in.
+/// The paths that a listener forwards, compared as the bytes they are written in.
 struct PathRules: Equatable, Sendable {
     private let whole: [[UInt8]]
     private let beginnings: [[UInt8]]
 
-    /// Takes patterns; a `*` at the end stands for anything.
+    /// Parses patterns.
+    ///
+    /// A trailing `*` matches anything.
     init(_ patterns: [String]) {
         whole = patterns.filter { !$0.hasSuffix("*") }.map { Array($0.utf8) }
         beginnings = patterns.filter { $0.hasSuffix("*") }.map { Array($0.utf8.dropLast()) }
     }
 
-    /// Whether there are any.
+    /// Whether there are any rules.
     var exist: Bool { !whole.isEmpty || !beginnings.isEmpty }
 
-    /// Whether a path, which ``isPlain(_:)`` found plain, fits one of them.
+    /// Returns whether a path matches a rule.
+    ///
+    /// The path must be plain (``PathSyntax/isPlain(_:)``).
     func allow(_ path: ArraySlice<UInt8>) -> Bool {
         whole.contains { path.elementsEqual($0) } || beginnings.contains { path.starts(with: $0) }
     }

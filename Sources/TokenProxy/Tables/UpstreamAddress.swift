@@ -3,18 +3,22 @@
 import AgentProtocol
 import Text
 
-/// Where a listener's requests go.
+/// The address to which a listener's requests are forwarded.
 struct UpstreamAddress: Hashable, Sendable {
     let isTLS: Bool
-    /// Lower case; an IPv6 address without brackets.
+    /// The host in lower case, with no brackets around an IPv6 address.
     let host: String
     let port: Int
-    /// Scheme, host and port, the port where it is not the scheme's own.
+    /// The scheme, host and port.
+    ///
+    /// The scheme's default port is omitted.
     let origin: String
-    /// Begins with a slash and does not end with one, or is empty: it stands before every path.
+    /// The path prepended to every request path.
+    ///
+    /// It is empty, or begins with a slash and does not end with one.
     let prefix: [UInt8]
 
-    /// Takes an address apart that the agent's program has checked; `nil` if it cannot be one.
+    /// Parses an address that the agent's program has checked, or returns `nil` if it is not valid.
     init?(_ text: String) {
         guard let address = ServerAddress(url: text), let port = address.place.port,
             let scheme = address.scheme, scheme == "https" || scheme == "http"
@@ -29,21 +33,24 @@ struct UpstreamAddress: Hashable, Sendable {
         prefix = Array(path.last == UInt8(ascii: "/") ? path.dropLast() : path)
     }
 
-    /// What goes into `Host`.
+    /// The value of `Host`.
     var authority: Substring { origin.dropFirst(isTLS ? 8 : 7) }
 
-    /// The path and query at the listener of an address of this server; `nil` if it is one of another server, or above
-    /// ``prefix``.
+    /// Returns the path and query at the listener for a URL of this server.
+    ///
+    /// - Returns: `nil` for a URL of another server, or one above ``prefix``.
     func target(of url: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        // Without a scheme it has that of the server (RFC 3986 §4.2).
+        // A URL without a scheme has that of the server (RFC 3986 §4.2).
         let own = url.starts(with: "//".utf8) ? Array("//\(authority)".utf8) : Array(origin.utf8)
         guard url.count >= own.count, url.prefix(own.count).saysTheSame(as: own[...]) else { return nil }
         let rest = url.dropFirst(own.count)
-        // Behind another host that begins alike: api.example.com.evil.org, api.example.com@evil.org.
+        // Other hosts may begin alike: api.example.com.evil.org, api.example.com@evil.org.
         return UpstreamAddress.endsName(rest) ? stripped(rest) : nil
     }
 
-    /// The target at the listener of a path, query and fragment at the server; `nil` above ``prefix``, also by dot segments.
+    /// Removes ``prefix`` from a path, query and fragment of the server.
+    ///
+    /// - Returns: `nil` for a path above ``prefix``, also by dot segments.
     func stripped(_ target: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let path = target.prefix { !"?#".utf8.contains($0) }
         guard target.starts(with: prefix), prefix.isEmpty || PathSyntax.isPlain(path) else { return nil }
@@ -51,7 +58,7 @@ struct UpstreamAddress: Hashable, Sendable {
         return UpstreamAddress.endsName(rest) ? rest : nil
     }
 
-    /// Whether what stands before `rest` is a whole host or a whole segment of a path.
+    /// Returns whether the text before `rest` is a whole host or a whole path segment.
     private static func endsName(_ rest: ArraySlice<UInt8>) -> Bool {
         rest.first.map(Array("/?#".utf8).contains) ?? true
     }

@@ -5,33 +5,35 @@ import NIOPosix
 import NIOSSL
 import NIOTLS
 
-/// What hears of an answer.
+/// A receiver of the events of an upstream connection.
 protocol UpstreamResponseDelegate: AnyObject {
-    /// Whether a further piece of the answer can be taken.
+    /// Whether another piece of the response can be taken.
     var takesAnswer: Bool { get }
     func answerBegan(_ answer: UpstreamResponse)
     func answerWent(on data: ByteBuffer)
     func answerEnded(_ trailers: [MessageField])
-    /// For now nothing more is handed on.
+    /// Called when nothing more is available for now.
     func answerPaused()
-    /// The upstream opened a websocket: bytes of it.
+    /// Called with bytes of a websocket.
     func tunnelBrought(_ data: ByteBuffer)
-    /// The upstream takes bytes again.
+    /// Called when the upstream accepts bytes again.
     func upstreamBecameWritable()
-    /// No more comes; `fault` is nil where the connection ended without a mistake of the upstream.
+    /// Called when no more arrives, with `nil` if the connection ended without an error of the upstream.
     func upstreamEnded(_ fault: HTTPMessageError?)
 }
 
-/// One connection to an upstream, for one request at a time.
+/// A connection to an upstream, used for one request at a time.
 ///
-/// It reads only what its receiver takes. Unchecked: confined to the event loop.
+/// The connection reads only as much as its receiver takes.
+///
+/// Unchecked: confined to the event loop.
 final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
 
     private enum State {
-        /// Connecting, with TLS if there is any.
+        /// The connection, and TLS if used, is being established.
         case opening(EventLoopPromise<UpstreamConnection>)
-        /// No request is under way; nothing may come.
+        /// No request is active, so the upstream must not send anything.
         case resting
         case head
         case body(BodyReader)
@@ -39,15 +41,17 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         case ended
     }
 
-    /// How the upstream ended the connection.
+    /// The way the upstream ended the connection.
     private enum Ending {
         case closed
-        /// By a reset, or without the end of TLS: what ends only with the connection is cut off then.
+        /// The connection was reset, or closed without the end of TLS.
+        ///
+        /// A body that ends with the connection may be truncated.
         case brokenOff
     }
 
     private static let longestHead = 65_536
-    /// Interim answers to one request.
+    /// The maximum number of interim responses to one request.
     private static let mostInterim = 16
 
     private let tls: UpstreamTLS?
@@ -56,17 +60,17 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private var channel: (any Channel)?
     private var input = ByteBuffer()
     private var search = HeadSearch(longest: UpstreamConnection.longestHead)
-    /// Nil once it has the end of its answer: what becomes of the connection is not its concern any more.
+    /// The receiver of the current response, or `nil` after its end.
     private weak var receiver: (any UpstreamResponseDelegate)?
     private weak var pool: UpstreamPool?
     private var answersHead = false
     private var interimCount = 0
     private let intake = ReentrancyGuard()
-    /// Whether it had another request before.
+    /// Whether the connection has served another request before.
     var isReused = false
-    /// Nil as long as the connection is there.
+    /// The way the connection ended, or `nil` while it is open.
     private var ending: Ending?
-    /// Whether a byte of the present answer has come.
+    /// Whether a byte of the current response has arrived.
     private(set) var hasHeard = false
 
     init(tls: UpstreamTLS?, ready: EventLoopPromise<UpstreamConnection>) {
@@ -74,7 +78,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         state = .opening(ready)
     }
 
-    /// Takes its place in the pipeline of a connection to the upstream.
+    /// Adds TLS and this handler to the pipeline of a channel to the upstream.
     func join(_ channel: any Channel) throws {
         security = try tls?.add(to: channel)
         try channel.pipeline.syncOperations.addHandler(self)
@@ -85,12 +89,12 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         return channel?.isActive == true && input.readableBytes == 0
     }
 
-    /// Whether it takes more bytes now.
+    /// Whether more bytes can be written now.
     var isWritable: Bool { channel?.isWritable == true }
 
-    // MARK: What is done with it
+    // MARK: Used by the exchange and the pool
 
-    /// Sends the head of a request; its answer goes to `receiver`.
+    /// Sends the head of a request, whose response goes to `receiver`.
     func begin(_ head: ByteBuffer, answersHead: Bool, for receiver: any UpstreamResponseDelegate) {
         self.receiver = receiver
         self.answersHead = answersHead
@@ -109,13 +113,13 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
 
     func flush() { channel?.flush() }
 
-    /// Waits for the next request, and notices if the upstream ends the connection.
+    /// Waits for the next request in `pool`, and detects when the upstream closes the connection.
     func rest(in pool: UpstreamPool) {
         self.pool = pool
         channel?.read()
     }
 
-    /// Closes without a word to the receiver.
+    /// Closes the connection without notifying the receiver.
     func close() {
         receiver = nil
         state = .ended
@@ -123,10 +127,10 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         channel = nil
     }
 
-    /// From here on both sides send what they like.
+    /// Switches to a tunnel, in which both sides send at any time.
     func becomeTunnel() { state = .tunnel }
 
-    /// Hands on what has come as far as the receiver takes it, then reads more.
+    /// Passes input to the receiver as far as the receiver takes it, then reads more.
     func pump() {
         intake.run {
             do throws(HTTPMessageError) {
@@ -150,12 +154,14 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     private func readMore() {
         if let ending { return conclude(ending) }
         if input.readableBytes == 0 { input = ByteBuffer() } else { input.discardReadBytes() }
-        // While it rests it reads already, to notice the end.
+        // An idle connection already reads, in order to detect its end.
         if case .resting = state { return }
         channel?.read()
     }
 
-    /// Hands on one piece; `false` if there is none.
+    /// Passes one piece to the receiver.
+    ///
+    /// - Returns: `false` if there is none.
     private func step(_ receiver: any UpstreamResponseDelegate) throws(HTTPMessageError) -> Bool {
         switch state {
         case .opening, .resting, .ended: return false
@@ -202,10 +208,10 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         receiver.answerBegan(answer)
     }
 
-    // MARK: What it hears
+    // MARK: Channel events
 
     func handlerAdded(context: ChannelHandlerContext) {
-        // A connection through a proxy is there already.
+        // A connection through a forward proxy is already active.
         if context.channel.isActive { opened(context) }
     }
 
@@ -215,7 +221,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func opened(_ context: ChannelHandlerContext) {
-        // Nobody waits for it any more.
+        // The request has timed out, so the connection is not needed.
         if case .ended = state { return context.close(promise: nil) }
         channel = context.channel
         if tls == nil { becomeReady() }
@@ -273,7 +279,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         context.close(promise: nil)
     }
 
-    /// Hands on what was read before the connection ended.
+    /// Passes on the bytes that were read before the connection ended.
     private func end(_ ending: Ending) {
         channel = nil
         pool?.forget(self)
@@ -285,7 +291,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         }
     }
 
-    /// Everything that was read has been handed on, and no more comes.
+    /// Tells the receiver that the connection has ended, after all input was passed on.
     private func conclude(_ ending: Ending) {
         let receiver = receiver
         var isWhole = false

@@ -7,28 +7,34 @@ import NIOPosix
 import NIOSSL
 import NIOTLS
 
-/// Connections to one upstream: those that wait for a request, and new ones.
+/// A pool of connections to one upstream.
 ///
 /// Unchecked: confined to the event loop.
 final class UpstreamPool: @unchecked Sendable {
     typealias Taken = (Result<UpstreamConnection, HTTPMessageError>) -> Void
 
-    /// Connections that wait for a request: as many as there are programs at once on a busy machine, which would
-    /// otherwise make and close them all the time.
+    /// The maximum number of idle connections.
+    ///
+    /// A busy machine runs about as many programs at once. With fewer, connections would be opened and closed
+    /// all the time.
     private static let mostIdle = 256
-    /// How long one of them may wait: servers end them after a minute or so.
+    /// The maximum time a connection may be idle.
+    ///
+    /// Servers close idle connections after about a minute.
     private static let longestIdle = TimeAmount.seconds(30)
-    /// How long it may have waited for a request that is not sent a second time: no server gives up sooner.
+    /// The maximum idle time of a connection for a request that cannot be sent twice.
+    ///
+    /// No server closes sooner.
     private static let safeIdle = TimeAmount.seconds(3)
     private static let connectTime = TimeAmount.seconds(10)
 
     private let upstream: UpstreamAddress
     private let tls: UpstreamTLS?
-    /// `nil` if the upstream is reached without a forward proxy.
+    /// The tunnel through a forward proxy, or `nil` if the upstream is reached directly.
     private let tunnel: ProxyTunnel?
     private let loop: any EventLoop
     private var idle: [(connection: UpstreamConnection, since: NIODeadline)] = []
-    /// Whether another table has taken the place of this one.
+    /// Whether another table has replaced the table of this pool.
     private var isOver = false
 
     init(_ upstream: UpstreamAddress, _ tls: UpstreamTLS?, _ tunnel: ProxyTunnel?, loop: any EventLoop) {
@@ -38,12 +44,12 @@ final class UpstreamPool: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// Finds a connection, or makes one.
+    /// Takes an idle connection, or opens one.
     ///
     /// - Parameters:
-    ///   - isFresh: whether it has to be a new one.
-    ///   - mayRepeat: whether the request can be sent again if the upstream has just ended the connection.
-    ///   - taken: gets the connection, on which nothing has been sent for the request.
+    /// - isFresh: whether a new connection is required.
+    /// - mayRepeat: whether the request can be sent again if the upstream has just closed the connection.
+    /// - taken: receives the connection, on which nothing has been sent for the request.
     func take(isFresh: Bool, mayRepeat: Bool, _ taken: @escaping Taken) {
         let longest = mayRepeat ? UpstreamPool.longestIdle : UpstreamPool.safeIdle
         while !isFresh, let (connection, since) = idle.popLast() {
@@ -57,7 +63,7 @@ final class UpstreamPool: @unchecked Sendable {
         connect(taken)
     }
 
-    /// Keeps a connection whose last answer is complete.
+    /// Returns a connection to the pool, after its last response is complete.
     func give(_ connection: UpstreamConnection) {
         guard !isOver, connection.isUsable, idle.count < UpstreamPool.mostIdle else {
             return connection.close()
@@ -66,12 +72,12 @@ final class UpstreamPool: @unchecked Sendable {
         connection.rest(in: self)
     }
 
-    /// Takes out a connection that the upstream has ended.
+    /// Removes a connection that the upstream has closed.
     func forget(_ connection: UpstreamConnection) {
         idle.removeAll { $0.connection === connection }
     }
 
-    /// Closes connections that have waited too long.
+    /// Closes connections that have been idle too long.
     func sweep() {
         let oldest = NIODeadline.now() - UpstreamPool.longestIdle
         while let first = idle.first, first.since < oldest {
@@ -80,14 +86,14 @@ final class UpstreamPool: @unchecked Sendable {
         }
     }
 
-    /// Closes all that wait.
+    /// Closes all idle connections.
     func close() {
         let closing = idle
         idle = []
         for (connection, _) in closing { connection.close() }
     }
 
-    /// Closes all that wait, and keeps none from now on.
+    /// Closes all idle connections, and keeps none from now on.
     func end() {
         isOver = true
         close()
@@ -102,7 +108,7 @@ final class UpstreamPool: @unchecked Sendable {
             ready.fail(HTTPMessageError(504, "\(upstream.origin) does not answer"))
         }
         let bootstrap = ClientBootstrap(group: loop)
-            // A handshake reads for itself; after it, reading follows the client.
+            // The TLS handshake needs automatic reading. After the handshake, reading follows the client.
             .channelOption(.autoRead, value: tls != nil)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .connectTimeout(UpstreamPool.connectTime)
@@ -148,7 +154,7 @@ final class UpstreamPool: @unchecked Sendable {
             }
     }
 
-    /// Makes a fault of an error.
+    /// The conversion of an error into a response for the client.
     private var fault: @Sendable (any Error) -> HTTPMessageError {
         { [upstream, tunnel] error in
             guard let failure = error as? ProxyFailure, let tunnel else {
@@ -158,7 +164,7 @@ final class UpstreamPool: @unchecked Sendable {
         }
     }
 
-    /// Why there is no connection to `upstream`, in a sentence.
+    /// Returns the response for a failed connection to `upstream`.
     static func fault(_ error: any Error, at upstream: UpstreamAddress) -> HTTPMessageError {
         switch error {
         case let fault as HTTPMessageError: fault

@@ -6,17 +6,20 @@ import NIOCore
 import NIOSSL
 import ServerCertificates
 
-/// How one upstream is spoken to: verification always on, TLS 1.2 at least, the system's authorities and ours.
+/// The TLS settings of one upstream.
+///
+/// Certificates are always verified, and TLS 1.2 is the minimum. The system's CAs and those of the
+/// configuration are trusted.
 struct UpstreamTLS: Sendable {
     private let context: NIOSSLContext
     private let identity: ServerIdentity
     private let serverName: String?
-    /// `nil`: any key will do.
+    /// The accepted public keys, or `nil` for any key.
     private let pins: [CertificatePin]?
 
     /// Prepares TLS for an upstream.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if the authorities cannot be read.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the CA certificates cannot be parsed.
     init(_ rules: ProxyRules) throws(AgentError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
@@ -36,9 +39,10 @@ struct UpstreamTLS: Sendable {
         if case .name = identity { serverName = rules.upstream.host } else { serverName = nil }
     }
 
-    /// The way through the forward proxy of `rules`; `nil` if there is none.
+    /// Returns the tunnel through the forward proxy of `rules`, or `nil` if there is none.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if TLS cannot begin with it.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if TLS with the forward proxy cannot be
+    ///   prepared.
     static func tunnel(_ rules: ProxyRules) throws(AgentError) -> ProxyTunnel? {
         guard let proxy = rules.forwardProxy else { return nil }
         do {
@@ -53,19 +57,19 @@ struct UpstreamTLS: Sendable {
         }
     }
 
-    /// What a certificate for somebody else is called.
+    /// The message about a certificate for another host.
     static let otherHost = "the upstream's certificate is for another host name"
 
     /// Adds TLS to a new connection.
     ///
-    /// - Returns: what knows the upstream's certificate after the handshake.
+    /// - Returns: the handler that knows the upstream's certificate after the handshake.
     func add(to channel: any Channel) throws -> NIOSSLClientHandler {
         let handler = try NIOSSLClientHandler(context: context, serverHostname: serverName)
         try channel.pipeline.syncOperations.addHandler(handler)
         return handler
     }
 
-    /// Why a connection whose chain is verified is not used all the same; `nil`: it is.
+    /// Returns the reason to reject a connection whose certificate chain is verified, or `nil` to accept it.
     func objection(to certificate: NIOSSLCertificate?) -> String? {
         do {
             guard let certificate else { return "the upstream shows no certificate" }
