@@ -2,9 +2,11 @@
 
 import Glibc
 
-/// Paths as another process can open them.
+/// Paths that another process can open.
 package enum AbsolutePath {
-    /// `path` from where this process is; nil if it is relative and nobody knows where that is.
+    /// Makes `path` absolute.
+    ///
+    /// - Returns: The absolute path, or `nil` if `path` is relative and the working directory is unknown.
     package static func from(_ path: String) -> String? {
         guard !path.hasPrefix("/") else { return path }
         guard let directory = unsafe getcwd(nil, 0) else { return nil }

@@ -3,12 +3,12 @@
 import AgentProtocol
 import Text
 
-/// Which agent a command talks to, and whether it may start it.
+/// The address of the agent for a command, and whether the command may start it.
 package struct AgentEndpoint: Equatable, Sendable {
-    /// The path that `--socket` gave, which overrides the environment.
+    /// The path from `--socket`, which overrides the environment.
     package var socket: String?
     package var mayStartAgent: Bool
-    /// The longest wait for an agent that gives no sign of life.
+    /// The maximum time to wait for an agent that sends nothing.
     package var maximumSilence = AgentConnection.maximumSilence
 
     package init(socket: String? = nil, mayStartAgent: Bool = true) {
@@ -16,7 +16,10 @@ package struct AgentEndpoint: Equatable, Sendable {
         self.mayStartAgent = mayStartAgent
     }
 
-    /// Connects, starting the agent if none answers.
+    /// Connects to the agent, and starts one if none is running and that is allowed.
+    ///
+    /// - Throws: ``AgentError`` with the code `noAgent` if no agent responds or can be started, or
+    ///   `badRequest` if the path from `--socket` cannot be made absolute.
     package func connect() throws(AgentError) -> AgentConnection {
         let path = try explicitSocket
         do {
@@ -28,15 +31,16 @@ package struct AgentEndpoint: Equatable, Sendable {
         do throws(AgentError) {
             return try AgentConnection(socket: path, maximumSilence: maximumSilence)
         } catch {
-            // The agent of the store may be at another socket than the one that was named.
+            // The running agent of this store may use another socket than the one given.
             guard error.code == .noAgent, let complaint else { throw error }
             throw AgentError(.noAgent, "\(error.message) (\(complaint))", remedy: error.remedy)
         }
     }
 
-    /// Connects to an agent that answers; nil if none does.
+    /// Connects to a running agent, or returns `nil` if none responds; never starts one.
     ///
-    /// A killed agent may still take a connection: the kernel closes its descriptors one after the other.
+    /// A killed agent may still accept a connection, because the kernel closes its descriptors one by one. So
+    /// one request is exchanged first.
     package func connectIfThere() -> AgentConnection? {
         guard
             var connection = try? AgentConnection(socket: explicitSocket, maximumSilence: maximumSilence),
@@ -45,9 +49,11 @@ package struct AgentEndpoint: Equatable, Sendable {
         return connection
     }
 
-    /// Sends one request and answers the object in its answer.
+    /// Connects, sends one request and parses the JSON object in the response.
     ///
-    /// An answer without a body is an empty object.
+    /// A response without a body is an empty object.
+    ///
+    /// - Throws: ``AgentError`` of the agent, or with the code `internal` if the body is not a JSON object.
     package func message<Members>(
         _ request: AgentRequest,
         timeout: Duration = .seconds(60)
@@ -56,33 +62,33 @@ package struct AgentEndpoint: Equatable, Sendable {
         return try agent.message(request, timeout: timeout)
     }
 
-    /// Asks for a token, waiting for it as long as `demand` says.
+    /// Requests a token and waits for it for as long as `demand` allows.
     package func token(_ demand: TokenRequest) throws(AgentError) -> AgentToken {
         var agent = try waiting(as: demand).connect()
         return try agent.token(demand)
     }
 
-    /// Sends one request whose answer has nothing to say.
+    /// Connects and sends one request whose response has no content of interest.
     package func send(_ request: AgentRequest, timeout: Duration = .seconds(60)) throws(AgentError) {
         var agent = try connect()
         _ = try agent.exchange(request, timeout: timeout)
     }
 
-    /// This agent, waited for as long as `demand` says.
+    /// Returns this endpoint with the maximum wait that `demand` allows.
     package func waiting(as demand: TokenRequest) -> AgentEndpoint {
         var endpoint = self
         endpoint.maximumSilence = demand.maximumSilence
         return endpoint
     }
 
-    /// The absolute path of the socket of a running agent, or of the one that would be started.
+    /// The absolute path of the socket of the running agent, or of the agent that would be started.
     package var socketPath: String {
         get throws(AgentError) {
             if let path = try explicitSocket { path } else { try AgentPaths.presentSocket() }
         }
     }
 
-    /// The absolute path that `--socket` gave.
+    /// The absolute path from `--socket`, or `nil` if the option is absent.
     private var explicitSocket: String? {
         get throws(AgentError) {
             guard let socket else { return nil }
@@ -95,7 +101,9 @@ package struct AgentEndpoint: Equatable, Sendable {
 }
 
 extension AgentConnection {
-    /// Sends one request and answers the object in its answer, empty if there is no body.
+    /// Sends one request and parses the JSON object in the response, which is empty if there is no body.
+    ///
+    /// - Throws: ``AgentError`` of the agent, or with the code `internal` if the body is not a JSON object.
     package mutating func message<Members>(
         _ request: AgentRequest,
         timeout: Duration

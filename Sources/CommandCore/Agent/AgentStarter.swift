@@ -3,14 +3,15 @@
 import AgentProtocol
 import Glibc
 
-/// Starts the agent when none answers, as gpg does.
+/// Automatic start of the agent if none is running, as gpg does.
 package enum AgentStarter {
-    /// Whether the environment lets commands start an agent: yes, unless `TOKENAGENT_AUTOSTART` is 0.
+    /// Whether commands may start an agent: `true` unless `TOKENAGENT_AUTOSTART` is 0.
     package static var isAllowed: Bool { AgentPaths.variable("TOKENAGENT_AUTOSTART") != "0" }
 
-    /// Starts `tokenagent` in the background and returns when its socket answers.
+    /// Starts `tokenagent` in the background and waits until its socket accepts requests.
     ///
-    /// - Returns: what it said, such as that an agent is running already.
+    /// - Returns: The message of the agent, such as that an agent is already running, or `nil`.
+    /// - Throws: ``AgentError`` with the code `noAgent`, or `misconfigured` if the configuration is wrong.
     static func start(socket: String?) throws(AgentError) -> String? {
         guard let program = executable else {
             throw AgentError(
@@ -28,7 +29,7 @@ package enum AgentStarter {
         return said.isEmpty ? nil : complaint(in: said)
     }
 
-    /// The agent that was installed with this program, else the one in `PATH`.
+    /// The path of the agent that was installed with this program, else of the one in `PATH`, or `nil`.
     package static var executable: String? {
         if let installed = InstalledProgram.path("tokenagent") { return installed }
         let path = AgentPaths.variable("PATH") ?? "/usr/local/bin:/usr/bin:/bin"
@@ -36,7 +37,7 @@ package enum AgentStarter {
             .first { unsafe access($0, X_OK) == 0 }
     }
 
-    /// What the agent said when it did not start; a bad configuration keeps its own exit status.
+    /// Returns the error for an agent that did not start; a wrong configuration keeps its own exit status.
     private static func failure(_ status: Int32, _ messages: [UInt8]) -> AgentError {
         let isMisconfigured = status == FailureCode.misconfigured.exitStatus
         return AgentError(
@@ -46,7 +47,8 @@ package enum AgentStarter {
         )
     }
 
-    /// The command that shows every mistake; if a variable leads to no file, that is the mistake.
+    /// The remedy for a wrong configuration: the command that shows all errors, or the variable that names no
+    /// file.
     private static var remedy: String {
         guard let file = AgentPaths.variable("TOKENAGENT_CONFIG"), !file.isEmpty,
             unsafe access(file, F_OK) != 0
@@ -54,7 +56,7 @@ package enum AgentStarter {
         return "correct or unset TOKENAGENT_CONFIG"
     }
 
-    /// The first line the agent wrote, without its name.
+    /// Returns the first line that the agent wrote, without the program's name.
     package static func complaint(in messages: [UInt8]) -> String {
         let lines = String(decoding: messages, as: UTF8.self).split(separator: "\n")
         guard let first = lines.first else { return "no reason given" }

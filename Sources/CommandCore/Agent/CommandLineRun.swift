@@ -2,9 +2,11 @@
 
 import AgentProtocol
 
-/// One run of a command: what it says when it fails, and its exit status.
+/// One run of a command: its error report and exit status.
 package enum CommandLineRun {
-    /// Runs a command, reports its failure as the words of this process ask for it and answers the exit status.
+    /// Runs a command and reports its error in the format that this process's arguments select.
+    ///
+    /// - Returns: The exit status.
     package static func status(_ carryOut: () throws -> Int32) -> Int32 {
         do {
             let status = try carryOut()

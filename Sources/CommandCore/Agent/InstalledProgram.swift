@@ -7,10 +7,10 @@ import Glibc
 package enum InstalledProgram {
     private static let helpers = "/libexec/tokenagent"
 
-    /// The absolute path of `name`; nil if it is in none of the places where it would be.
+    /// Returns the absolute path of `name`, or `nil` if it is not installed with this program.
     ///
-    /// Builds have all programs in one directory. Installed, people's programs are in `bin`, those that other programs
-    /// start in `libexec/tokenagent` beside it.
+    /// A build has all programs in one directory. Installed programs for users are in `bin`, and those that
+    /// other programs start are in `libexec/tokenagent` next to it.
     package static func path(_ name: String) -> String? {
         directories.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 }
     }
@@ -22,7 +22,7 @@ package enum InstalledProgram {
     }
 
     private static var ownDirectory: String? {
-        // Without /proc the path it was called by has to do.
+        // Without /proc, use the path by which this process was executed.
         guard let path = unsafe realpath("/proc/self/exe", nil) ?? realpath(hardening_executed_path(), nil)
         else { return nil }
         defer { unsafe free(path) }

@@ -3,12 +3,12 @@
 import AgentProtocol
 import Text
 
-/// The JSON object of a request, written into one buffer so that no copy of a secret in it stays behind.
+/// The JSON object of a request, written into one buffer that leaves no copy of a secret behind.
 package struct JSONBody<Members: WireMembers>: ~Copyable {
     private var bytes: [UInt8] = []
 
     package init() {
-        // Growing would leave the old buffer behind: a secret may double when every byte is escaped.
+        // Growing would leave the old buffer behind; a secret may double in size when every byte is escaped.
         bytes.reserveCapacity(2 * Secret.longest)
         bytes.append(UInt8(ascii: "{"))
     }
@@ -30,14 +30,14 @@ package struct JSONBody<Members: WireMembers>: ~Copyable {
         bytes.append(UInt8(ascii: ":"))
     }
 
-    /// The finished object; the only reference to its bytes.
+    /// Returns the finished object, whose bytes have no other reference.
     package consuming func finished() -> [UInt8] {
         bytes.append(UInt8(ascii: "}"))
         return bytes
     }
 }
 
-/// A request about one of a session's tokens.
+/// The members of a request about one of a session's tokens.
 package protocol TokenSelecting: WireMembers {
     var scope: WireMember<String> { get }
     var audience: WireMember<String> { get }
@@ -47,7 +47,8 @@ extension RefreshMembers: TokenSelecting {}
 extension ReportMembers: TokenSelecting {}
 
 extension JSONBody where Members: TokenSelecting {
-    /// Adds which of a session's tokens is meant, unless it is the ordinary one.
+    /// Adds the scopes and audience that select one of the session's tokens; without them it is the default
+    /// one.
     package mutating func add(_ scopes: [String], _ audience: String?) {
         if !scopes.isEmpty { add(\.scope, scopes.joined(separator: " ")) }
         if let audience { add(\.audience, audience) }

@@ -10,7 +10,7 @@ package enum LinkName {
         "keyring": "keyring",
     ]
 
-    /// The arguments of `tokenctl` that the words of a call stand for.
+    /// Returns the arguments of `tokenctl` for a command line, which begins with the name of the link.
     package static func arguments(of words: CommandWords) -> [String] {
         let name = words.first?.split(separator: "/").last.map(String.init) ?? ""
         return (commands[name].map { [$0] } ?? []) + words.dropFirst()

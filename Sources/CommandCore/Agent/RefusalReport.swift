@@ -3,14 +3,14 @@
 import AgentProtocol
 import Text
 
-/// What a server answered to a token, for the agent to judge.
+/// A server's rejection of a token, as reported to the agent.
 package struct RefusalReport: Sendable {
-    /// Such as 401 or 403.
+    /// The HTTP status, such as 401 or 403.
     package var status: Int
-    /// `WWW-Authenticate` (RFC 6750 §3).
+    /// The value of `WWW-Authenticate` (RFC 6750 §3).
     package var challenge: String
     package var body: [UInt8]
-    /// The server that was asked, where that is known.
+    /// The server that rejected the token, if known.
     package var place: HostName?
 
     package init(status: Int, challenge: String, body: [UInt8], place: HostName? = nil) {
@@ -20,10 +20,11 @@ package struct RefusalReport: Sendable {
         self.place = place
     }
 
-    /// The token to try instead of `token`, or nil if another one would not help.
+    /// Reports the rejection of `token` and returns a token to try next.
     ///
-    /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over, or if the server wants more of
-    ///   the login.
+    /// - Returns: The new token, or `nil` if another token would not help.
+    /// - Throws: ``AgentError`` with the code `loginRequired` if the session has ended or the server
+    ///   requires a stronger login.
     package func send(
         _ token: AgentToken,
         to endpoint: AgentEndpoint,
@@ -39,9 +40,11 @@ package struct RefusalReport: Sendable {
         return next
     }
 
-    /// What the agent says to the refusal of `token`: with `retry` comes a token that is one word.
+    /// Reports the rejection of `token` and returns the agent's response.
     ///
-    /// - Throws: ``AgentError`` with the code `loginRequired` if the session is over.
+    /// A response with the action `retry` includes a token that is one word; all others have none.
+    ///
+    /// - Throws: ``AgentError`` with the code `loginRequired` if the session has ended.
     package func answer(
         to token: consuming Secret,
         from endpoint: AgentEndpoint,
@@ -56,7 +59,7 @@ package struct RefusalReport: Sendable {
         json.add(demand.scopes, demand.audience)
         var request = AgentRequest(.post, "sessions", demand.session, "report", body: json.finished())
         defer { request.wipeBody() }
-        // It brings a token, and is waited for like one.
+        // The response may include a token, so the timeout is that of a token request.
         var answer: ReportMessage = try endpoint.waiting(as: demand).message(request, timeout: .seconds(305))
         if answer.action != .retry || answer.accessToken?.utf8.isVisibleWord != true {
             answer.accessToken = nil

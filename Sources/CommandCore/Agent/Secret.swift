@@ -4,16 +4,17 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// A password, passphrase or token on its way to the agent, wiped at its last use.
+/// A password, passphrase or token for the agent, wiped at its last use.
 package struct Secret: ~Copyable {
-    /// Most bytes of a secret: 32 KiB, half of what the agent takes in a request.
+    /// The maximum size in bytes: 32 KiB, half of the largest request that the agent accepts.
     package static let longest = 32_768
 
     private var bytes: [UInt8]
 
-    /// Takes `bytes`, which must be UTF-8 without control characters.
+    /// Takes ownership of `bytes`, which must be UTF-8 without control characters.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` saying what is wrong with them.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the bytes are empty, too long or not one line
+    ///   of UTF-8.
     package init(_ bytes: consuming [UInt8], of kind: String) throws(AgentError) {
         self.bytes = bytes
         guard !self.bytes.isEmpty else { throw AgentError(.badRequest, "the \(kind) is empty") }
@@ -36,7 +37,7 @@ package struct Secret: ~Copyable {
         left.bytes == right.bytes
     }
 
-    /// Appends it as a JSON string.
+    /// Appends the secret to `output` as a JSON string.
     package borrowing func write(to output: inout [UInt8]) {
         JSONString.write(bytes, to: &output)
     }

@@ -2,9 +2,9 @@
 
 import AgentProtocol
 
-/// The session that is for an address, as the agent knows it; blocking.
+/// The session for a resource address, as known to the agent; its functions block.
 package struct SessionSource: Sendable {
-    /// A token, and the session that it is of.
+    /// A token and the name of its session.
     package struct ResourceToken: Sendable {
         package var session: String
         package var token: AgentToken
@@ -13,19 +13,21 @@ package struct SessionSource: Sendable {
     package let address: ResourceAddress
     package let endpoint: AgentEndpoint
 
-    /// - Throws: ``AgentError`` with the code `badRequest` if nobody could log in for the address, or tokens could be read
-    ///   on the way to it.
+    /// Creates a source for `address`.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if no login is possible for the address, or
+    ///   tokens could be read on the way to it.
     package init(_ address: ResourceAddress, _ endpoint: AgentEndpoint) throws(AgentError) {
         try SessionSource.check(address)
         self.address = address
         self.endpoint = endpoint
     }
 
-    /// Checks that somebody could log in for the address, and that nobody could read a token on the way to it.
+    /// Checks that a login for `address` is possible and that no one could read a token on the way to it.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest`.
     package static func check(_ address: ResourceAddress) throws(AgentError) {
-        // It is not shown: it may hold a password.
+        // The message does not show the address, because it may contain a password.
         guard address.isPlain else {
             throw AgentError(
                 .badRequest,
@@ -38,9 +40,10 @@ package struct SessionSource: Sendable {
         }
     }
 
-    /// The name of the session whose resource covers the address most closely.
+    /// Returns the name of the session whose resource matches the address most closely.
     ///
-    /// - Throws: ``AgentError`` with the code `notFound` if there is none: none is made here, and nobody logged in.
+    /// - Throws: ``AgentError`` with the code `notFound` if there is none. This function neither creates a
+    ///   session nor logs in.
     package func session() throws(AgentError) -> String {
         let answer: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
         if let name = address.session(among: answer.sessions ?? []) { return name }
@@ -51,7 +54,7 @@ package struct SessionSource: Sendable {
         )
     }
 
-    /// A token of the session that the agent knew by `name`, if it still does, else of the one that is found now.
+    /// Returns a token of the session `name` if the agent still has it, else of the session found now.
     package func token(
         named name: String?,
         proof: TokenRequest.Proof? = nil
@@ -67,7 +70,6 @@ package struct SessionSource: Sendable {
         return ResourceToken(session: name, token: try token(name, proof))
     }
 
-    /// A token of the session.
     private func token(_ session: String, _ proof: TokenRequest.Proof?) throws(AgentError) -> AgentToken {
         do {
             return try endpoint.token(demand(session, proof))
@@ -76,9 +78,11 @@ package struct SessionSource: Sendable {
         }
     }
 
-    /// The token to try in place of the refused one; `nil`: another one would not help.
+    /// Reports a rejected token and returns a token to try next.
     ///
-    /// - Throws: ``AgentError`` with the code `loginRequired` if the login is over or the server wants more of it.
+    /// - Returns: The new token, or `nil` if another token would not help.
+    /// - Throws: ``AgentError`` with the code `loginRequired` if the login has ended or the server requires
+    ///   a stronger one.
     package func replacement(
         for refused: AgentToken,
         of session: String,

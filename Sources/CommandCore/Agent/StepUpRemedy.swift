@@ -4,9 +4,10 @@ import AgentProtocol
 import Text
 
 extension AgentError {
-    /// What to do where a server wants more of the login than the session has.
+    /// Returns the error and remedy if a server requires a stronger login than the session has.
     ///
-    /// The words are a server's, and people paste commands: they stand in single quotes, and there are few of them.
+    /// The remedy contains text from a server, and users paste commands. So each part is in single quotes,
+    /// and there are few parts.
     package static func stepUp(_ wish: ReportMessage, of session: String) -> AgentError {
         var command = ["tokenctl login \(wish.source ?? session)"]
         if let scope = wish.scope { command.append("--scope \(ShellWord.quoted(scope))") }
@@ -23,9 +24,9 @@ extension AgentError {
     }
 }
 
-/// Texts that stand in commands which people paste.
+/// Quoting of text in commands that users paste.
 package enum ShellWord {
-    /// `text` as one word of a shell, whatever it contains.
+    /// Quotes `text` as one word of a shell, whatever it contains.
     package static func quoted(_ text: String) -> String {
         let inner = text.utf8.flatMap { byte in
             byte == UInt8(ascii: "'") ? Array("'\\''".utf8) : [byte]

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// What `eval "$(tokenctl get NAME --format env)"` is given when there is no token.
+/// The output for `eval "$(tokenctl get NAME --format env)"` when there is no token.
 ///
-/// `eval` of nothing succeeds and leaves the variable as it was: a script would go on with a stale token.
+/// `eval` of empty output succeeds and leaves the variable unchanged, so a script would continue with a stale
+/// token.
 enum EvalFailure {
     /// Prints commands that unset the variable and make `eval` end with `status`, in any POSIX shell.
     static func print(_ status: Int32) {

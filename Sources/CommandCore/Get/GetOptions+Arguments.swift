@@ -3,10 +3,11 @@
 import AgentProtocol
 
 extension GetOptions {
-    /// Reads `get NAME` and its options by hand.
+    /// Parses `get NAME` and its options, or returns `nil` for anything unusual, such as `--help` or a wrong
+    /// option.
     ///
-    /// Answers nil for anything it is not sure about, such as `--help` or a wrong option: the argument parser knows
-    /// what to say then. It also knows `--refresh-if-repeated`, which is for a program that got a token just now.
+    /// The argument parser then handles the command line. It also handles `--refresh-if-repeated`, for
+    /// programs that have just received a token.
     package init?(reading arguments: some RandomAccessCollection<String>) {
         guard arguments.first == "get",
             arguments.count(where: { $0 == "--json" || $0.hasPrefix("--format") }) < 2
@@ -22,7 +23,7 @@ extension GetOptions {
             if readFlag(argument) { continue }
             let sign = argument.utf8.firstIndex(of: UInt8(ascii: "="))
             guard let value = sign.map({ String(argument[$0...].dropFirst()) }) ?? rest.popFirst(),
-                // As a word of its own it may be empty, but must not look like an option.
+                // A value in a separate argument may be empty but must not look like an option.
                 sign == nil ? !value.hasPrefix("-") : !value.isEmpty,
                 readOption(String(argument[..<(sign ?? argument.endIndex)]), value)
             else { return nil }
@@ -30,14 +31,18 @@ extension GetOptions {
         guard !demand.session.isEmpty else { return nil }
     }
 
-    /// Reads the command line of this process; nil too if it was called by a name of another command.
+    /// Parses the command line of this process.
+    ///
+    /// - Returns: The options, or `nil` if the arguments are unusual or the process was started under
+    ///   another name.
     package static func ofThisProcess() -> GetOptions? {
         let words = CommandWords()
         guard let name = words.first, name.hasSuffix("tokenctl") else { return nil }
         return GetOptions(reading: words.dropFirst())
     }
 
-    /// Whether the words ask for the format `env`, which a shell evaluates, even if other words are wrong.
+    /// Returns whether the arguments select the format `env`, which a shell evaluates, even if other
+    /// arguments are wrong.
     static func isForEval(_ arguments: [String]) -> Bool {
         guard arguments.first == "get" else { return false }
         return arguments.contains("--format=env")
@@ -82,7 +87,7 @@ extension GetOptions {
         return true
     }
 
-    /// Takes the URL first; the argument parser knows the other orders.
+    /// Parses a `--dpop-` option after `--dpop-url`; other orders are left to the argument parser.
     private mutating func readProofOption(_ name: String, _ value: String) -> Bool {
         switch name {
         case "--dpop-url":

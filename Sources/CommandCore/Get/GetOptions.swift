@@ -3,7 +3,13 @@
 import AgentProtocol
 import Text
 
-/// What `tokenctl get` was asked to do.
+/// The parsed options of `tokenctl get`.
+///
+/// This folder is the part of the command line client that `tokenctl` and `tokenctl-commands` share.
+///
+/// - Entry points: ``GetOptions`` for `get`, ``AgentEndpoint`` for requests to the agent,
+///   ``CommandLineRun`` for errors and exit statuses.
+/// - May not: link the argument parser or Foundation, because every `tokenctl get` pays for the start.
 package struct GetOptions: Equatable {
     package internal(set) var demand: TokenRequest
     var format: TokenFormat
@@ -22,9 +28,11 @@ package struct GetOptions: Equatable {
         self.endpoint = endpoint
     }
 
-    /// Asks for the token and prints it.
+    /// Requests the token and prints it.
     ///
-    /// The bare token takes no JSON on either side.
+    /// For the bare token, neither side writes or parses JSON.
+    ///
+    /// - Throws: ``AgentError`` from the checks, the agent, or the write to standard output.
     package func carryOut() throws(AgentError) {
         try check()
         var agent = try endpoint.waiting(as: demand).connect()
@@ -44,7 +52,9 @@ package struct GetOptions: Equatable {
         )
     }
 
-    /// Checks that the options fit together.
+    /// Checks that the options can be combined.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest`.
     package func check() throws(AgentError) {
         try format.check(place)
         guard demand.proof != nil else { return }
@@ -56,7 +66,7 @@ package struct GetOptions: Equatable {
         }
     }
 
-    /// The bare token as the agent sent it, if it is one line of visible ASCII.
+    /// Returns the bare token as the agent sent it, and requires one line of visible ASCII.
     private static func checkedLine(_ body: [UInt8]) throws(AgentError) -> [UInt8] {
         guard body.last == 0x0A, body.dropLast().isVisibleWord else {
             throw AgentError(.internal, "the agent's answer is not a token")
@@ -66,7 +76,7 @@ package struct GetOptions: Equatable {
 }
 
 extension AgentError {
-    /// The same failure with the session it is about, if the agent did not say.
+    /// Returns this error with `session` as its session unless the agent named one.
     package func about(_ session: String) -> AgentError {
         var error = self
         error.session = error.session ?? session

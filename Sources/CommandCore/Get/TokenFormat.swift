@@ -3,21 +3,21 @@
 import AgentProtocol
 import Text
 
-/// How `get` prints a token: one line, and in `header` and `curl` another for the proof of possession.
+/// The output formats of `get`: one line, or two in `header` and `curl` with a proof of possession.
 package enum TokenFormat: String, CaseIterable {
     /// The bare token.
     case token
-    /// The agent's answer with `expires_at_rfc3339`, `issuer` and `account`.
+    /// The agent's response with `expires_at_rfc3339`, `issuer` and `account`.
     case json
     /// `Authorization: Bearer …`, for `curl -H @-`.
     case header
     /// `BEARER_TOKEN=…`, for a shell or an environment file (WLCG bearer token discovery).
     case env
-    /// `Bearer …`, for programs that want the value of the header.
+    /// `Bearer …`, for programs that need only the value of the header.
     case bearer
     /// `{"Authorization":"Bearer …"}`, for programs that take headers as JSON.
     case headersJSON = "headers-json"
-    /// `machine … login … password …`, which is sent as Basic authentication.
+    /// `machine … login … password …`; clients send it as Basic authentication.
     case netrc
     /// `header = "Authorization: Bearer …"`, for `curl -K -`.
     case curl
@@ -26,17 +26,19 @@ package enum TokenFormat: String, CaseIterable {
     /// The initial response of SASL OAUTHBEARER, in Base64 (RFC 7628 §3.1).
     case saslOAuthBearer = "sasl-oauthbearer"
 
-    /// Whether a proof of possession can be printed with the token.
+    /// Whether the format can include a proof of possession.
     var hasPlaceForProof: Bool {
         [.json, .header, .curl].contains(self)
     }
 
-    /// Whether a token that is bound to a key is useless in it: its readers know only the scheme Bearer.
+    /// Whether readers of the format know only the scheme Bearer and so cannot use a token bound to a key.
     private var isForBearerOnly: Bool {
         [.bearer, .headersJSON, .netrc].contains(self)
     }
 
-    /// Checks that user and host are given if the format needs them, and only if it names them.
+    /// Checks that user and host are present exactly where the format uses them.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest`.
     func check(_ place: TokenDestination) throws(AgentError) {
         switch self {
         case .saslXOAuth2, .saslOAuthBearer:
@@ -62,9 +64,16 @@ package enum TokenFormat: String, CaseIterable {
         }
     }
 
-    /// The line for the agent's JSON answer, or two with a proof.
+    /// Formats the agent's JSON response as one line, or two with a proof.
     ///
-    /// `about` is the session's status, from which JSON takes issuer and account.
+    /// - Parameters:
+    ///   - body: The agent's response.
+    ///   - wantsProof: Whether the response must contain a proof of possession.
+    ///   - place: The host and user for the formats that name them.
+    ///   - about: The status of the session, from which the format `json` takes issuer and account.
+    /// - Returns: The lines as bytes, each with a line feed.
+    /// - Throws: ``AgentError`` with the code `internal` if the response has no token or proof, or
+    ///   `badRequest` if the format cannot carry a token bound to a key.
     func render(
         _ body: [UInt8],
         wantsProof: Bool,
@@ -128,38 +137,42 @@ package enum TokenFormat: String, CaseIterable {
         return before + token + after
     }
 
-    /// The text, in single quotes if a shell could interpret it; a `~` at the start is a home directory.
+    /// Returns `text`, in single quotes if a shell could interpret it; a leading `~` would be a home
+    /// directory.
     private static func shellWord(_ text: String) -> String {
         if TokenOutputFormat.env.fits(text.utf8) { return text }
         return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
             + "'"
     }
 
-    /// The text as it is if all readers of netrc agree on it, else in double quotes, which newer ones know.
+    /// Returns `text` unquoted if all readers of netrc accept it that way, else in double quotes.
+    ///
+    /// Only newer readers know double quotes.
     private static func netrcWord(_ text: String) -> String {
         text.utf8.allSatisfy { $0.isUsualInToken || $0 == UInt8(ascii: "@") } ? text : "\"\(quotable(text))\""
     }
 
-    /// With backslashes before what would end a quoted string of curl's configuration.
+    /// Escapes the characters that would end a quoted string in curl's configuration.
     private static func quotable(_ text: String) -> String {
         String(text.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] })
     }
 
-    /// A `saslname` (RFC 5801 §4).
+    /// Encodes `text` as a `saslname` (RFC 5801 §4).
     private static func saslName(_ text: String) -> String {
         text.split(separator: "=", omittingEmptySubsequences: false).joined(separator: "=3D")
             .split(separator: ",", omittingEmptySubsequences: false).joined(separator: "=2C")
     }
 }
 
-/// The host and the user that a token is for, in the formats that name them.
+/// The host and user to name next to a token, in the formats that name them.
 package struct TokenDestination: Equatable {
-    /// For Basic authentication where nobody names a user: what GitLab, Gitea and others expect beside a token.
+    /// The user name for Basic authentication without `--user`; GitLab, Gitea and others expect it with a
+    /// token.
     package static let commonUser = "oauth2"
 
     /// The name of the machine, for netrc.
     package var host: String?
-    /// The user name for a mail server or netrc; needed by the `sasl-` formats.
+    /// The user name for a mail server or netrc; required by the `sasl-` formats.
     package var user: String?
 
     package init(host: String? = nil, user: String? = nil) {

@@ -4,9 +4,9 @@ import AgentProtocol
 import CHardening
 import Glibc
 
-/// A program started by a command: the agent, its configuration check, a browser.
+/// A child process of a command: the agent, its configuration check or a browser.
 package struct ChildProcess {
-    /// Where a standard stream of the child leads.
+    /// The target of a standard stream of the child.
     package enum Stream {
         case inherited
         case null
@@ -15,11 +15,11 @@ package struct ChildProcess {
 
     package let pid: pid_t
 
-    /// Starts `program`, looked up in `PATH` if it holds no slash; no shell is involved.
+    /// Starts `program`, which is looked up in `PATH` if it contains no slash; no shell is involved.
     ///
     /// Descriptors of this process close on exec; those in `keeping` stay open under their numbers.
     ///
-    /// - Throws: ``AgentError`` with the code `internal` if it cannot be executed.
+    /// - Throws: ``AgentError`` with the code `internal` if the program cannot be executed.
     package init(
         _ program: String,
         _ arguments: [String],
@@ -35,7 +35,7 @@ package struct ChildProcess {
         unsafe ChildProcess.route(output, to: 1, O_WRONLY, &actions)
         unsafe ChildProcess.route(error, to: 2, O_WRONLY, &actions)
         for descriptor in keeping {
-            // Onto itself: clears close-on-exec.
+            // Duplicating a descriptor onto itself clears close-on-exec.
             unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, descriptor)
         }
         var attributes = ChildProcess.attributes()
@@ -50,7 +50,9 @@ package struct ChildProcess {
         pid = started
     }
 
-    /// Waits for its end and answers the exit status, 128 plus the signal's number if a signal ended it.
+    /// Waits for the process to exit.
+    ///
+    /// - Returns: The exit status, or 128 plus the signal number if a signal ended the process.
     package func wait() -> Int32 {
         let status = hardening_await(pid)
         return status < 0 ? 1 : status
@@ -70,7 +72,7 @@ package struct ChildProcess {
         }
     }
 
-    /// Gives the child the default action for the signals that this process ignores.
+    /// Returns spawn attributes that restore the default action of the signals that this process ignores.
     private static func attributes() -> posix_spawnattr_t {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)

@@ -2,10 +2,10 @@
 
 import CHardening
 
-/// The words this process was started with, its own name first.
+/// The arguments of this process, beginning with its own name.
 ///
-/// Swift's own list is empty without `/proc`. Each word becomes a `String` when it is read: an array of them would cost
-/// `get` more than the parsing.
+/// Swift's own list is empty without `/proc`. Each argument becomes a `String` only when it is read: creating
+/// an array of all of them would take longer than parsing `get`.
 package struct CommandWords: RandomAccessCollection {
     package init() {}
 

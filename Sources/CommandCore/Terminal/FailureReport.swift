@@ -3,20 +3,26 @@
 import AgentProtocol
 import Text
 
-/// Says on standard error, in one line, what failed and what to do about it.
+/// The report of an error on standard error: one line with the error and its remedy.
 package enum FailureReport {
-    /// Most characters of a remedy: a command is none any more if it is cut, and it may name a thousand bytes of scopes.
+    /// The maximum number of characters of a remedy.
+    ///
+    /// A truncated command does not work, and a command may contain a thousand bytes of scopes.
     private static let longestRemedy = 4_500
 
-    /// Prints `tokenctl: MESSAGE; REMEDY` and answers the exit status.
+    /// Prints `tokenctl: MESSAGE; REMEDY` on standard error.
     ///
-    /// With `asJSON` the failure goes to standard output as well, as the agent would write it.
+    /// With `asJSON` the error is also written to standard output, as the agent would write it.
+    ///
+    /// - Returns: The exit status.
     static func print(_ error: AgentError, asJSON: Bool) -> Int32 {
         if asJSON { try? StandardOutput.json(RefusalMessage { $0.error = message(for: error) }.json) }
         return tell(error)
     }
 
-    /// Prints only the line, for callers that have printed any JSON already; answers the exit status.
+    /// Prints only the line on standard error, for callers that have already printed JSON.
+    ///
+    /// - Returns: The exit status.
     package static func tell(_ error: AgentError) -> Int32 {
         StandardError.write("tokenctl: " + line(for: error) + "\n")
         return error.code.exitStatus
@@ -32,7 +38,7 @@ package enum FailureReport {
         }
     }
 
-    /// The line without the program's name.
+    /// Returns the line for `error` without the program's name.
     package static func line(for error: AgentError) -> String {
         var shown = error
         shown.message = TerminalText.escaped(error.message)
@@ -43,11 +49,12 @@ package enum FailureReport {
         return shown.description
     }
 
-    /// The message without its full stop, with the session's name in front unless the message says it.
+    /// Returns the message without its full stop, after the session's name unless the message contains it.
     private static func sentence(for error: AgentError) -> String {
         let text = error.clause
         guard let session = error.session.map({ TerminalText.escaped($0, longest: 64) }) else { return text }
-        // A name may be an ordinary word of the sentence: only in these places is it surely the name.
+        // A name may also be an ordinary word: only in these positions is the word certainly the session's
+        // name.
         let isTold =
             text.bytewise.hasPrefix("\(session): ".bytewise)
             || text.bytewise.contains("session named \"\(session)\"".bytewise)

@@ -3,13 +3,16 @@
 import AgentProtocol
 import Glibc
 
-/// A pipe of this process, closed with its last use.
+/// A pipe whose ends are closed at its last use.
 package struct Pipe: ~Copyable, Sendable {
     package private(set) var reading: Int32
     package private(set) var writing: Int32
 
-    /// - Parameter isReadByChild: a child gets the reading end, and waits there for what is written.
-    /// - Throws: ``AgentError/internal`` where the process may open no more.
+    /// Creates a pipe whose ends close on exec.
+    ///
+    /// - Parameter isReadByChild: Whether a child gets the reading end and blocks on it; otherwise reads do
+    ///   not block.
+    /// - Throws: ``AgentError/internal`` if the process cannot open more descriptors.
     package init(isReadByChild: Bool = false) throws(AgentError) {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else {
@@ -25,19 +28,19 @@ package struct Pipe: ~Copyable, Sendable {
         if writing >= 0 { close(writing) }
     }
 
-    /// Leaves the writing end to the child that inherited it, so that the end of the child ends the stream.
+    /// Closes the writing end here, so that the stream ends when the child that inherited it exits.
     package mutating func closeWriting() {
         if writing >= 0 { close(writing) }
         writing = -1
     }
 
-    /// Lets the writer know that nobody reads any more.
+    /// Closes the reading end, so that the writer gets an error.
     package mutating func closeReading() {
         if reading >= 0 { close(reading) }
         reading = -1
     }
 
-    /// Reads until nobody can write any more.
+    /// Reads until all writing ends are closed.
     package borrowing func all() -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
@@ -49,7 +52,7 @@ package struct Pipe: ~Copyable, Sendable {
         }
     }
 
-    /// What can be read without waiting, at most 4 KiB.
+    /// Returns at most 4 KiB that can be read without waiting.
     package borrowing func available() -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
             count = unsafe max(0, read(reading, buffer.baseAddress, buffer.count))

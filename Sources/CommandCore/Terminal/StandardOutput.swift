@@ -4,11 +4,12 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// Standard output: only the answer goes there, and the command fails if it cannot be written.
+/// Standard output, which receives only results; a command fails if it cannot write them.
 package enum StandardOutput {
     /// Writes all of `bytes`.
     ///
-    /// - Throws: ``AgentError`` with the code `internal` if the reader has gone or the disk is full.
+    /// - Throws: ``AgentError`` with the code `internal` if the reader has closed the pipe or the disk is
+    ///   full.
     package static func write(_ bytes: [UInt8]) throws(AgentError) {
         let error = unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: STDOUT_FILENO) }
         guard error == 0 else {
@@ -16,17 +17,17 @@ package enum StandardOutput {
         }
     }
 
-    /// Writes text and a line feed.
+    /// Writes `text` and a line feed.
     package static func line(_ text: String) throws(AgentError) {
         try write(Array((text + "\n").utf8))
     }
 
-    /// Writes a JSON text and a line feed.
+    /// Writes `value` as JSON on one line.
     package static func json(_ value: JSONValue) throws(AgentError) {
         try write(TerminalText.ascii(value) + [0x0A])
     }
 
-    /// From here on a reader that goes ends this program, as it ends others: what streams has nothing left to say.
+    /// Lets `SIGPIPE` end this program, for streaming output that has no use without a reader.
     package static func endWithReader() {
         _ = signal(SIGPIPE, SIG_DFL)
     }
@@ -34,14 +35,16 @@ package enum StandardOutput {
     package static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 }
 
-/// Standard error, for the one line of a failure.
+/// Standard error, for the one line of an error.
 package enum StandardError {
     package static func write(_ text: String) {
         _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: STDERR_FILENO) }
     }
 }
 
-/// Writes all of `bytes` and answers 0 or the error number.
+/// Writes all of `bytes` to `descriptor`.
+///
+/// - Returns: 0 or the error number.
 package func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
     var written = 0
     while written < bytes.count {

@@ -3,29 +3,31 @@
 import CHardening
 import Glibc
 
-/// What the process does before the first token arrives.
+/// The protections of a process that are applied before it receives the first token.
 package enum StartUp {
     package static func protect() {
         hardening_restore_environment()
         reserveStandardDescriptors()
         refuseInspection()
         _ = signal(SIGPIPE, SIG_IGN)
-        // A file that may not grow (`ulimit -f`) is then an error with a message, not the end of the process.
+        // Exceeding a file size limit (`ulimit -f`) then fails with an error instead of ending the process.
         _ = signal(SIGXFSZ, SIG_IGN)
-        // The agent goes on with what it began; only this process ends.
+        // Ctrl-C ends only this process; the agent finishes its current work.
         _ = signal(SIGINT) { _ in _exit(130) }
     }
 
-    /// Keeps a socket from becoming descriptor 1, where the token goes, when the caller closed that.
+    /// Reserves closed standard descriptors, so that no socket becomes descriptor 1, where the token is
+    /// written.
     ///
-    /// The wrong access mode makes every read or write fail, as on the closed descriptor.
+    /// The wrong access mode makes every read or write fail, as on a closed descriptor.
     private static func reserveStandardDescriptors() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 {
             _ = unsafe open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// Nobody reads tokens out of this process: no tracing, no core dump, no crash report with memory in it.
+    /// Prevents other processes from reading tokens here: disables tracing, core dumps and crash reports with
+    /// memory.
     private static func refuseInspection() {
         _ = hardening_refuse_inspection()
         for crash in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] {

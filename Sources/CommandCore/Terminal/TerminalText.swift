@@ -2,12 +2,12 @@
 
 import Text
 
-/// Makes text from elsewhere safe to show, so that no server can control the terminal.
+/// Escaping for foreign text, so that no server can control the terminal.
 package enum TerminalText {
-    /// Most characters shown of one text: enough for a sentence and an address.
+    /// The maximum number of characters shown of one text: enough for a sentence and a URL.
     package static let longest = 500
 
-    /// Printable ASCII; everything else is written as an escape, and what is too long is cut.
+    /// Escapes everything but printable ASCII and cuts the result to `longest` characters.
     package static func escaped(_ text: some StringProtocol, longest: Int = longest) -> String {
         var result = ""
         for scalar in text.unicodeScalars.prefix(longest) {
@@ -21,7 +21,7 @@ package enum TerminalText {
         return result.prefix(longest - 3) + "..."
     }
 
-    /// JSON on one line whose every byte is printable ASCII: the same value, other characters as `\u` escapes.
+    /// Formats `value` as one line of printable ASCII, with all other characters as `\u` escapes.
     package static func ascii(_ value: JSONValue) -> [UInt8] {
         var result: [UInt8] = []
         for scalar in value.text.unicodeScalars {

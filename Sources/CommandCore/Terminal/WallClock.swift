@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The wall clock, for showing how far away an instant is.
+/// The wall clock, for showing the distance to an instant.
 package enum WallClock {
-    /// Seconds since 1970, UTC.
+    /// The number of seconds since 1970 (UTC).
     package static var seconds: Int64 {
         var now = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &now)
