@@ -2,21 +2,21 @@
 
 import Glibc
 
-/// What the kernel tells about one process (proc(5)).
+/// The kernel's information about one process (proc(5)).
 ///
-/// The directory stays that of the process it was opened for: once the process is gone everything reads as
-/// absent, even if another process has its number by then.
+/// The directory stays that of the process it was opened for. After the process has exited everything reads
+/// as absent, even if another process has its number by then.
 struct ProcessDirectory: ~Copyable {
-    /// The fields of `stat` that matter here.
+    /// The fields of `stat` that are used here.
     struct Status: Equatable {
-        /// What the process calls itself.
+        /// The name that the process gave itself.
         var name: String
         var parent: pid_t
-        /// Clock ticks since boot.
+        /// The start time in clock ticks since boot.
         var startTicks: Int64
     }
 
-    /// Path and identity of an executable.
+    /// The path and identity of an executable.
     struct Executable: Equatable {
         var path: String
         var file: FileIdentity
@@ -24,6 +24,7 @@ struct ProcessDirectory: ~Copyable {
 
     private let descriptor: Int32
 
+    /// Opens the directory, or returns `nil` if there is no such process.
     init?(_ process: pid_t) {
         descriptor = unsafe open("/proc/\(process)", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -33,13 +34,13 @@ struct ProcessDirectory: ~Copyable {
 
     var status: Status? { text("stat").flatMap(Status.init) }
 
-    /// The unit of the process's control group.
+    /// The systemd unit of the process's control group.
     var unit: String? { text("cgroup").flatMap(SystemdUnit.name(inGroups:)) }
 
-    /// The program that runs, if this process may look at it.
+    /// The program of the process, or `nil` if this process may not read it.
     ///
-    /// `nil` too if the path does not lead to the very file that runs: the program was replaced since, or
-    /// lives in another mount namespace.
+    /// It is also `nil` if the path does not lead to the file that is running: the program was replaced
+    /// since, or is in another mount namespace.
     var executable: Executable? {
         guard let path = link("exe"), let running = FileIdentity(at: "exe", in: descriptor),
             FileIdentity(at: path) == running
@@ -47,13 +48,13 @@ struct ProcessDirectory: ~Copyable {
         return Executable(path: path, file: running)
     }
 
-    /// Which file runs, wherever it lies and even without a path, if this process may look at it.
+    /// The identity of the running file, even without a path, or `nil` if this process may not read it.
     var image: String? { FileIdentity(at: "exe", in: descriptor)?.file }
 
-    /// Whether ``executable`` is unknown because looking was refused.
+    /// Whether ``executable`` is unknown because the kernel denied access.
     var hidesExecutable: Bool { link("exe") == nil && errno == EACCES }
 
-    /// Opens the executable for reading; the caller closes it.
+    /// Opens the executable for reading; the caller closes the descriptor.
     func openExecutable() -> Int32? {
         let file = unsafe openat(descriptor, "exe", O_RDONLY | O_CLOEXEC)
         return file >= 0 ? file : nil
@@ -78,7 +79,7 @@ struct ProcessDirectory: ~Copyable {
 }
 
 extension ProcessDirectory.Status {
-    /// Reads `/proc/PID/stat`; the name may hold blanks and parentheses.
+    /// Parses the text of `/proc/PID/stat`, in which the name may contain blanks and parentheses.
     init?(_ text: String) {
         guard let open = text.firstIndex(of: "("), let close = text.lastIndex(of: ")"), open < close else {
             return nil

@@ -2,30 +2,33 @@
 
 import Glibc
 
-/// Finds out which program a process runs and for whom it asks.
+/// The inspection of a process: its program, and the programs on whose behalf it makes requests.
 ///
-/// `tokenctl` asks on behalf of the program that started it: `git` runs it, perhaps through a shell, and
-/// wants the token. `tokenctl` also keeps other processes from looking at it, so unless this process is
-/// root's it knows `tokenctl` by name only. A process that can start programs as this user can start an
-/// allowed one, so this only tells honest programs apart.
+/// `tokenctl` makes requests for the program that started it: `git` runs it, perhaps through a shell, and
+/// uses the token. `tokenctl` also denies other processes access to itself. So unless this process runs as
+/// root, it recognizes `tokenctl` only by name. A process that can start programs as this user can start an
+/// allowed one, so this only distinguishes honest programs.
 struct ProcessExamination: Sendable {
-    /// How far above `tokenctl` to look: `git` runs `git remote-https`, which runs a shell, which runs `tokenctl`.
+    /// The number of ancestors to inspect: `git` runs `git remote-https`, which runs a shell, which runs
+    /// `tokenctl`.
     private static let generations = 4
 
     private let digests = DigestCache()
     private let clients: [String]
-    /// Where the program lies that serves `[[proxy]]` and `[[endpoint]]`.
+    /// The path of the program that serves `[[proxy]]` and `[[endpoint]]`.
     private let proxy: String
 
-    /// The programs that `tokenctl` becomes for its other commands.
+    /// The programs with which `tokenctl` replaces itself for its other commands.
     private static let otherHalves = ["tokenctl-commands", "tokenagent-mcp"]
 
-    /// How the kernel names the programs of `tokenctl`: 15 bytes at most (proc_pid_comm(5)).
+    /// The kernel's names for the programs of `tokenctl`: at most 15 bytes (proc_pid_comm(5)).
     private static let clientNames: Set = ["tokenctl", "tokenctl-comman", "tokenagent-mcp"]
     private static let proxyName = "tokenagent-prox"
 
-    /// Takes for `tokenctl` the programs `tokenctl`, `tokenctl-commands` and `tokenagent-mcp` beside this one, and
-    /// `tokenctl` in `../../bin` seen from there.
+    /// Finds the programs that count as `tokenctl`, relative to this executable.
+    ///
+    /// They are `tokenctl`, `tokenctl-commands` and `tokenagent-mcp` in its directory, and
+    /// `../../bin/tokenctl` from there.
     init() {
         var own = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/exe", &own, own.count)
@@ -35,7 +38,7 @@ struct ProcessExamination: Sendable {
         clients = (["tokenctl", "../../bin/tokenctl"] + Self.otherHalves).map { "\(directory)/\($0)" }
     }
 
-    /// The facts about `process`; `nil` when there is no process of that number.
+    /// Returns the identity of `process`, or `nil` if there is no process of that number.
     func facts(of process: pid_t, digesting digested: Set<String> = []) -> ProcessIdentity? {
         guard let directory = ProcessDirectory(process), let status = directory.status else { return nil }
         let own = program(directory, digested)
@@ -58,7 +61,7 @@ struct ProcessExamination: Sendable {
         )
     }
 
-    /// Whether it is the program that serves listeners, which is looked at as little as `tokenctl` is.
+    /// Returns whether the process is the proxy, which denies access to itself like `tokenctl`.
     private func isProxy(_ directory: borrowing ProcessDirectory, _ status: ProcessDirectory.Status) -> Bool {
         if let executable = directory.executable { return FileIdentity(at: proxy) == executable.file }
         return directory.hidesExecutable && status.name == Self.proxyName
@@ -72,7 +75,8 @@ struct ProcessExamination: Sendable {
         return directory.hidesExecutable && Self.clientNames.contains(status.name)
     }
 
-    /// `tokenctl`, if `own` is one that it becomes: what is allowed to the one is to the other.
+    /// Returns `tokenctl` if `own` is one of the programs that replace it, because the same rules apply to
+    /// both.
     private func otherHalf(
         of own: ProcessIdentity.Program,
         _ digested: Set<String>
@@ -93,7 +97,7 @@ struct ProcessExamination: Sendable {
         return descriptor >= 0 ? descriptor : nil
     }
 
-    /// The programs above `process`, the nearest first.
+    /// Returns the programs of the ancestors of `process`, nearest first.
     private func ancestors(of process: pid_t, _ digested: Set<String>) -> [ProcessIdentity.Program] {
         var found: [ProcessIdentity.Program] = []
         var child = process
@@ -102,7 +106,8 @@ struct ProcessExamination: Sendable {
                 let directory = ProcessDirectory(parent)
             else { break }
             let program = program(directory, digested)
-            // A child whose parent ends gets another one. If it still has this one, we looked at its parent.
+            // A child whose parent exits gets another parent. If the child still has this parent, the
+            // inspected process was it.
             guard ProcessDirectory(child)?.status?.parent == parent else { break }
             if let program { found.append(program) }
             child = parent

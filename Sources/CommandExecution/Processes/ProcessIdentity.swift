@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// What is found of a process, as it travels to the agent; `PeerIdentity` there says what it means.
+/// The identity of a process, sent to the agent, where `PeerIdentity` explains the members.
 ///
-/// As the output of a ``CommandReply``: start in nanoseconds since boot (8), unit, image, `proxy` if it is the proxy, name,
-/// executable, the count of callers (1) and each of them, then path and digest of each program, every string after its
-/// length; what is not known is empty.
+/// Encoding, as the output of a ``CommandReply``: start in nanoseconds since boot (8 bytes), unit, image,
+/// `proxy` if the process is the proxy, name, executable, the count of callers (1) and each of them, then
+/// path and digest of each program. Every string follows its length (4); unknown strings are empty.
 package struct ProcessIdentity: Equatable, Sendable {
     package struct Program: Equatable, Sendable {
-        /// Absolute path, without symbolic links.
+        /// The absolute path without symbolic links.
         package var executable: String
-        /// SHA-256 of the executable's bytes, 64 lower-case hexadecimal digits; `nil`: not asked for, or unreadable.
+        /// The SHA-256 of the executable in 64 lower-case hexadecimal digits, or `nil` if not requested or
+        /// unreadable.
         package var digest: String?
 
         package init(executable: String, digest: String? = nil) {
@@ -20,15 +21,15 @@ package struct ProcessIdentity: Equatable, Sendable {
 
     package var programs: [Program]
     package var unit: String?
-    /// Nanoseconds since boot.
+    /// The start time in nanoseconds since boot.
     package var startedAt: Int64
     package var image: String?
     package var isProxy: Bool
-    /// What the process calls itself.
+    /// The name that the process gave itself.
     package var name: String
-    /// The path of its own program; `nil` if this process may not look at it.
+    /// The path of the process's own program, or `nil` if the runner may not read it.
     package var executable: String?
-    /// If it is `tokenctl`, the paths of the programs that started it, the nearest first.
+    /// The paths of the programs that started the process, nearest first, if the process is `tokenctl`.
     package var callers: [String]
 
     package init(

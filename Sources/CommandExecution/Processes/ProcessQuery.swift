@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// A question about a process, as it travels to the runner process, which is not confined as the agent is.
+/// A query about a process, sent to the runner process, which is not sandboxed like the agent.
 ///
-/// On the wire: payload length (4), ``RunnerFrame/examine`` (1), number (8), the process identifier (4) and the paths
-/// of executables whose digests are wanted, each after its length (4).
+/// On the wire: payload length (4 bytes), ``RunnerFrame/examine`` (1), number (8), the process ID (4) and the
+/// paths of executables whose digests are requested, each after its length (4).
 package struct ProcessQuery: Equatable, Sendable {
     package var number: UInt64
     package var process: Int32
@@ -23,7 +23,7 @@ package struct ProcessQuery: Equatable, Sendable {
         return payload.framed(as: .examine)
     }
 
-    /// Reads the payload of a frame after its first byte; `nil` when it is not such a question.
+    /// Parses the payload of a frame after its first byte, or returns `nil` if it is not a valid query.
     package init?(payload: [UInt8]) {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let process: UInt32 = reader.integer()

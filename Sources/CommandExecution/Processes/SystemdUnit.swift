@@ -2,11 +2,12 @@
 
 import Text
 
-/// Finds the systemd unit a process runs in by its control group.
+/// The lookup of a process's systemd unit by its control group.
 enum SystemdUnit {
-    /// The innermost service or scope in the text of `/proc/PID/cgroup` (cgroups(7)).
+    /// Returns the innermost service or scope in the text of `/proc/PID/cgroup` (cgroups(7)), or `nil`.
     ///
-    /// The unified hierarchy is the line `0::PATH`; before it, systemd's own was `N:name=systemd:PATH`.
+    /// The unified hierarchy has the line `0::PATH`. Before it, systemd's own hierarchy had the line
+    /// `N:name=systemd:PATH`.
     static func name(inGroups text: String) -> String? {
         let lines = text.split(separator: "\n")
         let line =

@@ -2,17 +2,17 @@
 
 import Glibc
 
-/// Which file a path leads to, and in which state.
+/// The identity of a file and its current state.
 struct FileIdentity: Hashable, Sendable {
     private let device: dev_t
     private let inode: ino_t
     private let size: off_t
     private let modified: [Int]
 
-    /// The file without its state: the same for as long as the file is open or runs.
+    /// The identity of the file without its state, which is unique while the file is open or runs.
     var file: String { "\(device):\(inode)" }
 
-    /// Looks at `path`, which is relative to the directory `directory` unless it begins with `/`.
+    /// Reads the identity of `path`, relative to `directory` unless it begins with `/`, or returns `nil`.
     init?(at path: String, in directory: Int32 = AT_FDCWD) {
         var status = stat()
         guard unsafe fstatat(directory, path, &status, 0) == 0 else { return nil }

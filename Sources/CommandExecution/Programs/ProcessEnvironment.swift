@@ -22,9 +22,9 @@ package enum ProcessEnvironment {
         for name in current.keys where kept[name] == nil { unsafe unsetenv(name) }
     }
 
-    /// Removes the variable `name`, and wipes its value where the system had put it.
+    /// Removes the variable `name` and wipes its value in place.
     ///
-    /// - Returns: the value; `nil` if it was not set. The caller wipes it when it is a secret.
+    /// - Returns: The value, or `nil` if the variable was not set. The caller wipes it if it is a secret.
     package static func take(_ name: String) -> [UInt8]? {
         guard let value = unsafe getenv(name) else { return nil }
         let count = unsafe strlen(value)
@@ -39,9 +39,9 @@ package enum ProcessEnvironment {
         unsafe setenv(name, value, 1)
     }
 
-    /// The path of this executable, for starting it in another form under its own name.
+    /// The path of this executable, for starting it again under its own name.
     ///
-    /// If the file was replaced or removed since, this is `/proc/self/exe`, which still works.
+    /// If the file was replaced or removed since the start, this is `/proc/self/exe`, which still works.
     package static var executable: String {
         guard let path = unsafe realpath("/proc/self/exe", nil) else { return "/proc/self/exe" }
         defer { unsafe free(path) }

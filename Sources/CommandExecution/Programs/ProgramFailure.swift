@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// The program could not be run to its end.
+/// A failure to run a program to its end.
 package struct ProgramFailure: Error, Equatable, Sendable {
-    /// For a person: names the program and what went wrong, never its output.
+    /// The message for the user: the program and the cause, never its output.
     package var message: String
 
     package init(message: String) {

@@ -3,22 +3,22 @@
 import CHardening
 import Glibc
 
-/// A program about to be started as a child of this process, which inherits nothing that is not named here.
+/// The parameters for starting a program as a child process, which inherits nothing that is not named here.
 package struct ProgramStart: Sendable {
-    /// Where the child stands relative to our terminal and our signals.
+    /// The position of the child relative to the terminal and the signals of this process.
     package enum Placement: Sendable {
-        /// Own process group: signals of the terminal do not reach it, and it can be killed with its children.
+        /// A new process group: it gets no signals from the terminal, and it can be killed with its children.
         case ownGroup
-        /// Own session: no terminal at all.
+        /// A new session without a terminal.
         case ownSession
     }
 
-    /// A path, or a name looked up in `PATH`.
+    /// The path of the program, or a name that is looked up in `PATH`.
     package var executable: String
-    /// All arguments; the first is the program's own name.
+    /// All arguments, beginning with the program's own name.
     package var arguments: [String]
     package var environment: [String: String]
-    /// For each descriptor of the child, the descriptor of this process that it is a copy of.
+    /// The descriptors of the child, each with the descriptor of this process that it copies.
     ///
     /// Missing ones up to the highest, and at least up to 2, become `/dev/null`; all others are closed.
     package var descriptors: [Int32: Int32]
@@ -41,7 +41,9 @@ package struct ProgramStart: Sendable {
         self.directory = directory
     }
 
-    /// Starts the program and returns its process identifier.
+    /// Starts the program and returns its process ID.
+    ///
+    /// - Throws: ``ProgramFailure`` if the program cannot be executed.
     package func start() throws(ProgramFailure) -> pid_t {
         let highest = max(2, descriptors.keys.max() ?? 2)
         let table = (0...highest).map { descriptors[$0] ?? -1 }
@@ -70,7 +72,7 @@ package struct ProgramStart: Sendable {
     }
 }
 
-/// Lends `texts` as a NULL-terminated array of C strings.
+/// Calls `body` with `texts` as a NULL-terminated array of C strings.
 private func withCStrings<Result>(
     _ texts: [String],
     _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Result

@@ -3,24 +3,27 @@
 import CHardening
 import Glibc
 
-/// A started program whose output is being collected until it ends, writes too much or takes too long.
+/// A running program whose output is collected until it exits, writes too much or exceeds its time limit.
 struct RunningProgram {
-    /// The bytes that a program has written; the caller wipes them, as they may hold a secret.
+    /// The bytes that a program wrote; the caller wipes them, because they may contain a secret.
     struct Output {
         var standard: [UInt8] = []
-        /// The first ``CommandLimits/errors`` bytes of standard error; what follows is read and dropped.
+        /// The first ``CommandLimits/errors`` bytes of standard error; the rest is read and discarded.
         var errors: [UInt8] = []
     }
 
-    /// For messages; the arguments are not shown, because they may say more than a log should.
+    /// The program's name for messages, without arguments, which may contain more than a log should.
     let name: String
     let process: pid_t
-    /// Our end of the program's standard output.
+    /// The reading end of the program's standard output.
     private let output: Int32
-    /// Our end of its standard error, which never goes to the journal: it may hold anything.
+    /// The reading end of the program's standard error, which may contain anything and so never goes to the
+    /// journal.
     private let errors: Int32
 
-    /// Starts the program of `words` in a process group of its own.
+    /// Starts the program of `words` in a new process group.
+    ///
+    /// - Throws: ``ProgramFailure`` if no pipe can be created or the program cannot be executed.
     static func start(
         _ words: [String],
         environment own: [String: String],
@@ -67,10 +70,13 @@ struct RunningProgram {
         return (ends[0], ends[1])
     }
 
-    /// Collects the output and answers the exit status; afterwards the program is gone and the descriptors closed.
+    /// Collects the output until the program exits, then closes the descriptors.
     ///
-    /// Processes that the program leaves in the background may keep its output open, so only the end of the program
-    /// itself counts.
+    /// Background processes of the program may keep its output open, so only the exit of the program itself
+    /// counts. On an error, the process group is killed.
+    ///
+    /// - Returns: The exit status, or 128 + signal number.
+    /// - Throws: ``ProgramFailure`` if the program exceeds `timeLimit` or writes more than `limit` bytes.
     func finish(
         within timeLimit: Duration,
         into collected: inout Output,
@@ -97,10 +103,10 @@ struct RunningProgram {
         return reap()
     }
 
-    /// Reads of 4 KiB that empty a full pipe (pipe(7)).
+    /// The number of reads of 4 KiB that empty a full pipe (pipe(7)).
     private static let readsOfPipe = 16
 
-    /// `ContinuousClock` tells the same, and would bring all that runs Swift's tasks into the runner.
+    /// The time since boot; `ContinuousClock` would link Swift's concurrency runtime into the runner.
     private static var now: Duration { .nanoseconds(hardening_boot_clock()) }
 
     private func collect(
@@ -137,22 +143,23 @@ struct RunningProgram {
                 let limit = CommandLimits.errors
                 errorsAreOpen = RunningProgram.readSome(of: errors, into: &collected.errors, atMost: limit)
             }
-            // Everything the program wrote is in the pipes by the time it has ended; its children may go on writing.
+            // Everything that the program wrote is in the pipes when it exits; its children may continue to
+            // write.
             guard events[2].revents != 0 else { continue }
             readsSinceEnd += 1
             if events[0].revents == 0 && events[1].revents == 0 || readsSinceEnd > Self.readsOfPipe { return }
         }
     }
 
-    /// Reads what is there, and keeps it up to `limit` bytes in all.
+    /// Reads available bytes and keeps them up to `limit` bytes in total.
     ///
-    /// - Returns: whether there may be more.
+    /// - Returns: Whether there may be more to read.
     private static func readSome(
         of descriptor: Int32,
         into collected: inout [UInt8],
         atMost limit: Int
     ) -> Bool {
-        // Room for all of it at once, so that growing leaves no copies behind.
+        // Reserving space for everything at once avoids copies left behind by growing.
         if collected.isEmpty { collected.reserveCapacity(min(limit, CommandLimits.output)) }
         let count = unsafe withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { chunk in
             let count = unsafe read(descriptor, chunk.baseAddress, chunk.count)
@@ -165,7 +172,7 @@ struct RunningProgram {
         return count < 0 ? errno == EINTR : count > 0
     }
 
-    /// Waits for the program's end and answers its exit status, or 128 + signal number.
+    /// Waits for the program to exit and returns its exit status, or 128 + signal number.
     private func reap() -> Int32 {
         hardening_await(process)
     }

@@ -3,7 +3,7 @@
 import CSodium
 import Glibc
 
-/// SHA-256 (FIPS 180-4), by libsodium: 32 bytes.
+/// SHA-256 (FIPS 180-4) from libsodium; a digest has 32 bytes.
 enum SHA256 {
     private static var empty: [UInt8] { [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES)) }
 
@@ -13,7 +13,7 @@ enum SHA256 {
         return digest
     }
 
-    /// Reads the open file to its end; `nil` where it cannot be read.
+    /// Returns the digest of an open file, or `nil` if the file cannot be read.
     static func digest(ofFile descriptor: Int32) -> [UInt8]? {
         var state = crypto_hash_sha256_state()
         unsafe crypto_hash_sha256_init(&state)

@@ -6,21 +6,21 @@ package enum RunnerFrame: UInt8, Sendable {
     case run = 1
     /// A ``ProcessQuery``.
     case examine = 2
-    /// The bytes of a ``CommandTable``: the first frame, and only that one.
+    /// The bytes of a ``CommandTable``, sent once as the first frame.
     case table = 3
-    /// A number (8): read the table of commands anew, and answer its digest.
+    /// A number (8 bytes): read the table of commands again and reply with its digest.
     case load = 4
 }
 
 extension RunnerFrame {
-    /// Hands over the first table; no frame comes before it.
+    /// Returns the frame with the first table, which precedes all other frames.
     package static func handing(_ table: CommandTable) -> [UInt8] {
         var payload = ByteWriter()
         payload.bytes = table.encoded
         return payload.framed(as: .table)
     }
 
-    /// Asks for the table to be read anew; `number` comes back in the reply.
+    /// Returns the frame that requests a new read of the table; the reply contains `number`.
     package static func loading(_ number: UInt64) -> [UInt8] {
         var payload = ByteWriter()
         payload.append(number)
@@ -28,15 +28,16 @@ extension RunnerFrame {
     }
 }
 
-/// A request to the runner process: which of the configuration's commands to run, and what to tell it.
+/// A request to the runner process to run one command of the configuration.
 ///
-/// On the wire: payload length (4 bytes), ``RunnerFrame/run`` (1), number (8), digest of the table (32), index of the
-/// command in it (4), time limit in milliseconds (4), order or 0 (1), count of variables (1), then each ``CommandVariable``
-/// (1) with its value after its length (4); integers big-endian, values UTF-8 without NUL.
+/// On the wire: payload length (4 bytes), ``RunnerFrame/run`` (1), number (8), digest of the table (32),
+/// index of the command in it (4), time limit in milliseconds (4), operation or 0 (1), count of variables
+/// (1), then each ``CommandVariable`` (1) with its value after its length (4). Integers are big-endian,
+/// values UTF-8 without NUL.
 package struct CommandRequest: Equatable, Sendable {
-    /// Chosen by the sender; comes back in the reply.
+    /// The number chosen by the sender, which the reply repeats.
     package var number: UInt64
-    /// The digest of the table that ``index`` counts in.
+    /// The digest of the table to which ``index`` refers.
     package var table: [UInt8]
     package var index: UInt32
     package var order: CommandOperation?
@@ -60,20 +61,20 @@ package struct CommandRequest: Equatable, Sendable {
     }
 }
 
-/// How a program ended, as it travels back from the runner process.
+/// The result of a program, sent back from the runner process.
 ///
-/// On the wire: payload length (4), number (8), 0 for a result or 1 for a failure (1), exit status (4), the standard error
-/// after its length (4), then the output or the failure's message to the end.
+/// On the wire: payload length (4 bytes), number (8), 0 for a result or 1 for a failure (1), exit status (4),
+/// the standard error after its length (4), then the output or the failure's message to the end.
 package struct CommandReply: Equatable, Sendable {
     package enum Outcome: Equatable, Sendable {
-        /// Exit status, or 128 + signal number; and what the program wrote.
+        /// The exit status, or 128 + signal number, and the standard output.
         case ended(status: Int32, output: [UInt8])
         case failed(ProgramFailure)
     }
 
     package var number: UInt64
     package var outcome: Outcome
-    /// The beginning of what the program wrote to its standard error.
+    /// The first bytes of the standard error.
     package var errors: [UInt8]
 
     package init(number: UInt64, outcome: Outcome, errors: [UInt8] = []) {
@@ -83,15 +84,15 @@ package struct CommandReply: Equatable, Sendable {
     }
 }
 
-/// Sizes both ends agree on.
+/// The limits that the agent and the runner process share.
 package enum CommandLimits {
-    /// Longest frame; the longest output fits with room for its header.
+    /// The maximum size of a frame in bytes: the largest output plus room for its header.
     package static let frame = 128 * 1024
-    /// Most bytes of standard output that are kept; a program that writes more has failed.
+    /// The maximum size of the standard output in bytes; a program that writes more fails.
     package static let output = 64 * 1024
-    /// Bytes of standard error that are kept: more than the line that is shown.
+    /// The number of bytes of standard error that are kept: more than the one line that is shown.
     package static let errors = 4 * 1024
-    /// How many programs may run at the same time; more wait.
+    /// The maximum number of programs running at the same time; more wait.
     package static let concurrentCommands = 8
 }
 
@@ -111,7 +112,7 @@ extension CommandRequest {
         return payload.framed(as: .run)
     }
 
-    /// Reads the payload of a frame after its first byte; `nil` when it is not one of ours.
+    /// Parses the payload of a frame after its first byte, or returns `nil` if it is not a valid request.
     package init?(payload: [UInt8]) {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let table = reader.bytes(32),
@@ -137,17 +138,17 @@ extension CommandRequest {
         )
     }
 
-    /// The variables as a program's environment has them.
+    /// The variables as the environment of a program.
     var environment: [String: String] {
         Dictionary(uniqueKeysWithValues: variables.map { ($0.key.name, $0.value) })
     }
 }
 
 extension CommandReply {
-    /// Number, kind, status and the length of the standard error.
+    /// The size of number, kind, status and the length of the standard error, in bytes.
     private static let headerCount = 8 + 1 + 4 + 4
 
-    /// Written into one piece of memory, which the sender can wipe.
+    /// The encoded frame in a single allocation, which the sender can wipe.
     package var frame: [UInt8] {
         let (kind, status, rest): (UInt8, Int32, [UInt8]) =
             switch outcome {
@@ -167,7 +168,7 @@ extension CommandReply {
         return frame.bytes
     }
 
-    /// Reads the payload of a frame; `nil` when it is not one of ours.
+    /// Parses the payload of a frame, or returns `nil` if it is not a valid reply.
     package init?(payload: [UInt8]) {
         var reader = FrameReader(payload)
         guard let number: UInt64 = reader.integer(), let kind: UInt8 = reader.integer(),
@@ -187,7 +188,7 @@ extension CommandReply {
 }
 
 extension Duration {
-    /// Rounded towards zero; what a number cannot hold is the largest or the least one.
+    /// The duration in whole milliseconds, rounded towards zero and clamped to the range of `Int64`.
     var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         let (milliseconds, overflows) = seconds.multipliedReportingOverflow(by: 1_000)

@@ -5,44 +5,51 @@ import Glibc
 import Synchronization
 import Text
 
-/// The process that runs other programs on the agent's behalf; it never sees the agent's memory or store.
+/// The process that runs other programs for the agent; it never has access to the agent's memory or store.
 ///
-/// It is an executable of its own, small because it runs for as long as the agent does. It is started before
-/// the agent holds any secret and ends when the agent's end of the socket closes.
+/// It is a separate executable, and small because it runs while the agent runs. It is started before the
+/// agent holds any secret, and it ends when the agent's end of the socket closes.
+///
+/// - Entry points: ``serve()``; `CommandRunnerClient` is the agent's side of the socket.
+/// - May not: run a command that is not in a ``CommandTable``, or keep a copy of a program's output.
+/// - Runs on: one thread that reads frames, and one more for each program.
 @safe
 package final class CommandRunnerProcess: Sendable {
     private let socket: Int32
     private let environment: [String: String]
-    /// Process groups that are running now.
+    /// The process groups of the running programs.
     private let running = Mutex<Set<pid_t>>([])
-    /// Serialises whole frames.
+    /// The lock that keeps the frames of several threads apart.
     private let writing = Mutex(())
-    /// Whether the agent is gone; programs that still wait for their turn are then not started.
+    /// Whether the agent has ended; waiting programs are then not started.
     private let hasEnded = Atomic(false)
     private let places = CountingGate(CommandLimits.concurrentCommands)
     private let examination = ProcessExamination()
     private let tables: CommandTables
 
-    /// Serves the agent at the other end of `socket`; programs inherit `environment`.
+    /// Creates the server for the agent at the other end of `socket`.
     ///
-    /// `source` is the program with its arguments that prints the configuration's ``CommandTable``.
+    /// - Parameters:
+    ///   - socket: This process's end of the socket pair.
+    ///   - environment: The environment that programs inherit.
+    ///   - source: The program, with its arguments, that prints the ``CommandTable`` of the configuration.
     package init(socket: Int32, environment: [String: String], source: [String]) {
         self.socket = socket
         self.environment = environment
         tables = CommandTables(source: source, environment: environment)
     }
 
-    /// The descriptor at which this process finds its end of the socket.
+    /// The descriptor of this process's end of the socket.
     package static let agentDescriptor: Int32 = 3
 
-    /// Whether `descriptor` is a socket, as it is when the agent has started this process.
+    /// Returns whether `descriptor` is a socket, as it is if the agent started this process.
     package static func isAgent(at descriptor: Int32) -> Bool {
         var kind: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
         return unsafe getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &size) == 0
     }
 
-    /// Serves until the agent is gone, then stops what still runs.
+    /// Serves requests until the agent ends, then terminates the running programs.
     package func serve() {
         while let frame = readFrame(), serve(frame) {}
         hasEnded.store(true, ordering: .releasing)
@@ -51,7 +58,9 @@ package final class CommandRunnerProcess: Sendable {
         }
     }
 
-    /// - Returns: whether the frame may come now; a sender of any other is not our agent.
+    /// Handles one frame.
+    ///
+    /// - Returns: Whether the frame is valid at this point. If not, the sender is not our agent.
     private func serve(_ frame: [UInt8]) -> Bool {
         guard let kind = frame.first.flatMap(RunnerFrame.init) else { return false }
         let payload = Array(frame.dropFirst())
@@ -62,7 +71,7 @@ package final class CommandRunnerProcess: Sendable {
         case .load:
             var reader = FrameReader(payload)
             guard let number: UInt64 = reader.integer(), reader.isAtEnd else { return false }
-            // It does not queue behind programs: they may hang, and somebody waits for the reload.
+            // Loading must not queue behind programs: they may hang, and a reload is waiting for the result.
             startThread { [self] in load(number) }
         case .examine:
             guard let query = ProcessQuery(payload: payload) else { return false }
@@ -74,7 +83,8 @@ package final class CommandRunnerProcess: Sendable {
         return true
     }
 
-    /// Does `work` on a thread of its own, as questions about processes must not wait behind programs.
+    /// Runs `work` on a separate thread when a place is free; queries about processes do not wait behind
+    /// programs.
     private func inTurn(_ work: @escaping @Sendable (CommandRunnerProcess) -> Void) {
         startThread { [self] in
             places.enter()
@@ -94,7 +104,7 @@ package final class CommandRunnerProcess: Sendable {
         writing.withLock { _ in writeAll(reply) }
     }
 
-    /// Answers at once if that takes microseconds; computing digests takes longer and gets its own thread.
+    /// Answers `query` on this thread in microseconds, or on a separate thread if digests must be computed.
     private func answer(_ query: ProcessQuery) {
         guard !query.digested.isEmpty else { return examine(query) }
         startThread { [self] in examine(query) }
@@ -112,7 +122,7 @@ package final class CommandRunnerProcess: Sendable {
     }
 
     private func run(_ request: CommandRequest) {
-        // The output may be a secret, and this process lives as long as the agent: no copy of it stays.
+        // The output may be a secret and this process lives while the agent does, so no copy may remain.
         var output = RunningProgram.Output()
         defer {
             output.standard.wipe()
@@ -136,7 +146,7 @@ package final class CommandRunnerProcess: Sendable {
         writing.withLock { _ in writeAll(reply) }
     }
 
-    /// Keeps no copy of `output`, so that the caller wipes the only one.
+    /// Encodes the reply without copies of `output`, so that the caller can wipe the only one.
     private static func frame(
         _ number: UInt64,
         _ status: Result<Int32, ProgramFailure>,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// The commands that a configuration names, which are all the runner process ever runs.
+/// The commands of a configuration; the runner process runs no others.
 ///
-/// As bytes: version (1), then for each command 1 if it takes an order (1), the count of its words (2), and each word
-/// after its length (4); integers big-endian, words UTF-8 without NUL.
+/// Encoding: version (1 byte), then for each command 1 if it takes an operation (1), the count of its words
+/// (2), and each word after its length (4). Integers are big-endian, words UTF-8 without NUL.
 package struct CommandTable: Equatable, Sendable {
     package struct Entry: Hashable, Sendable {
-        /// Program and arguments, never a shell line.
+        /// The program and its arguments, never a shell line.
         package var words: [String]
-        /// Whether one word of ``CommandOperation`` follows them.
+        /// Whether a ``CommandOperation`` is appended to the words.
         package var takesOrder: Bool
 
         package init(words: [String], takesOrder: Bool = false) {
@@ -17,7 +17,7 @@ package struct CommandTable: Equatable, Sendable {
         }
     }
 
-    /// Most bytes of a table: more than the longest configuration needs.
+    /// The maximum size of an encoded table in bytes: more than the longest configuration needs.
     package static let largestCount = 8 << 20
     private static let version: UInt8 = 1
 
@@ -37,7 +37,7 @@ package struct CommandTable: Equatable, Sendable {
         self.init(entries, writer.bytes)
     }
 
-    /// Reads a table; `nil` when the bytes are not one of ours.
+    /// Decodes a table, or returns `nil` if the bytes are not valid.
     package init?(encoded bytes: [UInt8]) {
         var reader = FrameReader(bytes)
         guard bytes.count <= Self.largestCount, let version: UInt8 = reader.integer(), version == Self.version
@@ -64,7 +64,7 @@ package struct CommandTable: Equatable, Sendable {
     }
 }
 
-/// The one word that follows a command which takes an order: what `vault.rollback_counter` is to do.
+/// The operation appended to a command that takes one: the request to `vault.rollback_counter`.
 package enum CommandOperation: UInt8, CaseIterable, Sendable {
     case read = 1
     case increment = 2
@@ -77,9 +77,9 @@ package enum CommandOperation: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// What a command may be told beyond its words, each in an environment variable.
+/// The information that a command may get in addition to its words, each in an environment variable.
 ///
-/// The raw value is what travels to the runner process: nobody at its socket can name another variable.
+/// Only the raw value is sent to the runner process, so no sender can set another variable.
 package enum CommandVariable: UInt8, CaseIterable, Sendable {
     case event = 1
     case session
@@ -111,10 +111,10 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Most bytes of a value: a path, and a sentence around it.
+    /// The maximum size of a value in bytes: a path and a sentence around it.
     package static let longestValue = 8192
 
-    /// The variable called `name`; `nil` if a command may not be given it.
+    /// Creates the variable called `name`, or returns `nil` if commands may not receive it.
     package init?(name: String) {
         guard let found = CommandVariable.allCases.first(where: { $0.name.utf8.elementsEqual(name.utf8) })
         else { return nil }

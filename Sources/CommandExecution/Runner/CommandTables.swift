@@ -2,18 +2,20 @@
 
 import Synchronization
 
-/// The tables of commands the runner process knows: the one it was started with, then those it reads itself.
+/// The command tables that the runner process knows: the initial one, then those it reads itself.
 ///
-/// The agent hands over the first, before it is confined and before anybody has spoken to it. Later ones are
-/// printed by the program that reads the configuration, which this process starts; the agent only says when.
+/// The agent sends the first table before it is sandboxed and before it accepts any connection. Later tables
+/// are printed by the program that reads the configuration. This process starts that program; the agent only
+/// says when.
 final class CommandTables: Sendable {
-    /// The present table and the one before: a request for a command of that one may still be on its way.
+    /// The number of tables to keep: the current and the previous one, whose commands may still be requested.
     private static let kept = 2
-    /// Reading a configuration takes milliseconds; a directory that hangs must not hold up a reload for ever.
+    /// The time limit for reading a table, which takes milliseconds; a stalled file system must not block a
+    /// reload.
     private static let timeLimit = Duration.seconds(20)
 
     private let tables = Mutex<[CommandTable]>([])
-    /// The program that prints a table, with its arguments; empty if none can be read.
+    /// The program that prints a table, with its arguments, or empty if no table can be read.
     private let source: [String]
     private let environment: [String: String]
 
@@ -22,7 +24,9 @@ final class CommandTables: Sendable {
         self.environment = environment
     }
 
-    /// Takes the first table; `false` if there is one already, as the agent never hands over a second.
+    /// Stores the first table.
+    ///
+    /// - Returns: `false` if there is a table already, because the agent never sends a second one.
     func begin(with table: CommandTable) -> Bool {
         tables.withLock { tables in
             guard tables.isEmpty else { return false }
@@ -31,7 +35,10 @@ final class CommandTables: Sendable {
         }
     }
 
-    /// Reads the configuration's table anew, and answers its digest.
+    /// Reads the table of the configuration again.
+    ///
+    /// - Returns: The digest of the table.
+    /// - Throws: ``ProgramFailure`` if the program cannot be run or prints no valid table.
     func load() throws(ProgramFailure) -> [UInt8] {
         guard !source.isEmpty else {
             throw ProgramFailure(message: "commands cannot be read again; restart the agent")
@@ -55,7 +62,9 @@ final class CommandTables: Sendable {
         return table.digest
     }
 
-    /// The words to run for `request`, or why nothing is run.
+    /// Returns the words of the command that `request` selects.
+    ///
+    /// - Throws: ``ProgramFailure`` if the table or the command is unknown.
     func words(of request: CommandRequest) throws(ProgramFailure) -> [String] {
         let table = tables.withLock { tables in tables.first { $0.digest == request.table } }
         guard let table else {

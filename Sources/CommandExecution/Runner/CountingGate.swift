@@ -3,10 +3,10 @@
 import Glibc
 import Threads
 
-/// Lets a fixed number of threads through at a time; others wait.
+/// A counting semaphore, which lets a fixed number of threads through at a time.
 @safe
 final class CountingGate: @unchecked Sendable {
-    // Unchecked: sem_t is made to be shared between threads, and its address never changes.
+    // Unchecked: sem_t may be shared between threads, and its address never changes.
     private let semaphore: UnsafeMutablePointer<sem_t>
 
     init(_ count: Int) {
@@ -29,12 +29,12 @@ final class CountingGate: @unchecked Sendable {
     }
 }
 
-/// Runs `body` on a thread of its own, which may block for as long as it likes.
+/// Runs `body` on a separate thread, where it may block for any time.
 func startThread(_ body: @escaping @Sendable () -> Void) {
     do throws(NoThread) {
         try SystemThread(body).detach()
     } catch {
-        // There is no thread to be had: running it here is late, but better than never.
+        // No thread can be created: running the body here delays the caller, but the work is done.
         body()
     }
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// The notice at a desktop that a login is needed, or will be soon: the one command that no configuration names.
+/// The desktop notification for a login that is required now or soon.
+///
+/// It is the only command that is not from the configuration.
 package enum DesktopNotice {
-    /// The variable with the number of the session's former notice, which the new one replaces.
+    /// The variable with the ID of the session's previous notification, which the new one replaces.
     package static let formerNotice = "TOKENAGENT_NOTICE"
 
-    /// Its argv; event and session arrive in the environment, as for every hook.
+    /// The words of the command; event and session are in the environment, as for every hook.
     ///
-    /// It prints the number of the notice, where `notify-send` knows it (libnotify 0.7.10, of 2022). After a login the
-    /// former notice is replaced by one that goes by itself.
-    ///
-    /// Where the login is another program's, the status of the session says how it is done.
-    /// A session's name holds no character that means something to a shell or to the markup of a notice.
+    /// The command prints the ID of the notification if `notify-send` supports it (libnotify 0.7.10, of
+    /// 2022). After a login, a notification that disappears by itself replaces the previous one.
+    /// If the session logs in through another program, the notification points to `tokenctl status`, which
+    /// explains how. A session's name contains no character with a meaning in a shell or in the markup of a
+    /// notification.
     package static let command = ["sh", "-c", script]
 
     private static let script = """

@@ -3,16 +3,19 @@
 import Glibc
 import Synchronization
 
-/// SHA-256 of executables; a file is read again only when it has changed.
+/// A cache of the SHA-256 digests of executables; a file is read again only after it has changed.
 final class DigestCache: Sendable {
-    /// Most digests kept, more than anybody names in rules; a full cache starts anew.
+    /// The maximum number of digests, more than rules ever name; a full cache is emptied.
     private static let capacity = 256
 
     private let known = Mutex<[FileIdentity: String]>([:])
 
-    /// The digest of `file` in hexadecimal digits; `nil` if it cannot be read.
+    /// Finds or computes the digest of `file`.
     ///
-    /// `descriptor` is the open file, which is closed afterwards.
+    /// - Parameters:
+    ///   - file: The identity of the file.
+    ///   - descriptor: The open file, evaluated only if the digest is unknown. This function closes it.
+    /// - Returns: The digest in hexadecimal digits, or `nil` if the file cannot be read.
     func digest(of file: FileIdentity, opening descriptor: @autoclosure () -> Int32?) -> String? {
         if let digest = known.withLock({ $0[file] }) { return digest }
         guard let descriptor = descriptor() else { return nil }

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 
-/// Builds the payload of a frame.
+/// A writer for the payload of a frame.
 struct ByteWriter {
     var bytes: [UInt8] = []
 
+    /// Appends `value` in big-endian byte order.
     mutating func append(_ value: some FixedWidthInteger) {
         for shift in stride(from: value.bitWidth - 8, through: 0, by: -8) {
             bytes.append(UInt8(truncatingIfNeeded: value >> shift))
         }
     }
 
+    /// Appends `text` as UTF-8 after its length (4 bytes).
     mutating func append(_ text: String) {
         append(UInt32(clamping: text.utf8.count))
         bytes += Array(text.utf8)
     }
 
-    /// The bytes as the payload of a frame of `kind`.
+    /// Returns the bytes as the payload of a frame of `kind`.
     func framed(as kind: RunnerFrame) -> [UInt8] {
         var frame = ByteWriter()
         frame.append(UInt32(clamping: bytes.count + 1))
@@ -24,7 +26,7 @@ struct ByteWriter {
     }
 }
 
-/// Takes a payload apart; answers `nil` where it is too short.
+/// A reader for the payload of a frame; its functions return `nil` if the payload is too short.
 struct FrameReader {
     private let bytes: [UInt8]
     private var index = 0
@@ -47,13 +49,14 @@ struct FrameReader {
         return value
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     mutating func bytes(_ count: Int) -> [UInt8]? {
         guard bytes.count - index >= count else { return nil }
         defer { index += count }
         return Array(bytes[index..<index + count])
     }
 
+    /// Returns the next string, or `nil` if it is incomplete, contains NUL or is not UTF-8.
     mutating func string() -> String? {
         guard let count: UInt32 = integer(), bytes.count - index >= Int(count) else { return nil }
         defer { index += Int(count) }

@@ -3,32 +3,36 @@
 import CHardening
 import Glibc
 
-/// Starts a process for each exchange of the agent, which must not start any itself.
+/// The starter of a guard process for each exchange of the agent, which must not start processes itself.
 ///
-/// The process is this very program under another name. It gets one descriptor, with which the agent can reach it and nobody
-/// else, and neither the environment nor the terminal, and it outlives the agent and this process.
+/// A guard process is this program under another name. It gets one descriptor, through which only the agent
+/// can reach it. It gets neither the environment nor the terminal, and it outlives the agent and this
+/// process.
 package struct GuardStarts: Sendable {
     private let door: Int32
     private let name: String
     private let descriptor: Int32
 
-    /// The descriptor at which the agent asks.
+    /// The descriptor at which the agent requests guard processes.
     package static let agentDescriptor: Int32 = 4
 
+    /// Creates a starter that serves requests at `door`.
+    ///
     /// - Parameters:
-    ///   - door: where the agent sends one end of a socket pair for each process it wants.
-    ///   - name: what such a process is called.
-    ///   - descriptor: where it finds that end.
+    ///   - door: The socket at which the agent sends one end of a socket pair for each process it requests.
+    ///   - name: The name of such a process.
+    ///   - descriptor: The descriptor at which such a process finds its end.
     package init(door: Int32, name: String, descriptor: Int32) {
         self.door = door
         self.name = name
         self.descriptor = descriptor
     }
 
-    /// Begins to serve, on a thread of its own.
+    /// Starts serving on a separate thread.
     package func begin() {
         guard CommandRunnerProcess.isAgent(at: door) else { return }
-        // No program inherits it, as that would keep the agent from seeing that we are gone.
+        // No program may inherit the descriptor, because the agent could then not detect the end of this
+        // process.
         _ = fcntl(door, F_SETFD, FD_CLOEXEC)
         startThread { serve() }
     }
@@ -40,12 +44,14 @@ package struct GuardStarts: Sendable {
             var count: Int32 = 1
             guard unsafe hardening_receive_descriptors(door, &word, 1, &end, &count) > 0 else { return }
             guard count == 1 else { continue }
-            // Starting a process takes longer than asking for it, and somebody has to wait for its end.
+            // Starting a process takes longer than requesting it, and a thread has to wait for its exit.
             startThread { [end] in start(end) }
         }
     }
 
-    /// The agent learns from the end of its socket that there is no process.
+    /// Starts one guard process and waits for its exit.
+    ///
+    /// If it cannot be started, the end of its socket tells the agent so.
     private func start(_ end: Int32) {
         let start = ProgramStart(
             executable: ProcessEnvironment.executable,
