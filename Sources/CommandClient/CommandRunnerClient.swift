@@ -7,15 +7,24 @@ import Synchronization
 import Text
 import TokenCore
 
-/// The agent's end of the socket to the process that runs commands for it.
+/// The agent's client for the runner process, which runs commands and inspects processes for it.
+///
+/// Requests and replies are frames on one socket; a number in each matches a reply to its request.
+///
+/// - Entry points: ``run(_:environment:timeLimit:)``, ``examine(_:digesting:)``, ``adopt(_:keepsFormer:)``,
+///   and ``SerialCommands``, which runs a program that prints a secret only once at a time.
+/// - May not: name a program; it sends the index of a command in the table that both sides have read.
+/// - Runs on: the event loop that it is given. Safe to call from any thread.
 package final class CommandRunnerClient: CommandRunning, ProcessExamining {
-    /// The socket once it is on its loop.
+    /// The socket after it was registered with its event loop.
     private struct Link: Sendable {
         let channel: any Channel
         let replies: NIOLoopBound<ReplyHandler>
     }
 
-    /// What the socket is: many agents never run a command, and no start waits for one.
+    /// The state of the socket, which is opened as a channel only at the first request.
+    ///
+    /// Many agents never run a command, and no start of the agent waits for the channel.
     private enum End {
         case socket(Int32)
         case link(EventLoopFuture<Link>)
@@ -25,10 +34,10 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     private let end: Mutex<End>
     private let lastNumber = Atomic<UInt64>(0)
     private let commands: Mutex<Commands>
-    /// The former ones, which the runner knows too, while a session outlives its table.
+    /// The previous commands, which the runner knows too, while a session of the previous table still exists.
     private let former = Mutex<Commands?>(nil)
 
-    /// The commands of the configuration, each with its index in the table.
+    /// The commands of one configuration, each with its index in the table.
     private struct Commands {
         var digest: [UInt8]
         var indices: [CommandTable.Entry: UInt32]
@@ -39,7 +48,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
             indices = Dictionary(numbered) { first, _ in first }
         }
 
-        /// The index and order that stand for `words`, if the configuration has such a command.
+        /// Returns the index and operation for `words`, or `nil` if the configuration has no such command.
         func find(_ words: [String]) -> (index: UInt32, order: CommandOperation?)? {
             if let index = indices[CommandTable.Entry(words: words)] { return (index, nil) }
             for order in CommandOperation.allCases where words.last == order.word {
@@ -50,9 +59,9 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         }
     }
 
-    /// Takes over `socket`, the agent's end of a socket pair; the process at the other end knows `table`.
+    /// Creates a client that owns `socket`, the agent's end of a socket pair; the runner must know `table`.
     ///
-    /// The socket goes to `loop` with the first request.
+    /// The socket is registered with `loop` at the first request.
     package init(socket: Int32, table: CommandTable, on loop: any EventLoop) {
         commands = Mutex(Commands(table))
         end = Mutex(.socket(socket))
@@ -120,12 +129,13 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         return try await exchange(number, request.frame)
     }
 
-    /// Has the runner read the configuration itself, which must then name the same commands as `table`.
+    /// Makes the runner read the configuration again and checks that its commands are those of `table`.
     ///
     /// - Parameters:
-    ///   - table: the commands of the configuration.
-    ///   - keepsFormer: whether those that it no longer names may still be run.
-    /// - Throws: ``CommandFailure`` if it cannot, or reads other commands; the former ones then stay in use.
+    ///   - table: The commands of the new configuration.
+    ///   - keepsFormer: Whether the commands of the previous configuration may still be run.
+    /// - Throws: ``CommandFailure`` if the runner cannot read the configuration or reads other commands.
+    ///   The previous commands then stay in use.
     package func adopt(_ table: CommandTable, keepsFormer: Bool = false) async throws(CommandFailure) {
         if !keepsFormer { former.withLock { $0 = nil } }
         guard commands.withLock({ $0.digest != table.digest }) else { return }
@@ -208,7 +218,7 @@ extension PeerIdentity {
     }
 }
 
-/// Matches replies with the requests that wait for them.
+/// Matches replies with their requests by number.
 private final class ReplyHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias Reply = EventLoopPromise<Result<CommandResult, CommandFailure>>
@@ -230,7 +240,8 @@ private final class ReplyHandler: ChannelInboundHandler {
             guard let reply = CommandReply(payload: payload) else { return context.close(promise: nil) }
             waiting.removeValue(forKey: reply.number)?.succeed(reply.result)
         }
-        // A command may have printed a secret: the bytes read are released, and so wiped, at once.
+        // A command may have printed a secret: copying the rest releases, and so wipes, the bytes already
+        // read.
         received = ByteBuffer(bytes: received.readableBytesView)
     }
 
@@ -255,7 +266,7 @@ private final class ReplyHandler: ChannelInboundHandler {
 }
 
 extension ByteBuffer {
-    /// Overwrites the bytes where they are: the channel keeps its buffer for the next read.
+    /// Overwrites the readable bytes in place, because the channel keeps its buffer for the next read.
     fileprivate func wipe() {
         unsafe withVeryUnsafeBytes { unsafe UnsafeMutableRawBufferPointer(mutating: $0).wipe() }
     }

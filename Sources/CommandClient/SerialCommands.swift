@@ -2,22 +2,23 @@
 
 import TokenCore
 
-/// Runs the programs that print secrets, each of them only once at a time, however many sessions need it.
+/// A runner of programs that print secrets, each only once at a time for all sessions.
 ///
-/// A program may show a dialog or lock a card after wrong PINs. Requests that waited while it failed share the failure;
-/// after a success each is served by a run of its own, as an assertion or a one-time code is good once.
+/// A program may show a dialog or lock a card after wrong PINs. Requests that waited during a failed run
+/// share its failure. After a success each waiting request gets its own run, because an assertion or a
+/// one-time code works only once.
 package actor SerialCommands: CommandRunning {
     private typealias Outcome = Result<CommandResult, CommandFailure>
 
     private let runner: any CommandRunning
-    /// The commands that are running, each with the requests that wait for their turn.
+    /// The running commands, each with the requests that wait for their turn.
     private var waiting: [[String]: [CheckedContinuation<Outcome?, Never>]] = [:]
 
     package init(_ runner: any CommandRunning) {
         self.runner = runner
     }
 
-    /// How many requests wait for their turn.
+    /// The number of requests that wait for their turn.
     package var waitingCount: Int { waiting.values.map(\.count).reduce(0, +) }
 
     package func run(
@@ -55,7 +56,7 @@ package actor SerialCommands: CommandRunning {
 }
 
 extension Result<CommandResult, CommandFailure> {
-    /// Itself if the program failed, without what it printed.
+    /// This outcome without the program's output if the program failed, or `nil` if it succeeded.
     fileprivate var failure: Self? {
         guard case .success(var result) = self else { return self }
         guard result.status != 0 else { return nil }
