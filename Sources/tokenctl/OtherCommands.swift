@@ -5,11 +5,14 @@ import CHardening
 import CommandCore
 import Glibc
 
-/// The program with every command, and the argument parser, that this one has not.
+/// The program `tokenctl-commands`, which has every command but `get`, and the argument parser.
 enum OtherCommands {
     private static let name = "tokenctl-commands"
 
-    /// Becomes that program, with the words this one was started with; returns only if that is impossible.
+    /// Replaces this process with `tokenctl-commands` and the same arguments.
+    ///
+    /// - Returns: The error, if the program is not installed or cannot be executed; otherwise it does not
+    ///   return.
     static func takeOver() -> AgentError {
         guard let program = InstalledProgram.path(name) else {
             return AgentError(
@@ -18,7 +21,7 @@ enum OtherCommands {
                 remedy: "install it there, or use tokenctl-full in place of tokenctl"
             )
         }
-        // What this process changed for itself is not for the next.
+        // The environment changes that this process made for itself must not reach the next program.
         hardening_restore_environment()
         unsafe execv(program, hardening_argument_list())
         return AgentError(.internal, "\(program) cannot be started: \(systemMessage(errno))")

@@ -4,9 +4,13 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// The command line client as programs call it all day: `get`, and nothing that costs time at the start.
+/// The command line client for programs, which contains `get` and nothing that slows its start.
 ///
-/// Every other command is in `tokenctl-commands`, which takes this process over.
+/// Programs run `tokenctl get` all day. `tokenctl-commands` has every other command and replaces this
+/// process.
+///
+/// - Entry points: `main`, which reads `get` with ``GetOptions`` and otherwise calls ``OtherCommands``.
+/// - May not: link the argument parser or any other module that makes the start slower.
 @main
 enum TokenCtl {
     static func main() {
