@@ -7,17 +7,18 @@ import NIOSSL
 import ServerCertificates
 import Synchronization
 
-/// Asks a server that is not trusted for its certificates once more, to say why; the handshake ends there, and nothing
-/// else is sent.
+/// A second connection to an untrusted server, made to learn why its certificates are not trusted.
+///
+/// The handshake ends when the certificates arrive, and no request is sent.
 struct CertificateInquiry: Sendable {
     let url: EndpointURL
-    /// Where to connect to in place of what a resolver says.
+    /// The address to connect to, or `nil` to resolve the host of ``url``.
     let address: String?
     let limit: Duration
-    /// The authorities that are trusted beside the system's.
+    /// The trusted authorities in addition to the system's.
     let anchors: [NIOSSLCertificate]
 
-    /// What is wrong with the certificates, or `nil` if they do not come or do not tell.
+    /// Fetches the certificates and returns their error, or `nil` if none arrive or they do not show one.
     func fault(on eventLoop: any EventLoop) async -> CertificateChainError? {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .noHostnameVerification

@@ -3,18 +3,20 @@
 import ServerCertificates
 import Synchronization
 
-/// The HTTP clients in use, one for each set of connection settings.
+/// A cache of HTTP clients, one for each set of connection settings.
 ///
-/// A client whose connection hangs would let the next request wait for that connection too, so clients can be
-/// retired: they end with their last request, and the next request gets a new one.
+/// A client with a stalled connection would make the next request wait for that connection too. Clients can
+/// therefore be retired: a retired client ends with its last request, and the next request gets a new client.
 final class ClientCache<Client: AnyObject & Sendable>: Sendable {
-    /// Requests with the same settings share a client, hence one TLS context.
+    /// The connection settings of a client.
+    ///
+    /// Requests with the same settings share a client and its TLS context.
     struct Key: Hashable {
-        /// Whom the connections have to lead to; `nil`: any server without TLS.
+        /// The identity that the servers must prove, or `nil` for any server without TLS.
         var server: ServerIdentity?
         var credentials: TLSCredentials
         var publicAddressOnly: Bool
-        /// Where all connections lead, if no resolver is asked.
+        /// The address that all connections lead to, or `nil` to use a resolver.
         var address: String?
     }
 
@@ -25,11 +27,13 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
         var isRetired = false
     }
 
-    /// Clients that wait for a request: one that reads the system's certificates keeps 2 MB.
+    /// The maximum number of idle clients.
+    ///
+    /// A client that reads the system's certificates uses 2 MB.
     private static var mostIdle: Int { 4 }
 
     private let entries: Mutex<[ObjectIdentifier: Entry]> = Mutex([:])
-    /// Closes the connections of a client nobody uses any more.
+    /// Closes the connections of a client that is no longer used.
     private let end: @Sendable (Client) async -> Void
 
     init(end: @escaping @Sendable (Client) async -> Void) {
@@ -41,7 +45,9 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
         for entry in entries.withLock({ $0.values }) { Task { await end(entry.client) } }
     }
 
-    /// The client for `key`, made when there is none; to be given back with ``giveBack(_:)``.
+    /// Returns the client for `key`, creating it if there is none.
+    ///
+    /// The caller returns it with ``giveBack(_:)``.
     func borrow(_ key: Key, make: () -> Client) -> Client {
         entries.withLock { entries in
             if let known = entries.first(where: { $0.value.key == key && !$0.value.isRetired })?.key {
@@ -54,7 +60,9 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
         }
     }
 
-    /// A request is over; a retired client ends with its last one, and so does one of too many.
+    /// Returns a client after a request.
+    ///
+    /// The client ends if this was its last request and it is retired, or if too many clients are idle.
     func giveBack(_ client: Client) {
         let isDone = entries.withLock { entries in
             let id = ObjectIdentifier(client)
@@ -65,11 +73,13 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
             entries[id] = nil
             return true
         }
-        // A client whose connection hangs ends only with that connection; nobody waits for it.
+        // Not awaited: a client with a stalled connection shuts down only when that connection ends.
         if isDone { Task { await end(client) } }
     }
 
-    /// Makes later requests get new clients; requests under way keep theirs.
+    /// Makes later requests use new clients.
+    ///
+    /// Requests in flight keep theirs.
     func retireAll() {
         let unused = entries.withLock { entries in
             for id in entries.keys { entries[id]?.isRetired = true }
@@ -80,7 +90,7 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
         for client in unused { Task { await end(client) } }
     }
 
-    /// Closes everything at once.
+    /// Closes all clients at once.
     func shutDown() async {
         let open = entries.withLock { entries in
             defer { entries = [:] }

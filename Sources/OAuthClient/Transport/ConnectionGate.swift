@@ -5,20 +5,22 @@ import NIOSSL
 import ServerCertificates
 import Synchronization
 
-/// Looks at each new connection after TLS and before the request; a refused connection never carries a byte
-/// of the request.
+/// A check of each new connection, after the TLS handshake and before the request.
+///
+/// A refused connection never carries a byte of the request.
 final class ConnectionGate: Sendable {
-    /// `nil`: the server speaks no TLS.
+    /// The identity that the server must prove, or `nil` if the server does not use TLS.
     private let identity: ServerIdentity?
-    /// `nil`: any key will do.
+    /// The accepted keys, or `nil` to accept any key.
     private let pins: [CertificatePin]?
     private let publicAddressOnly: Bool
     private let internalAddressSeen = Atomic(false)
     private let stage: ConnectionStage?
 
-    /// A gate for connections to the host of `url`.
+    /// Creates a gate for connections to the host of `url`.
     ///
-    /// With `stage`, the gate is for the one connection of one try, and refuses a try that was given up.
+    /// With `stage`, the gate is for the one connection of one attempt, and refuses the connection if that
+    /// attempt was given up.
     init(to url: EndpointURL, pins: [String], publicAddressOnly: Bool, stage: ConnectionStage? = nil) {
         identity = url.serverIdentity
         self.stage = stage
@@ -29,18 +31,21 @@ final class ConnectionGate: Sendable {
     /// Whether a connection led into a private network.
     var sawInternalAddress: Bool { internalAddressSeen.load(ordering: .relaxed) }
 
-    /// Fails, and closes the connection, when it leads to the wrong place.
+    /// Checks the address and the certificate of `channel`, and closes the connection if either is wrong.
     func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
         let verdict = checkAddress(channel).flatMap { self.checkCertificate(channel) }.flatMapThrowing {
             [stage] in
             guard stage?.proceed() ?? true else { throw CancellationError() }
         }
-        // Closed one turn later: the pool must have heard of the refusal first.
+        // Close the channel one turn later: the pool must learn of the failure first.
         verdict.whenFailure { _ in channel.eventLoop.execute { channel.close(promise: nil) } }
         return verdict
     }
 
-    /// Fails when a connection to `address` leads to the wrong place.
+    /// Checks the address of a connection.
+    ///
+    /// - Throws: `insecure` if `address` is in a private network and only public addresses are allowed. An
+    ///   unknown address counts as private.
     func admit(address: SocketAddress?) throws(TransportFailure) {
         let isInternal = address?.ipAddress.flatMap { IPAddress($0) }?.isInternal ?? true
         if isInternal { internalAddressSeen.store(true, ordering: .relaxed) }
@@ -53,16 +58,18 @@ final class ConnectionGate: Sendable {
         channel.eventLoop.makeCompletedFuture { try admit(address: channel.remoteAddress) }
     }
 
-    /// Fails when the server at the other end of `channel` is the wrong one, or its key is weak.
+    /// Checks that the server at the other end of `channel` is the right one and that its key is strong.
     ///
-    /// The chain is verified by now; plain connections have no certificate, and match no pin.
+    /// The chain is already verified. A plain connection has no certificate and matches no pin.
     private func checkCertificate(_ channel: any Channel) -> EventLoopFuture<Void> {
         channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }.flatMapThrowing {
             try self.check($0)
         }
     }
 
-    /// Fails when `certificate`, whose chain is verified, is the wrong one; plain connections have none.
+    /// Checks `certificate`, whose chain is already verified.
+    ///
+    /// Plain connections have none.
     func check(_ certificate: NIOSSLCertificate?) throws {
         if let identity {
             guard let certificate, identity.isProven(by: certificate) else {

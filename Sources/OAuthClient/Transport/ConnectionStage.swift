@@ -2,30 +2,34 @@
 
 import Synchronization
 
-/// How far one try at an exchange has come; decides once whether the request may be out.
+/// The state of one attempt at an exchange, which decides once whether the request may have been sent.
+///
+/// Safe to call from any thread.
 final class ConnectionStage: Sendable {
-    /// Nothing was sent, or of a POST only its head.
+    /// Nothing was sent, or only the head of a POST.
     ///
     /// Next: `connected` or `givenUp`.
     private static let connecting: UInt8 = 0
-    /// The request may be out: only its answer or its loss ends it.
+    /// The request may have been sent.
+    ///
+    /// Only its response or its loss ends the attempt.
     private static let connected: UInt8 = 1
-    /// The try has ended there; another one begins.
+    /// The attempt ended before the request was sent, and another one begins.
     private static let givenUp: UInt8 = 2
 
     private let startedAt = ContinuousClock.now
     private let stage = Atomic(ConnectionStage.connecting)
 
-    /// Goes from `connecting` to `connected`; `false` if it has been somewhere else already.
+    /// Moves from `connecting` to `connected`, or returns `false` if the state was already another one.
     func proceed() -> Bool { move(to: ConnectionStage.connected) }
 
-    /// Goes from `connecting` to `givenUp`; `false` if the request may have been sent.
+    /// Moves from `connecting` to `givenUp`, or returns `false` if the request may have been sent.
     func giveUp() -> Bool { move(to: ConnectionStage.givenUp) }
 
     var isConnected: Bool { stage.load(ordering: .acquiring) == ConnectionStage.connected }
     var isGivenUp: Bool { stage.load(ordering: .acquiring) == ConnectionStage.givenUp }
 
-    /// Whether it has been `connecting` for at least `age`.
+    /// Returns whether the attempt has been `connecting` for at least `age`.
     func hangs(since age: Duration) -> Bool {
         stage.load(ordering: .acquiring) == ConnectionStage.connecting
             && ContinuousClock.now - startedAt >= age

@@ -6,23 +6,28 @@ import TokenCore
 
 /// An absolute `https` or `http` URL that is safe to send secrets to, as far as its text can tell.
 ///
-/// ASCII without blanks, no user information, no fragment (RFC 6749 §3.1–3.2); a query is kept. Plain `http`
-/// is accepted only for this machine: a literal loopback address, `localhost` or a name below it.
+/// The text is ASCII without blanks, user information or fragment (RFC 6749 §3.1–3.2). A query is kept. Plain
+/// `http` is accepted only for this machine: a literal loopback address, `localhost` or a name below it.
 package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
-    /// As written.
+    /// The URL as written.
     package let description: String
     package let isTLS: Bool
-    /// Lower case; an IPv6 address without its brackets.
+    /// The host in lower case.
+    ///
+    /// An IPv6 address has no brackets.
     package let host: String
     package let port: Int
-    /// Begins with `/`, or is empty.
+    /// The path, which begins with `/` or is empty.
     package let path: String
-    /// Without the `?`.
+    /// The query without the `?`.
     package let query: String?
 
-    /// Bytes: the length of URI that every HTTP server should support (RFC 9110 §4.1).
+    /// The maximum length in bytes: the URI length that every HTTP server should support (RFC 9110 §4.1).
     static let longest = 8_000
 
+    /// Parses and checks `text`.
+    ///
+    /// - Throws: The reason `text` cannot be used as an endpoint.
     package init(_ text: String) throws(EndpointURLError) {
         let bytes = text.utf8
         guard bytes.count <= EndpointURL.longest else { throw .tooLong }
@@ -53,24 +58,26 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     /// Whether the host is this machine, as far as its text tells.
     package var isLoopback: Bool { IPAddress(host)?.isLoopback ?? LoopbackName.contains(host) }
 
-    /// Whether the host is inside a private network, as far as its text tells.
+    /// Whether the host is in a private network, as far as its text tells.
     var isInternal: Bool { IPAddress(host)?.isInternal ?? LoopbackName.contains(host) }
 
-    /// The addresses to connect to, one after the other; `nil` stands for those that a resolver has for the host.
+    /// The addresses to connect to, in this order.
+    ///
+    /// `nil` means the addresses that a resolver returns for the host.
     var addresses: [String?] { LoopbackName.contains(host) ? LoopbackName.addresses : [nil] }
 
-    /// Who the server has to prove to be; `nil`: it speaks no TLS.
+    /// The identity that the server must prove, or `nil` if it does not use TLS.
     var serverIdentity: ServerIdentity? { isTLS ? ServerIdentity(host: host) : nil }
 
-    /// Scheme, host and port: what has to stay the same for a server to count as the same.
+    /// The scheme, host and port, which must not change if two URLs are to name the same server.
     package var origin: String {
         "\(isTLS ? "https" : "http")://\(hostAndPort)"
     }
 
-    /// As written, but with the host in lower case.
+    /// The URL as written, but with the host in lower case.
     var normalized: String { origin + path + (query.map { "?" + $0 } ?? "") }
 
-    /// For messages.
+    /// The host, and the port unless it is the default, for messages.
     package var hostAndPort: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isTLS ? 443 : 80) ? name : "\(name):\(port)"
@@ -104,7 +111,7 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Why a URL is not used as an endpoint.
+/// The reason a URL cannot be used as an endpoint.
 package enum EndpointURLError: Error, Equatable, Sendable, CustomStringConvertible {
     case notAURL
     case tooLong
@@ -133,7 +140,7 @@ extension UInt8 {
         }
     }
 
-    /// Visible ASCII that no URL has to write as an escape (RFC 3986 §2).
+    /// Whether this is a visible ASCII character that a URL may contain without an escape (RFC 3986 §2).
     fileprivate var isURLByte: Bool {
         switch self {
         case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "^"),
@@ -145,9 +152,9 @@ extension UInt8 {
 }
 
 extension EndpointURL {
-    /// The address in `text`, which the configuration or a server has given as `name`.
+    /// Parses `text`, which the configuration or a server provided as `name`.
     ///
-    /// - Throws: `misconfigured` with the name and what is wrong with it.
+    /// - Throws: `misconfigured` with `name` and the error in it.
     init(_ text: String, of name: String) throws(RefreshFailure) {
         do throws(EndpointURLError) {
             try self.init(text)

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The tries under way, so that those that hang without a connection can be started again.
+/// The attempts in flight, kept so that attempts without a connection can be restarted.
 final class ExchangeRegister: Sendable {
     private struct Try {
         var stage: ConnectionStage
@@ -19,8 +19,9 @@ final class ExchangeRegister: Sendable {
         tries.withLock { $0[ObjectIdentifier(stage)] = nil }
     }
 
-    /// Ends the tries that have waited for a connection for at least `age`; calls `prepare` first if there
-    /// are any.
+    /// Ends the attempts that have waited for a connection for at least `age`.
+    ///
+    /// If there are any, `prepare` is called first.
     func giveUp(hangingSince age: Duration, after prepare: () -> Void) {
         let hanging = tries.withLock { tries in tries.values.filter { $0.stage.hangs(since: age) } }
         guard !hanging.isEmpty else { return }

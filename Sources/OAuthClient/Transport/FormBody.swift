@@ -2,15 +2,15 @@
 
 import Text
 
-/// An `application/x-www-form-urlencoded` body whose bytes are wiped when it is gone.
+/// An `application/x-www-form-urlencoded` body whose bytes are wiped on deallocation.
 ///
-/// Built by one owner, then only read.
+/// One owner builds the body. After that it is only read.
 final class FormBody: Sendable {
     private let buffer = WipingBuffer()
 
     init() {}
 
-    /// A form that begins like `other`, to be built further.
+    /// Creates a form with the parameters of `other`, to which more can be added.
     convenience init(copying other: FormBody) {
         self.init()
         unsafe other.withBytes { bytes in
@@ -36,7 +36,7 @@ final class FormBody: Sendable {
         unsafe appendEncoded(value)
     }
 
-    /// Lends the bytes.
+    /// Calls `body` with the bytes.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try unsafe buffer.withBytes(body)
     }

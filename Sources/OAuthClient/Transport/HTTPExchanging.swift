@@ -3,62 +3,75 @@
 import Text
 import TokenCore
 
-/// Sends one HTTP request and brings its answer; the seam between protocol and network.
+/// The interface between protocol code and the network: sends a request and returns the response.
 protocol HTTPExchanging: Sendable {
-    /// Sends `request` once, over a connection of its own.
+    /// Sends `request` once, over a new connection.
+    ///
+    /// - Throws: The reason there is no complete response. Each case says whether the server can have seen
+    ///   the request.
     func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse
 }
 
 /// One request to an authorization server.
 struct OutgoingRequest: Sendable {
-    /// GET without a body, POST with one, unless ``deletes``.
+    /// The address.
+    ///
+    /// The method is POST with a body, DELETE if ``deletes``, and GET otherwise.
     var url: EndpointURL
-    /// DELETE, without a body.
+    /// Whether the method is DELETE.
+    ///
+    /// Such a request has no body.
     var deletes = false
-    /// Names in lower case.
+    /// The headers, with names in lower case.
     var headers: [(name: String, value: String)] = []
     var form: FormBody?
-    /// In place of ``form``.
+    /// The body if there is no ``form``.
     var json: JSONRequestBody?
     var trust: ServerTrust
-    /// Shown to the server in the handshake.
+    /// The client certificate for the TLS handshake.
     var identity: HandshakeIdentity?
-    /// Refuse to talk to an address inside a private network: set where a server's own metadata, not the
-    /// configuration, named the host.
+    /// Whether to refuse addresses in a private network.
+    ///
+    /// Set if the host comes from a server's metadata and not from the configuration.
     var publicAddressOnly = false
-    /// Where to connect to in place of what a resolver says about the host.
+    /// The address to connect to, or `nil` to resolve the host of ``url``.
     var address: String?
-    /// Whether the body of the answer is wanted: where the header says all, the body may as well never end.
+    /// Whether to read the body of the response.
+    ///
+    /// The body is not read, and may be endless, if the header is enough.
     var readsBody = true
-    /// From the call to the last byte of the answer, where that is to be shorter than ``HTTPLimits/total``.
+    /// The time from the call to the last byte of the response, if shorter than ``HTTPLimits/total``.
     var limit: Duration?
 
-    /// Whether it is a POST.
+    /// Whether the request is a POST.
     var hasBody: Bool { form != nil || json != nil }
 }
 
-/// One complete answer.
+/// One complete response.
 struct ServerResponse: Equatable, Sendable {
     var status: Int
-    /// Names in lower case, in the server's order.
+    /// The headers in the server's order, with names in lower case.
     var headers: [Header] = []
-    /// At most ``HTTPLimits/body`` bytes; none if nobody wanted it.
+    /// The body, with at most ``HTTPLimits/body`` bytes.
+    ///
+    /// Empty if the request did not read it.
     var body: [UInt8] = []
-    /// The server was reached at an address of a private network.
+    /// Whether the server was reached at an address in a private network.
     var isInternal = false
-    /// When its request was about to be sent, if that was not this one but an earlier one that was not answered.
+    /// The time just before the request was sent, if this response belongs to an earlier request without a
+    /// response.
     var sentAt: Instant?
-    /// The body as ``ServerDependencies/exchanged(_:)`` has read it.
+    /// The body as ``ServerDependencies/exchanged(_:)`` parsed it.
     var reading = Reading.notYet
 
     /// The body as JSON.
     enum Reading: Equatable, Sendable {
         case notYet
         case object(JSONObject)
-        /// It is no JSON object.
+        /// The body is not a JSON object.
         case none
 
-        /// Reads `body`, whose byte order mark says nothing.
+        /// Parses `body`, ignoring a byte order mark.
         init(_ body: [UInt8]) {
             self =
                 (try? JSONValue(parsing: ByteOrderMark.dropped(from: body)).object).map(Reading.object)
@@ -76,17 +89,17 @@ struct ServerResponse: Equatable, Sendable {
         var value: String
     }
 
-    /// The same answer of a server that was reached at such an address, or not.
+    /// Returns the response with ``isInternal`` set to `isInternal`.
     func at(isInternal: Bool) -> ServerResponse {
         var reply = self
         reply.isInternal = isInternal
         return reply
     }
 
-    /// The body as a JSON object, whatever its content type says.
+    /// The body as a JSON object, whatever its content type is, or `nil` if it is not one.
     var jsonObject: JSONObject? { (reading == .notYet ? Reading(body) : reading).object }
 
-    /// The first value of the header `name`, which is given in lower case.
+    /// Returns the first value of the header `name`, which must be in lower case.
     func header(_ name: String) -> String? {
         headers.first { $0.name == name }?.value
     }
@@ -94,42 +107,49 @@ struct ServerResponse: Equatable, Sendable {
 
 /// Limits of one exchange.
 enum HTTPLimits {
-    /// Bytes of a body: the largest token answers seen in the field are below 100 KiB.
+    /// The maximum number of bytes of a body.
+    ///
+    /// The largest token responses seen in practice are below 100 KiB.
     static let body = 1 << 20
-    /// Bytes of all headers together, and of one.
+    /// The maximum number of bytes of all headers together.
     static let headers = 64 << 10
-    /// Header lines.
+    /// The maximum number of header lines.
     static let headerCount = 128
-    /// Name resolution, TCP and TLS together.
+    /// The time for name resolution, TCP and TLS together.
     static let connect: Duration = .seconds(5)
-    /// A try without a connection after this is started again when the network returns: the second TCP
-    /// handshake packet has then gone out (RFC 6298 §2.1), and the next one would take at least twice as
-    /// long.
+    /// The age at which an attempt without a connection is restarted when the network returns.
+    ///
+    /// By then the second TCP handshake packet has been sent (RFC 6298 §2.1), and the next one would take at
+    /// least twice as long.
     static let hanging: Duration = .seconds(1)
-    /// From the call to the last byte of the answer.
+    /// The time from the call to the last byte of the response.
     static let total: Duration = .seconds(30)
 }
 
-/// Why there is no complete answer; each case says whether the server can have seen the request.
+/// The reason there is no complete response.
+///
+/// Each case says whether the server can have seen the request.
 enum TransportFailure: Error, Equatable, Sendable {
-    /// Nothing was sent: no address, no connection, no TLS handshake in time.
+    /// Nothing was sent: there was no address, no connection, or no TLS handshake in time.
     case unreachable(String)
-    /// Nothing was sent: the server is not the one we trust.
+    /// Nothing was sent: the server is not the trusted one.
     case insecure(String)
-    /// Nothing was sent: no authority that we know vouches for the server's certificate.
+    /// Nothing was sent: the server's certificate is not signed by a trusted authority.
     case untrusted(String)
-    /// The request was sent, wholly or in part; the answer did not arrive or not to its end.
+    /// The request was sent, wholly or in part.
+    ///
+    /// The response did not arrive, or not completely.
     case ambiguous(String)
-    /// The answer arrived and is larger than any we accept.
+    /// The response arrived and is larger than the limits allow.
     case oversized(String)
-    /// Nothing was sent: our own settings do not work.
+    /// Nothing was sent: the agent's own settings do not work.
     case misconfigured(String)
 
     private var isUntrusted: Bool {
         if case .untrusted = self { true } else { false }
     }
 
-    /// What the failure means for a session.
+    /// Converts the failure to one of a session.
     func refreshFailure(at url: EndpointURL) -> RefreshFailure {
         let (kind, message): (FailureClass, String) =
             switch self {

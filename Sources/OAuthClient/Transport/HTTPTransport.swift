@@ -11,10 +11,14 @@ import ServerCertificates
 import Text
 import TokenCore
 
-/// The network: HTTP/1.1 over a fresh connection per request, no redirect followed, nothing decompressed.
+/// HTTP/1.1 over a new connection for each request, without redirects or decompression.
 ///
-/// A pooled connection that died during suspend would make every refresh after it ambiguous, so none is kept.
-/// The HTTP library opens direct connections only: it speaks no TLS with proxies, and a guard needs the connection itself.
+/// - No connection is pooled: one that died during suspend would make every later refresh ambiguous.
+/// - The HTTP library opens direct connections only. It does not use TLS with proxies, and a guard needs the
+///   connection itself.
+/// - Entry points: ``send(_:)``, ``networkReturned()``.
+/// - May not: send a request twice, or before the certificate and address of the server are checked.
+/// - Runs on: the event loop it is created with.
 final class HTTPTransport: HTTPExchanging {
     private let eventLoop: any EventLoop
     private let totalLimit: Duration
@@ -22,11 +26,11 @@ final class HTTPTransport: HTTPExchanging {
     private let hangingAfter: Duration
     private let clients = ClientCache<HTTPClient> { try? await $0.shutdown() }
     private let exchanges = ExchangeRegister()
-    /// Where the guards of requests that show a refresh token are asked for.
+    /// The connector to the processes that guard requests with a refresh token, or `nil` if there is none.
     private let door: GuardConnector?
     private let contexts = TLSContexts()
     private let proxies: ProxyRoutes
-    /// The authorities that this machine trusts now.
+    /// Returns the authorities that this machine trusts now.
     private let system: @Sendable () -> SystemRoots
 
     init(
@@ -51,9 +55,10 @@ final class HTTPTransport: HTTPExchanging {
         await clients.shutDown()
     }
 
-    /// The network may be back: requests that hang without a connection get a new one at once.
+    /// Restarts requests without a connection, because the network may have returned.
     ///
-    /// A request that may have been sent is left alone, as its answer may still come; so none is sent twice.
+    /// A request that may have been sent is left alone, because its response may still arrive. So no request
+    /// is sent twice.
     func networkReturned() {
         exchanges.giveUp(hangingSince: hangingAfter) { clients.retireAll() }
     }
@@ -74,11 +79,12 @@ final class HTTPTransport: HTTPExchanging {
             do throws(TransportFailure) {
                 return try await send(request, attempt, tunnel, credentials, isInternal, until: end)
             } catch {
-                // A proxy is asked for no connection that is not needed.
+                // With a proxy there is no second connection to read the certificates: the proxy gets only
+                // necessary requests.
                 if case .untrusted = error, tunnel == nil {
                     throw await explained(error, request, credentials)
                 }
-                // Nothing was sent to an address at which nobody listens.
+                // Only after `unreachable` is it certain that nothing was sent to this address.
                 guard case .unreachable = error else { throw error }
                 first = first ?? error
             }
@@ -86,7 +92,7 @@ final class HTTPTransport: HTTPExchanging {
         throw first ?? .unreachable("there is no address")
     }
 
-    /// `failure`, with what the server's certificates say about it.
+    /// Returns `failure` with the error that the server's certificates show.
     private func explained(
         _ failure: TransportFailure,
         _ request: OutgoingRequest,
@@ -128,19 +134,23 @@ final class HTTPTransport: HTTPExchanging {
         }
     }
 
-    /// The guard of the next try; `nil`: there is none, and the attempt can do without.
+    /// Asks for the guard of the next attempt.
+    ///
+    /// - Returns: The connection to the guard, or `nil` if there is no guard and `attempt` does not need one.
+    /// - Throws: `unreachable` if `attempt` has deadlines but there is no guard.
     private func link(of attempt: GuardedAttempt) throws(TransportFailure) -> GuardLink? {
         if let link = door?.ask() { return link }
-        // Whoever has been given a moment to be done by must not be late, and only a guard can promise that.
+        // An attempt with deadlines must not be late, and only a guard can enforce that.
         guard attempt.fence == nil else {
             throw .unreachable("the process that guards the request cannot be started; restart the agent")
         }
         return nil
     }
 
-    /// Whether a server behind a proxy is in a private network.
+    /// Returns whether the server behind a proxy is in a private network.
     ///
-    /// - Throws: `insecure` if a server is and may not be: neither it nor a proxy gets a connection.
+    /// - Throws: `insecure` if the server is in a private network and must not be. Neither the server nor a
+    ///   proxy gets a connection.
     private func leadsInside(
         _ request: OutgoingRequest,
         _ tunnel: ProxyTunnel?
@@ -151,7 +161,8 @@ final class HTTPTransport: HTTPExchanging {
         return isInternal
     }
 
-    /// An exchange over a connection that the HTTP library did not make: one that a guard holds, or one through a proxy.
+    /// Runs an exchange over a connection made without the HTTP library: one held by a guard, or one through
+    /// a proxy.
     private func overOwnConnection(
         _ request: OutgoingRequest,
         _ attempt: GuardedAttempt?,
@@ -161,7 +172,8 @@ final class HTTPTransport: HTTPExchanging {
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
     ) async -> Result<ServerResponse, TransportFailure> {
-        // TLS within TLS cannot be opened later, and in the clear nothing may lie on the disk.
+        // A recording of TLS within TLS cannot be decrypted later, and plain text must not be written to
+        // disk.
         let isRecorded = link != nil && request.url.isTLS && tunnel?.proxy.isTLS != true
         let security: TLSContexts.Security?
         do throws(TransportFailure) {
@@ -218,21 +230,25 @@ final class HTTPTransport: HTTPExchanging {
         return result
     }
 
-    /// An exchange with a client of its own: a plain fetch, which is rare and wants to know where the server was
-    /// reached, and a request with a certificate, whose key is not to stay in a client that is kept.
+    /// Runs an exchange with a client that is used only once.
+    ///
+    /// This is for plain fetches, which are rare and must know the server's address, and for requests with a
+    /// client certificate, whose key must not remain in a cached client.
     private func exchangeAlone(
         _ request: OutgoingRequest,
         _ credentials: TLSCredentials,
         _ stage: ConnectionStage,
         until end: ContinuousClock.Instant
     ) async -> Result<ServerResponse, TransportFailure> {
-        // With a body it is the body that says when the request may be out.
+        // With a client certificate there is a body, and the body decides when the request may have been
+        // sent.
         let gate = gate(for: request, credentials, stage: request.identity == nil ? stage : nil)
         let client = makeClient(credentials, request.identity, gate: gate, overriding: request.resolution)
         let result = await exchange(request, stage, until: end) { body in
             try await HTTPTransport.perform(request, body: body, over: client)
         }
-        // A client whose connection hangs ends only with that connection; nobody waits for it.
+        // Not awaited after a give-up: a client with a stalled connection shuts down only when that
+        // connection ends.
         let ending = Task { try? await client.shutdown() }
         if !stage.isGivenUp { await ending.value }
         return result.map { reply in
@@ -242,7 +258,10 @@ final class HTTPTransport: HTTPExchanging {
         }
     }
 
-    /// `lastWord`: how long it may take beyond `end`, counted from when this process finds that `end` has passed.
+    /// Runs `perform` until `end`, and wipes the body of `request` afterwards.
+    ///
+    /// `lastWord` is the time allowed beyond `end`. It starts when this process notices that `end` has
+    /// passed.
     private func exchange(
         _ request: OutgoingRequest,
         _ stage: ConnectionStage,
@@ -256,7 +275,7 @@ final class HTTPTransport: HTTPExchanging {
         let left = max(.zero, end - ContinuousClock.now)
         let alarm = eventLoop.scheduleTask(in: .nanoseconds(left.nanoseconds)) { [eventLoop] in
             guard lastWord > .zero else { return work.cancel() }
-            // Work that is done by then takes no notice.
+            // Cancelling finished work has no effect.
             eventLoop.scheduleTask(in: .nanoseconds(lastWord.nanoseconds)) { work.cancel() }
         }
         let result = await withTaskCancellationHandler {
@@ -287,7 +306,7 @@ final class HTTPTransport: HTTPExchanging {
             outgoing.method = .POST
             outgoing.body = .stream(body, length: .known(Int64(body.count)))
         }
-        // The caller's alarm cancels this task; the client's own deadline only covers the head.
+        // The caller's alarm cancels this task. The client's own deadline covers only the head.
         let incoming = try await client.execute(outgoing, deadline: .distantFuture)
         return try await collect(incoming, readsBody: request.readsBody)
     }
@@ -297,7 +316,7 @@ final class HTTPTransport: HTTPExchanging {
         readsBody: Bool
     ) async throws -> ServerResponse {
         var answer = try IncomingResponse(incoming.status, incoming.headers, readsBody: readsBody)
-        // The library closes the connection once nobody holds the rest of the answer.
+        // The library closes the connection when the rest of the response is released.
         guard readsBody else { return answer.reply }
         for try await part in incoming.body { try answer.take(part) }
         return answer.reply
@@ -345,14 +364,16 @@ final class HTTPTransport: HTTPExchanging {
 }
 
 extension TransportFailure {
-    /// Sorts an error of the HTTP library; unknown ones are ambiguous as soon as the body may be out.
+    /// Converts an error of the HTTP library.
+    ///
+    /// An unknown error is ambiguous if the body may have been sent.
     fileprivate init(explaining error: any Error, wasSent: Bool) {
         if let failure = error as? TransportFailure {
             self = failure
         } else if let error = error as? HTTPParserError, error == .headerOverflow {
             self = .largeHead
         } else if error is HTTPParserError {
-            // Something has answered, and no HTTP/1.1.
+            // Something responded, but not in HTTP/1.1.
             self = wasSent ? .ambiguous(TransportFailure.notHTTP) : .unreachable(TransportFailure.notHTTP)
         } else if wasSent {
             self = .ambiguous(TransportFailure.describeLoss(error))
@@ -361,7 +382,7 @@ extension TransportFailure {
         }
     }
 
-    /// Why there is no connection, such as "Connection refused".
+    /// Returns the reason there is no connection, such as "Connection refused".
     static func reason(notConnected error: any Error) -> String {
         switch error {
         case let error as NIOConnectionError: error.reason
@@ -393,13 +414,13 @@ extension TransportFailure {
             : "the request was sent, the connection broke before the answer was complete"
     }
 
-    /// The alarm of ``HTTPTransport`` went off, or the caller gave up.
+    /// Returns whether the alarm of ``HTTPTransport`` fired, or the caller cancelled.
     private static func isTimeout(_ error: any Error) -> Bool {
         error is CancellationError || (error as? HTTPClientError) == .cancelled
     }
 }
 
 extension OutgoingRequest {
-    /// What is known of the host without a resolver.
+    /// The address of the host, if it is known without a resolver.
     fileprivate var resolution: [String: String] { address.map { [url.host: $0] } ?? [:] }
 }

@@ -4,13 +4,13 @@ import NIOCore
 import NIOHTTP1
 import Text
 
-/// An answer as its parts come, within ``HTTPLimits``.
+/// A response received in parts, within ``HTTPLimits``.
 struct IncomingResponse {
     private(set) var reply: ServerResponse
 
-    /// Begins with the head of an answer, whose body is read if it is wanted.
+    /// Begins with the head of a response.
     ///
-    /// - Throws: `oversized`, also for what the head only announces.
+    /// - Throws: `oversized`, also if only the head announces too much.
     init(_ status: HTTPResponseStatus, _ headers: HTTPHeaders, readsBody: Bool) throws(TransportFailure) {
         let headerBytes = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         guard headerBytes <= HTTPLimits.headers, headers.count <= HTTPLimits.headerCount else {
@@ -26,9 +26,7 @@ struct IncomingResponse {
         reply.body.reserveCapacity(max(announced, 0))
     }
 
-    /// Takes the next part of the body.
-    ///
-    /// - Throws: `oversized`.
+    /// Appends the next part of the body.
     mutating func take(_ part: ByteBuffer) throws(TransportFailure) {
         guard reply.body.count + part.readableBytes <= HTTPLimits.body else { throw .tooLarge }
         reply.body.append(contentsOf: part.readableBytesView)
@@ -36,7 +34,9 @@ struct IncomingResponse {
 }
 
 extension HTTPHeaders {
-    /// What every request says beside what its own library or protocol adds.
+    /// Creates the headers common to all requests.
+    ///
+    /// The HTTP library or the protocol adds others.
     init(of request: OutgoingRequest, _ body: OutgoingBody?) {
         self.init(request.headers.map { ($0.name, $0.value) })
         add(name: "accept-encoding", value: "identity")

@@ -3,7 +3,7 @@
 import NIOCore
 import Text
 
-/// A request body on its way: one buffer, handed over once, wiped afterwards.
+/// The body of one request: one buffer, sent once, wiped afterwards.
 final class OutgoingBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -11,7 +11,9 @@ final class OutgoingBody: AsyncSequence, Sendable {
     private let buffer: ByteBuffer
     private let stage: ConnectionStage
 
-    /// The body of `request`, if it has one; it is not handed over once `stage` is given up.
+    /// Creates the body of `request`, or returns `nil` if it has none.
+    ///
+    /// The bytes are not handed over after `stage` is given up.
     init?(of request: OutgoingRequest, stage: ConnectionStage = ConnectionStage()) {
         self.stage = stage
         if let form = request.form {
@@ -27,13 +29,17 @@ final class OutgoingBody: AsyncSequence, Sendable {
 
     var count: Int { buffer.readableBytes }
 
-    /// Whether the library has taken the bytes; before that none of them can have left.
+    /// Whether the HTTP library has taken the bytes.
+    ///
+    /// Until then, none of them can have been sent.
     var wasSent: Bool { stage.isConnected }
 
-    /// The bytes themselves, for a connection that is not the library's.
+    /// The bytes, for a connection made without the HTTP library.
     var bytes: ByteBuffer { buffer }
 
-    /// Zeroes the bytes in place, for all holders; on the event loop that sent them.
+    /// Wipes the bytes in place, for all holders.
+    ///
+    /// Call it on the event loop that sent them.
     func wipe() {
         unsafe buffer.withUnsafeReadableBytes { bytes in
             unsafe UnsafeMutableRawBufferPointer(mutating: bytes).wipe()

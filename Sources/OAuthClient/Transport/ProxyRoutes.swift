@@ -7,13 +7,15 @@ import Synchronization
 import Threads
 import TokenCore
 
-/// Decides which servers are reached through a proxy, and shows the proxy what it asks for.
+/// Selects the proxy for each server, and provides the credentials for the proxy.
+///
+/// Safe to call from any thread.
 package final class ProxyRoutes: Sendable {
-    /// A proxy, and who says so.
+    /// A proxy and the setting that names it.
     private struct ProxyRoute {
         var proxy: ForwardProxy
         var credentials: Source
-        /// The key or variable.
+        /// The configuration key or environment variable that names the proxy.
         var origin: String
 
         enum Source: Hashable {
@@ -22,34 +24,40 @@ package final class ProxyRoutes: Sendable {
         }
     }
 
-    /// Longest run of the program that prints credentials.
+    /// The maximum run time of the program that prints credentials.
     private static let commandTimeLimit: Duration = .seconds(10)
-    /// Longest wait for the resolver: where only the proxy knows names of the Internet, it may never answer.
+    /// The maximum wait for the resolver.
+    ///
+    /// It may never respond if only the proxy resolves public names.
     private static let resolverLimit: Duration = .seconds(1)
 
     private let variables: ProxyVariables
     private let commands: (any CommandRunning)?
-    /// What programs have printed, until a proxy rejects it.
+    /// The credentials that programs have printed, cached until a proxy rejects them.
     private let printed: Mutex<[[String]: ProxyCredentials]> = Mutex([:])
-    /// What a proxy has rejected: showing it again and again can lock an account.
+    /// The credentials that each proxy has rejected.
+    ///
+    /// Sending them repeatedly can lock an account.
     private let rejected: Mutex<[ForwardProxy: ProxyCredentials]> = Mutex([:])
 
+    /// Creates the routes of the agent.
+    ///
     /// - Parameters:
-    ///   - variables: the environment of the agent's start.
-    ///   - commands: runs `proxy_credentials_command`.
+    ///   - variables: The environment at the agent's start.
+    ///   - commands: Runs `proxy_credentials_command`.
     package init(_ variables: ProxyVariables = .none, commands: (any CommandRunning)? = nil) {
         self.variables = variables
         self.commands = commands
     }
 
-    /// The way to the host of `url`.
+    /// Returns the tunnel to the host of `url`.
     ///
     /// - Parameters:
-    ///   - url: where a request goes.
-    ///   - choice: what the session says.
-    ///   - credentials: whose certificates vouch for a proxy too.
-    /// - Returns: the way, or `nil` if the connection is direct.
-    /// - Throws: `misconfigured` if the proxy cannot be used as it is configured.
+    ///   - url: The URL of a request.
+    ///   - choice: The setting of the session.
+    ///   - credentials: The authorities that are trusted for a proxy too.
+    /// - Returns: The tunnel, or `nil` if the connection is direct.
+    /// - Throws: `misconfigured` if the proxy cannot be used as configured.
     func tunnel(
         to url: EndpointURL,
         _ choice: ProxyChoice,
@@ -67,9 +75,9 @@ package final class ProxyRoutes: Sendable {
         }
     }
 
-    /// What it means that the proxy for `url` has opened no connection.
+    /// Converts a failure of the proxy for `url`.
     ///
-    /// Credentials that it rejected are not shown to it again.
+    /// Credentials that the proxy rejected are not sent to it again.
     func explained(
         _ failure: ProxyFailure,
         at url: EndpointURL,
@@ -89,7 +97,8 @@ package final class ProxyRoutes: Sendable {
         }
     }
 
-    /// How the host of `address` is reached, as a clause for a person; `nil` if no proxy is configured for anything.
+    /// Describes how the host of `address` is reached, or returns `nil` if no proxy is configured for any
+    /// server.
     func description(of address: String, _ choice: ProxyChoice) -> String? {
         guard choice != .environment || variables.exist, let url = try? EndpointURL(address) else {
             return nil
@@ -160,14 +169,16 @@ package final class ProxyRoutes: Sendable {
         return credentials
     }
 
-    /// Whether `host`, which a proxy will look up, is in a private network as far as this machine knows.
+    /// Returns whether `host`, which a proxy will resolve, is in a private network as far as this machine
+    /// knows.
     ///
-    /// A name that is not known here is left to the proxy: where one is needed, there is often no other resolver.
+    /// A name that is unknown here is left to the proxy: in a network that needs one, there is often no other
+    /// resolver.
     static func leadsInside(_ host: String) async -> Bool {
         if ForwardProxy.isInternal(host) { return true }
         guard IPAddress(host) == nil else { return false }
         let (answers, answer) = AsyncStream.makeStream(of: Bool.self)
-        // The resolver cannot be told to stop; its thread ends with its answer.
+        // The resolver cannot be cancelled. Its thread ends when the resolver returns.
         guard
             let thread = try? SystemThread({
                 answer.yield(resolved(host).contains { $0.isInternal })
@@ -204,7 +215,7 @@ package final class ProxyRoutes: Sendable {
                 0,
                 NI_NUMERICHOST
             )
-            // Without the zone of a link-local address.
+            // Leave out the zone of a link-local address.
             let text = name.prefix { $0 != 0 && $0 != CChar(UInt8(ascii: "%")) }.map { UInt8(bitPattern: $0) }
             if status == 0, let address = IPAddress(String(decoding: text, as: UTF8.self)) {
                 addresses.append(address)
@@ -216,7 +227,7 @@ package final class ProxyRoutes: Sendable {
 }
 
 extension TransportFailure {
-    /// What it means that there is no way through `proxy`.
+    /// Converts a failure of `proxy`.
     static func proxy(_ failure: ProxyFailure, _ proxy: ForwardProxy) -> TransportFailure {
         let message = failure.message(of: proxy)
         switch failure {

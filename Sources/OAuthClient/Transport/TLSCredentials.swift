@@ -7,15 +7,17 @@ import NIOSSL
 import ServerCertificates
 import TokenCore
 
-/// A ``ServerTrust`` with its files read: what a TLS context is made of.
+/// A ``ServerTrust`` with its files read, used to make a TLS context.
 struct TLSCredentials: Hashable {
     let extraRoots: [NIOSSLCertificate]
     let pins: [String]
     let system: SystemRoots
 
-    /// Reads the CA file each time, and checks whether the system's has changed, so that a repaired or replaced one
-    /// counts at once.
-    /// - Throws: `.misconfigured`.
+    /// Reads the CA file and checks whether the system's has changed.
+    ///
+    /// Both happen each time, so a repaired or replaced file takes effect at once.
+    ///
+    /// - Throws: `misconfigured` if the CA file cannot be read or has no certificate.
     init(_ trust: ServerTrust, system: SystemRoots = SystemRoots()) throws(TransportFailure) {
         pins = trust.pins
         self.system = system
@@ -34,7 +36,9 @@ struct TLSCredentials: Hashable {
         guard !extraRoots.isEmpty else { throw .misconfigured("ca_file \(path): holds no PEM certificate") }
     }
 
-    /// - Throws: `.misconfigured` where no server could be trusted.
+    /// Checks that at least one server could be trusted.
+    ///
+    /// - Throws: `misconfigured` if there is no trusted authority.
     func check() throws(TransportFailure) {
         guard extraRoots.isEmpty, let lack = system.lack else { return }
         throw .misconfigured(
@@ -42,7 +46,8 @@ struct TLSCredentials: Hashable {
         )
     }
 
-    /// Verification always on, TLS 1.2 at least, the system's roots plus ours.
+    /// The TLS settings: verification always on, TLS 1.2 or later, the system's authorities and those of
+    /// `ca_file`.
     var configuration: TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
@@ -55,7 +60,7 @@ struct TLSCredentials: Hashable {
 }
 
 extension TransportFailure {
-    /// Sorts a failed handshake: for a reason of trust, or because the connection ended.
+    /// Converts a failed handshake, which failed over trust or because the connection ended.
     init(handshake error: NIOSSLError) {
         switch error {
         case .handshakeFailed(.sslError(let stack)), .handshakeFailed(.unknownError(let stack)):
@@ -71,7 +76,7 @@ extension TransportFailure {
             } else if text.contains("VERSION") || text.contains("PROTOCOL") {
                 self = .insecure("the server does not speak TLS 1.2 or newer")
             } else if stack.isEmpty || text.contains("EOF") {
-                // Closed without a word: nothing is known about the server.
+                // The server closed without a TLS alert, so the cause is unknown.
                 self = .unreachable("the server closed the connection during the TLS handshake")
             } else {
                 self = .insecure("the TLS handshake was refused")
@@ -97,7 +102,7 @@ extension Duration {
     var nanoseconds: Int64 { saturatedNanoseconds }
 }
 
-/// The variable of the environment that names the file with the system's certificates.
+/// The environment variable that names the file with the system's certificates.
 package enum CertificateVariable {
     package static let name = SystemRoots.variable
 }

@@ -2,9 +2,9 @@
 
 import SealedStore
 
-/// A growing run of bytes, wiped when it is gone, and shared by its readers.
+/// A growing buffer that is wiped on deallocation.
 ///
-/// Built by one owner, then only read.
+/// One owner builds the buffer. After that it is only read, and readers may share it.
 final class WipingBuffer: @unchecked Sendable {
     private var bytes = WipedBytes(capacity: 1_024)
 
@@ -14,7 +14,7 @@ final class WipingBuffer: @unchecked Sendable {
         bytes.append(byte)
     }
 
-    /// Lends the bytes.
+    /// Calls `body` with the bytes.
     func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
