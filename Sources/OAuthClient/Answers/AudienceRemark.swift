@@ -4,15 +4,16 @@ import Text
 import TokenCore
 
 extension ServerProfile {
-    /// A remark if the access token does not name an audience that was asked for (RFC 8707 §2).
+    /// Returns a warning if the access token does not name a requested audience (RFC 8707 §2).
     ///
-    /// Servers may ignore `audience` and `resource`, and then give a token that the resource refuses. Only a
-    /// JWT shows its audiences (RFC 9068 §3); one that names none says nothing.
+    /// Servers may ignore `audience` and `resource`, and then issue a token that the resource rejects. Only a
+    /// JWT shows its audiences (RFC 9068 §3). A JWT without audiences causes no warning.
     ///
     /// - Parameters:
-    ///   - answer: its access token is looked at, unverified.
-    ///   - asked: the audience asked for with this token; `nil`: what the configuration asks for.
-    /// - Returns: the remark; `nil`: there is nothing to say.
+    ///   - answer: The response with the access token, whose signature is not verified.
+    ///   - asked: The audience requested with this token, or `nil` for the audience and resources of the
+    ///     configuration.
+    /// - Returns: The warning, or `nil` if all requested audiences are named or the token does not show any.
     func audienceRemark(on answer: TokenResponse, asked: String?) -> GrantWarning? {
         let wanted = asked.map { [$0] } ?? [audience].compactMap(\.self) + resources
         guard !wanted.isEmpty, let given = JWTParts(answer.accessToken)?.claims.audiences, !given.isEmpty
@@ -27,7 +28,7 @@ extension ServerProfile {
         )
     }
 
-    /// Compares two addresses, but for a slash at the end, which people write or leave out.
+    /// Compares two addresses, ignoring a slash at the end, which users write or leave out.
     private static func isSame(_ left: String, _ right: String) -> Bool {
         func bare(_ text: String) -> Substring.UTF8View {
             let bytes = text.utf8[...]

@@ -7,19 +7,21 @@ import TokenCore
 
 /// The secrets sent to and by a server in one refresh, login or revocation.
 ///
-/// ``ServerDependencies`` notes those of requests and answers, for every kind of server; the bytes live as long as
-/// the exchange and are wiped at its end.
+/// ``ServerDependencies`` records the secrets of requests and responses, for every kind of server. The bytes
+/// live until the exchange ends and are then wiped. Safe to call from any thread.
 final class ExchangeSecrets: Sendable {
     /// The secrets of the exchange that the current task belongs to.
     @TaskLocal static var current: ExchangeSecrets?
 
-    /// The names of harmless parameters in requests, and of secret members in answers.
+    /// The names of harmless parameters in requests, and of secret members in responses.
     struct Names: Sendable {
+        /// The harmless parameters.
+        ///
         /// Every other parameter of a request counts as a secret.
         private(set) var harmless = standardHarmless
         private(set) var secret = standardSecret
 
-        // Shared by all servers: there may be thousands.
+        // All servers share these sets: there may be thousands of servers.
         private static let standardHarmless: Set<ByteText> = [
             "grant_type", "client_id", "scope", "redirect_uri", "audience", "resource", "username",
             "token_type_hint", "subject_token_type", "actor_token_type", "requested_token_type",
@@ -35,7 +37,7 @@ final class ExchangeSecrets: Sendable {
             "Session", "SECRET_BLOCK", "client_secret", "registration_access_token",
         ]
 
-        /// The names that `kind` uses.
+        /// Creates the names that `kind` uses.
         init(_ kind: ServerProfile.Kind) {
             if case .gitHubApp = kind { secret.insert("token") }
             if [.identityCenter, .awsRole].contains(kind.identity.kind) {
@@ -55,13 +57,17 @@ final class ExchangeSecrets: Sendable {
         }
     }
 
-    /// Headers of requests that carry a secret.
+    /// The request headers that carry a secret.
     private static let secretHeaders: Set<ByteText> = [
         "authorization", "dpop", AccessPortal.tokenHeader.bytewise,
     ]
-    /// Bytes of one secret that are kept: an echo of it is found by its beginning.
+    /// The maximum number of bytes kept of one secret.
+    ///
+    /// An echo of a longer secret is found by its beginning.
     private static let longest = 8 << 10
-    /// Secrets kept of one exchange: a login polls, asks and tries again, and a server may send any number.
+    /// The maximum number of secrets kept of one exchange.
+    ///
+    /// A login polls and retries, and a server may send any number.
     private static let most = 64
 
     private let names: Names
@@ -77,7 +83,7 @@ final class ExchangeSecrets: Sendable {
         }
     }
 
-    /// Takes the secrets out of `text`.
+    /// Replaces the secrets in `text`.
     func redacted(_ text: String) -> String {
         noted.withLock { Redaction($0) }.applied(to: text)
     }
@@ -87,19 +93,19 @@ final class ExchangeSecrets: Sendable {
         noted.withLock { noted in
             let secret = Array(bytes.prefix(ExchangeSecrets.longest))
             guard !noted.contains(secret) else { return }
-            // The newest are those an answer can still echo.
+            // Drop the oldest: a response can still echo the newest ones.
             if noted.count == ExchangeSecrets.most { noted.removeFirst() }
             noted.append(secret)
         }
     }
 
-    /// Notes a secret of sealed memory; nothing while that is locked.
+    /// Records a secret of sealed memory, or nothing while that memory is locked.
     func remember(_ secret: SecretID?, in memory: SealedMemory) {
         guard let secret else { return }
         try? unsafe memory.open(secret) { unsafe remember($0) }
     }
 
-    /// Notes every secret that `request` carries.
+    /// Records every secret that `request` carries.
     func remember(_ request: OutgoingRequest) {
         for (name, value) in request.headers where Self.secretHeaders.contains(name.bytewise) {
             remember(value.utf8)
@@ -118,13 +124,13 @@ final class ExchangeSecrets: Sendable {
         }
     }
 
-    /// Notes the tokens and codes of an answer, whatever becomes of it.
+    /// Records the tokens and codes of a response, even if the response is not used.
     func remember(_ answer: ServerResponse.Reading) {
         guard case .object(let object) = answer else { return }
         remember(.object(object)) { [names] in names.secret.contains($0) }
     }
 
-    /// Notes a token, or Basic credentials and the secret in them (RFC 7617 §2, RFC 6749 §2.3.1).
+    /// Records a token, or Basic credentials and the secret in them (RFC 7617 §2, RFC 6749 §2.3.1).
     private func rememberCredentials(_ word: Substring) {
         remember(word.utf8)
         guard let pair = Base64.decoded(String(word)) else { return }
@@ -136,7 +142,7 @@ final class ExchangeSecrets: Sendable {
         remember(text.utf8)
     }
 
-    /// Notes the strings of members whose names `isSecret` accepts, at any depth.
+    /// Records the strings of members whose names `isSecret` accepts, at any depth.
     private func remember(_ value: JSONValue, where isSecret: (ByteText) -> Bool) {
         switch value {
         case .object(let object):

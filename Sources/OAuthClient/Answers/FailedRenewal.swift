@@ -4,26 +4,26 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A renewal, at a server of any kind, that brought no usable token.
+/// A failed refresh, at a server of any kind, that returned no usable token.
 struct FailedRenewal: Error {
     var failure: RefreshFailure
-    /// The refresh token that a successful answer brought in spite of the failure.
+    /// The refresh token of a successful response that could not be used.
     var leftover: Leftover?
 }
 
-/// What is left of a successful answer whose access token cannot be used: the server may have spent the old refresh
-/// token for it.
+/// The refresh token of a successful response whose access token cannot be used.
 ///
-/// The refresh token is sealed only by ``ServerDependencies/outcome(of:renewing:)``: callers without a session to
-/// renew have nothing to erase.
+/// The server may have invalidated the old refresh token for it. Only
+/// ``ServerDependencies/outcome(of:renewing:)`` seals the new one: callers that refresh no session have
+/// nothing to erase.
 struct Leftover: Equatable, Sendable {
     var refreshToken: String
-    /// `nil`: the answer does not say.
+    /// The lifetime of the refresh token, or `nil` if the response does not state one.
     var lifetime: Duration?
-    /// Read before the request was sent.
+    /// The time just before the request was sent.
     var requestedAt: Instant
 
-    /// `nil`: `object` has no refresh token, or none that could be sent.
+    /// Reads `object`, or returns `nil` if it has no refresh token or only one with invalid characters.
     init?(_ object: JSONObject?, _ members: RenewalMembers, requestedAt: Instant) {
         guard let object, let token = try? members.refreshToken(in: object) else { return nil }
         refreshToken = token
@@ -32,27 +32,31 @@ struct Leftover: Equatable, Sendable {
     }
 }
 
-/// The names of the members for renewal in the answers of one kind of server.
+/// The names of the refresh token and its lifetime in the responses of one kind of server.
 struct RenewalMembers: Equatable, Sendable {
     var token: String
-    /// Names for the lifetime of the refresh token; the first one present counts.
+    /// The names of the refresh token's lifetime.
+    ///
+    /// The first one present counts.
     var lifetimes: [String]
     var unit = LifetimeUnit.seconds
 
-    /// RFC 6749 §5.1, and the lifetime as vendors write it.
+    /// The name of RFC 6749 §5.1, and the names that vendors use for the lifetime.
     static let standard = RenewalMembers(
         token: "refresh_token",
         lifetimes: ["refresh_expires_in", "refresh_token_expires_in"]
     )
     static let cognito = RenewalMembers(token: "RefreshToken", lifetimes: [])
 
-    /// - Throws: why the member is not a refresh token.
+    /// Returns the refresh token in `object`, or `nil` if there is none.
+    ///
+    /// - Throws: The reason the member is not a refresh token.
     func refreshToken(in object: JSONObject) throws(TokenResponse.Problem) -> String? {
-        // It travels in forms and in JSON alone, which take blanks (RFC 6749 Appendix A.17).
+        // A refresh token is sent only in forms and JSON, which allow blanks (RFC 6749 Appendix A.17).
         try TokenResponse.token(token, in: object) { $0.isVisibleASCII || $0 == 0x20 }
     }
 
-    /// `nil`: the answer does not say.
+    /// Returns the lifetime of the refresh token, or `nil` if `object` does not state one.
     func lifetime(in object: JSONObject) -> Duration? {
         let told = lifetimes.lazy.compactMap { object[$0] }.first
         return LifetimeMember.read(told, in: unit).flatMap(LifetimeMember.positive)
@@ -60,16 +64,17 @@ struct RenewalMembers: Equatable, Sendable {
 }
 
 extension ServerDependencies {
-    /// What `failed` means for the session that was to be renewed by `renewal`.
+    /// Converts `failed` to the outcome of the refresh with `renewal`.
     ///
-    /// The refresh token of an answer that cannot be used is kept if it differs from the one sent. A refusal,
-    /// or an answer that ends the session, counts as such, even if a refresh token comes with it.
+    /// The refresh token of a response that cannot be used is kept if it differs from the one sent. A
+    /// rejection, or a response that ends the session, counts as such even if it includes a refresh token.
     func outcome(of failed: FailedRenewal, renewing renewal: Renewal) -> RefreshOutcome {
         var failure = failed.failure
         guard let leftover = failed.leftover, case .refreshToken(let sent) = renewal else {
             return .failed(failure)
         }
-        // A successful answer with a new refresh token is no refusal, even if it also has an error code.
+        // A successful response with a new refresh token is not a rejection, even if it also has an error
+        // code.
         let isGiven = failure.kind == .unexplained && (200..<300).contains(failure.status ?? 0)
         guard isGiven || [.misbehaved, .misconfigured].contains(failure.kind) else { return .failed(failure) }
         let isOld = (try? isSame(leftover.refreshToken, as: sent)) ?? false

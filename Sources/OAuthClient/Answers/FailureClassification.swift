@@ -2,48 +2,54 @@
 
 import TokenCore
 
-/// An answer of the token endpoint that brought no token, reduced to what decides its meaning.
+/// A response of the token endpoint without a token, reduced to the facts that decide its meaning.
 struct TokenErrorResponse: Equatable, Sendable {
     var status: Int
     var error: OAuthError?
-    /// What the body says of its reason in another form than OAuth's.
+    /// The reason that the body states in another format than OAuth's.
     var said: String?
-    /// The body names an error in another form than OAuth's.
+    /// Whether the body names an error in another format than OAuth's.
     var namesError = false
-    /// The body is a web page: a portal or a proxy speaks, not the token endpoint.
+    /// Whether the body is a web page, written by a portal or a proxy and not by the token endpoint.
     var isHTML = false
-    /// The answer demands HTTP Basic credentials (`WWW-Authenticate: Basic`).
+    /// Whether the response requires HTTP Basic credentials (`WWW-Authenticate: Basic`).
     var wantsBasic = false
-    /// Already clamped.
+    /// The delay of `Retry-After`, already clamped.
     var retryAfter: Duration?
-    /// The request proved possession of a key (RFC 9449).
+    /// Whether the request proved possession of a key (RFC 9449).
     var hadProof = false
-    /// The request showed a person's password; a refusal without a reason then blames that.
+    /// Whether the request carried the user's password.
+    ///
+    /// A rejection without a reason is then blamed on the password.
     var hadPassword = false
-    /// The request was to refresh tokens, so that a refusal says something of the login.
+    /// Whether the request was a refresh, so that a rejection concerns the login.
     var isRefresh = false
 }
 
 extension TokenErrorResponse {
-    /// Whether a refusal without a reason blames the password: the token endpoint itself has answered.
+    /// Whether a rejection without a reason is blamed on the password.
+    ///
+    /// The token endpoint itself must have responded.
     fileprivate var blamesPassword: Bool { hadPassword && !isHTML && !wantsBasic }
 }
 
-/// Decides what a failed token request means for the session.
+/// Classification of failed token requests by their meaning for the session.
 enum FailureClassification {
-    /// Least wait after an answer that a proxy or portal may have written.
+    /// The minimum delay after a response that a proxy or portal may have written.
     static let proxyPause: Duration = .seconds(60)
-    /// Least wait after an answer that says the endpoint is not there.
+    /// The minimum delay after a response that says the endpoint does not exist.
     ///
-    /// A server that is redeployed answers so for seconds.
+    /// A server responds in this way for some seconds while it is redeployed.
     static let missingEndpointPause: Duration = .seconds(15)
 
-    /// Sorts an answer; a single one can end a session only by what the token endpoint itself says in JSON.
+    /// Classifies a response without a token.
+    ///
+    /// A single response can end a session only by JSON from the token endpoint itself.
     ///
     /// - Parameters:
-    ///   - answer: of any status; a 2xx without `error` means that no token could be read from it.
-    ///   - server: host and port, for the message.
-    /// - Returns: the failure as the session sees it.
+    ///   - answer: A response of any status. A 2xx without `error` means that no token could be read from it.
+    ///   - server: The host and port, for the message.
+    /// - Returns: The failure, in the terms of the session.
     static func classify(_ answer: TokenErrorResponse, from server: String) -> RefreshFailure {
         guard let error = answer.error, let kind = meaning(of: error, in: answer) else {
             return classifyStatus(answer, from: server)
@@ -59,34 +65,34 @@ enum FailureClassification {
         )
     }
 
-    /// Characters shown of what a server in trouble says: enough to recognise the trouble.
+    /// The maximum number of characters quoted from a 5xx response: enough to recognize the error.
     static let troubleLimit = 100
 
-    /// What is shown of `text`, which came with `status`.
+    /// Shortens `text` for messages, depending on the status of the response it came with.
     ///
-    /// With 5xx a server says what it has at hand: a query, a stack trace, an address inside its network. None of it
-    /// helps the person here.
+    /// A 5xx response may contain a query, a stack trace or an address inside the server's network. None of
+    /// these helps the user.
     static func quoted(_ text: String, at status: Int) -> String {
         ServerText.cleaned(text, limit: (500..<600).contains(status) ? troubleLimit : ServerText.limit)
     }
 
-    /// What `error` means; `nil`: the status decides, whatever the JSON says.
+    /// Returns the meaning of `error`, or `nil` if the status decides regardless of the JSON.
     private static func meaning(of error: OAuthError, in answer: TokenErrorResponse) -> FailureClass? {
         let status = answer.status
-        // RFC 6749 §4.1.2.1 and RFC 8628 §3.5 codes that ask for patience hold at any status.
+        // These codes of RFC 6749 §4.1.2.1 and RFC 8628 §3.5 ask the client to wait, at any status.
         if ["temporarily_unavailable", "slow_down"].contains(error.code) { return .busy }
         if ["server_error", "internal_failure"].contains(error.code) {
-            // A server in trouble does not answer 401: some mean the refresh token.
+            // A server with an internal error does not respond 401: some servers mean the refresh token.
             return status == 401 && answer.isRefresh ? .unexplained : .busy
         }
-        // With any other status the error is not the token endpoint's own (RFC 6749 §5.2).
+        // With any other status, the error was not written by the token endpoint itself (RFC 6749 §5.2).
         guard (200..<300).contains(status) || [400, 401, 403].contains(status) else { return nil }
         switch error.code {
         case "invalid_grant", "invalid_token":
-            // `invalid_token` with 401 is INDIGO IAM's word for a dead refresh token.
+            // INDIGO IAM sends `invalid_token` with 401 for an invalid refresh token.
             return needsPerson(error) ? .interactionRequired : .grantDead
         case _ where answer.isRefresh && isDeadToken(error.code): return .grantDead
-        // So answer firewalls, too.
+        // Firewalls respond in this way too.
         case "access_denied" where answer.isRefresh && status == 403: return .unexplained
         case "interaction_required", "login_required", "consent_required", "account_selection_required",
             "mfa_required", "access_denied":
@@ -95,16 +101,17 @@ enum FailureClassification {
         case "unauthorized_client": return .clientUnauthorized
         case "unsupported_grant_type": return .misconfigured
         case "invalid_dpop_proof", "use_dpop_nonce":
-            // Without proofs, another try does not satisfy a server that demands one.
+            // Without proofs, a retry cannot satisfy a server that requires one.
             return answer.hadProof ? .busy : .misconfigured
         case "invalid_scope", "invalid_target": return .variantRefused
         case "invalid_request": return .unexplained
-        // A refusal in words that nobody knows: said again and again, it ends a login.
+        // The code is unknown. Repeated often enough, it ends a login.
         default: return answer.isRefresh ? .unexplained : .busy
         }
     }
 
-    /// Vendors' words for a refresh token that is dead: GitHub's, Amazon's, Slack's and those alike.
+    /// Returns whether `code` is a vendor's code for an invalid refresh token, such as GitHub's, Amazon's or
+    /// Slack's.
     private static func isDeadToken(_ code: String) -> Bool {
         [
             "bad_refresh_token", "invalid_refresh_token", "refresh_token_expired", "expired_refresh_token",
@@ -112,7 +119,7 @@ enum FailureClassification {
         ].contains(code)
     }
 
-    /// Whether the refusal comes from a policy that only a new login satisfies.
+    /// Returns whether the rejection comes from a policy that only a new login satisfies.
     private static func needsPerson(_ error: OAuthError) -> Bool {
         let hints = [
             "interaction_required", "login_required", "consent_required", "mfa", "invalid_rapt",
@@ -136,7 +143,7 @@ enum FailureClassification {
         )
     }
 
-    /// Class, explanation, and the least pause for a status without usable OAuth JSON.
+    /// Returns the class, explanation and minimum delay for a status without usable OAuth JSON.
     private static func reading(of answer: TokenErrorResponse) -> (FailureClass, String, Duration?) {
         switch answer.status {
         case 400 where answer.blamesPassword, 401 where answer.blamesPassword,

@@ -3,12 +3,12 @@
 import Text
 import TokenCore
 
-/// The error an authorization server reported (RFC 6749 §5.2, §4.1.2.1).
+/// The error reported by an authorization server (RFC 6749 §5.2, §4.1.2.1).
 struct OAuthError: Equatable, Sendable {
-    /// As on the wire, printable, at most 100 characters.
+    /// The code sent by the server, made printable and limited to 100 characters.
     var code: String
     var description: String?
-    /// Vendors' second code (`suberror`, `error_subtype`) that says why a grant died.
+    /// A vendor's second code (`suberror`, `error_subtype`) with the reason that a grant is invalid.
     var detail: String?
 
     init(code: String, description: String? = nil, detail: String? = nil) {
@@ -17,10 +17,10 @@ struct OAuthError: Equatable, Sendable {
         self.detail = detail.map { ServerText.cleaned($0, limit: 100) }
     }
 
-    /// Codes of RFC 8628 §3.5 that servers also write where a sentence for people belongs.
+    /// The codes of RFC 8628 §3.5 that servers also write where a sentence for users belongs.
     private static let misplaced: Set<ByteText> = ["authorization_pending", "slow_down"]
 
-    /// The error in an answer, or `nil` when its `error` is missing, empty or not a string.
+    /// Reads the error in a response, or returns `nil` if its `error` is missing, empty or not a string.
     init?(_ object: JSONObject) {
         if let word = OAuthError.reasons(in: object).first(where: {
             OAuthError.misplaced.contains($0.bytewise)
@@ -38,13 +38,14 @@ struct OAuthError: Equatable, Sendable {
         )
     }
 
-    /// What a refusal that is not OAuth's says of its reason, or `nil` if it says nothing.
+    /// Returns the reason in a rejection that is not in OAuth's format, or `nil` if there is none.
     static func words(in object: JSONObject) -> String? {
         let words = reasons(in: object).prefix(3).map { ServerText.cleaned($0, limit: 150) }
         return words.isEmpty ? nil : words.joined(separator: ": ")
     }
 
-    /// Returns `true` if a body without tokens names an error that is not OAuth's: an object, or a list of them.
+    /// Returns whether a body without tokens names an error in another format than OAuth's: an object or a
+    /// list.
     static func isNamed(in object: JSONObject) -> Bool {
         guard ["access_token", "refresh_token"].allSatisfy({ object[$0] == nil }) else { return false }
         return containers.contains { name in
@@ -52,18 +53,18 @@ struct OAuthError: Equatable, Sendable {
         }
     }
 
-    /// Members that hold a reason, the more specific first (RFC 9457 §3.1 among them).
+    /// The members that hold a reason, with the more specific ones first (RFC 9457 §3.1 among them).
     private static let reasonMembers = [
         "code", "status", "message", "error_description", "detail", "title", "msg",
     ]
-    /// Members that hold objects or texts with reasons.
+    /// The members that hold objects or texts with reasons.
     private static let containers = ["error", "errors"]
-    /// Reasons that are looked for: a server may send any number.
+    /// The maximum number of reasons read, because a server may send any number.
     private static let mostReasons = 8
 
-    /// The texts in `object` that say why it is a refusal, each once.
+    /// Returns the texts in `object` that explain the rejection, without duplicates.
     private static func reasons(in object: JSONObject) -> [String] {
-        // A detail that is a text comes after the members that are more specific.
+        // A `detail` that is a text comes after the more specific members.
         let details = object["detail"].flatMap { $0.string == nil ? $0 : nil }
         let contained = (containers.map { object[$0] } + [details]).compactMap(\.self)
             .flatMap { value in value.array?.prefix(mostReasons).map(\.self) ?? [value] }
@@ -79,7 +80,7 @@ struct OAuthError: Equatable, Sendable {
         return reasons
     }
 
-    /// "invalid_grant: Token is not active".
+    /// The code and the description, such as "invalid_grant: Token is not active".
     var text: String {
         guard let description, !description.isEmpty else { return code }
         return "\(code): \(description)"

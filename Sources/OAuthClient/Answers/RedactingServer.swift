@@ -4,11 +4,11 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Takes our secrets out of what a server of any kind says, before anybody keeps, shows or logs it.
+/// A wrapper around a server of any kind that removes the session's secrets from all it returns.
 ///
-/// A server knows what we send it. Nothing keeps it from writing that into an error description, a scope, a
-/// user code or the name of a challenge, which end up in answers, in `status`, in events and in the log. All
-/// of that passes through here.
+/// A server knows the secrets sent to it. It may write them into an error description, a scope, a user code
+/// or the name of a challenge, which appear in responses, in `status`, in events and in the log. All of these
+/// pass through this type before anything is kept, shown or logged.
 struct RedactingServer: AuthorizationServer {
     let server: any AuthorizationServer
     let names: ExchangeSecrets.Names
@@ -96,7 +96,9 @@ struct RedactingServer: AuthorizationServer {
     }
 }
 
-/// The conversation with the person at a login: nothing secret is told, and secret answers are noted.
+/// The prompts of a login, with secrets removed from the texts shown.
+///
+/// Secret input is recorded.
 private struct RedactingPrompter: LoginPrompting {
     let conversation: any LoginPrompting
     let secrets: ExchangeSecrets
@@ -104,7 +106,7 @@ private struct RedactingPrompter: LoginPrompting {
 
     func tell(_ step: LoginStep) async {
         switch step {
-        // Said by a resource before the server has been sent anything.
+        // A resource says this before anything was sent to the server.
         case .serverFound: await conversation.tell(step)
         case .openURL(let address, let redirectURI):
             await conversation.tell(.openURL(secrets.redacted(address), redirectURI: redirectURI))
@@ -145,7 +147,9 @@ extension RefreshFailure {
         return failure
     }
 
-    /// Codes that are compared later; a word of the protocol is shown even if somebody has it as a password.
+    /// The codes that are compared later.
+    ///
+    /// A protocol code is shown even if it equals somebody's password.
     private static let words: Set<ByteText> = [
         "invalid_client", "invalid_grant", "invalid_token", "invalid_scope", "invalid_target",
         "invalid_request",

@@ -3,25 +3,30 @@
 import Text
 import TokenCore
 
-/// Takes secrets out of text that somebody else wrote, in each form in which a server may echo what it was sent.
+/// Removal of secrets from text written by others, in each encoding that a server may echo.
 ///
-/// The text may have been cut: a long beginning of a form counts too, and so does one cut by ``ServerText``.
+/// The text may have been cut. So a long beginning of an encoded secret counts too, and so does a beginning
+/// cut by ``ServerText``.
 struct Redaction {
-    /// What stands where a secret stood.
+    /// The replacement for a secret.
     static let mark = "[redacted]"
-    /// Bytes of the shortest secret that is looked for: a shorter one could stand in any text.
+    /// The minimum length in bytes of a secret that is searched for.
+    ///
+    /// A shorter one could occur in any text.
     static let shortest = 4
-    /// Bytes of a secret's beginning that count as the whole secret.
+    /// The number of bytes of a secret's beginning that count as the whole secret.
     static let leastPiece = 12
 
-    /// One secret in one encoding; it is encoded whole only when its first bytes have been found.
+    /// One secret in one encoding.
+    ///
+    /// It is encoded whole only when its first bytes have been found.
     private struct Form {
         var encoding: Encoding
         var secret: Int
     }
 
     private let secrets: [[UInt8]]
-    /// By the first bytes of the form.
+    /// The encoded secrets by their first bytes.
     private var forms: [UInt32: [Form]] = [:]
 
     init(_ secrets: [[UInt8]]) {
@@ -35,12 +40,14 @@ struct Redaction {
         }
     }
 
-    /// How often text is percent-decoded to look for a secret in it: some servers encode what is encoded already.
+    /// The maximum number of times that text is percent-decoded.
+    ///
+    /// Some servers encode text that is already encoded.
     private static let mostDecodings = 2
 
-    /// `text` without the secrets.
+    /// Replaces the secrets in `text`.
     ///
-    /// A server may percent-encode any of a secret's bytes, so the text is also searched as it reads when decoded.
+    /// A server may percent-encode any byte of a secret, so the decoded text is searched too.
     func applied(to text: String) -> String {
         var bytes = Array(text.utf8)
         for decodings in 0...Redaction.mostDecodings {
@@ -50,7 +57,7 @@ struct Redaction {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// `bytes` without the secrets that are found in `view` of them.
+    /// Replaces the parts of `bytes` that are secrets in `view`.
     private func redacted(_ bytes: [UInt8], as view: PercentView) -> [UInt8] {
         var output: [UInt8] = []
         var index = 0
@@ -66,7 +73,7 @@ struct Redaction {
         return output
     }
 
-    /// Bytes at the start of `rest` that are a secret; 0: none.
+    /// Returns the number of bytes at the start of `rest` that are a secret, or 0 if there is none.
     private func match(_ rest: ArraySlice<UInt8>) -> Int {
         guard let key = Redaction.key(rest), let candidates = forms[key] else { return 0 }
         return candidates.map { length(of: $0, in: rest) }.max() ?? 0
@@ -77,7 +84,7 @@ struct Redaction {
         let common = zip(whole, rest).prefix { $0 == $1 }.count
         let after = rest.dropFirst(common)
         if common == whole.count { return common + form.encoding.trailer(after) }
-        // What follows so long a match is the rest of the secret, written in another way.
+        // After so long a match, the next bytes are the rest of the secret in another encoding.
         if common >= Redaction.leastPiece { return rest.prefix { $0 != UInt8(ascii: " ") }.count }
         return after.starts(with: "...".utf8) ? common : 0
     }
@@ -88,13 +95,13 @@ struct Redaction {
     }
 }
 
-/// Text as it reads when its percent-encoding is undone, and where each of its bytes stands in the text.
+/// Percent-decoded text, and the position of each byte in the original.
 private struct PercentView {
     var bytes: [UInt8]
-    /// For each byte the index where it begins in the text, and the text's end.
+    /// The index in the original of each byte, followed by the original's end.
     var starts: [Int]
 
-    /// `text` after so many decodings, or `nil` if the last of them changes nothing.
+    /// Decodes `text` `count` times, or returns `nil` if the last time changes nothing.
     init?(of text: [UInt8], decodedTimes count: Int) {
         bytes = text
         starts = Array(0...text.count)
@@ -125,22 +132,24 @@ private struct PercentView {
     }
 }
 
-/// The ways in which a text may write a secret.
+/// The ways to write a secret in a text.
 private enum Encoding: Hashable, CaseIterable {
     case plain
-    /// As ``ServerText`` shows it.
+    /// The secret as ``ServerText`` shows it.
     case shown
     /// Escapes for all but unreserved characters (RFC 3986 §2.3).
     case percent(isUpper: Bool)
     /// Escapes for every byte.
     case escaped(isUpper: Bool)
     case form(isUpper: Bool)
-    /// Inside a JSON text that is quoted in another one; servers differ about `/`.
+    /// A string inside JSON that is quoted in other JSON.
+    ///
+    /// Servers differ about `/`.
     case json(escapesSlash: Bool)
     case hex(isUpper: Bool)
-    /// The secret begins `offset` bytes into a group, as it does in Basic credentials.
+    /// The secret begins `offset` bytes into a group, as in Basic credentials.
     case base64(offset: Int, isURLSafe: Bool)
-    /// In Basic credentials as OAuth has them (RFC 6749 §2.3.1).
+    /// The secret in OAuth's Basic credentials (RFC 6749 §2.3.1).
     case credentials(offset: Int)
 
     static let allCases: [Encoding] =
@@ -152,7 +161,9 @@ private enum Encoding: Hashable, CaseIterable {
             ] + (0..<3).map { .base64(offset: $0, isURLSafe: choice) }
         }
 
-    /// Encodes `secret`; encoding its beginning gives the beginning of the result.
+    /// Encodes `secret`.
+    ///
+    /// The encoded beginning of a secret is the beginning of the encoded secret.
     func encode(_ secret: some Collection<UInt8>) -> [UInt8] {
         switch self {
         case .plain: Array(secret)
@@ -174,7 +185,8 @@ private enum Encoding: Hashable, CaseIterable {
         }
     }
 
-    /// Bytes behind a match that belong to it: the last digit of an incomplete group, and its padding.
+    /// Returns the number of bytes after a match that belong to it: the last digit of an incomplete group,
+    /// and its padding.
     func trailer(_ rest: ArraySlice<UInt8>) -> Int {
         switch self {
         case .base64, .credentials: break
@@ -200,7 +212,7 @@ private enum Encoding: Hashable, CaseIterable {
         return Array(bytes.dropFirst().dropLast())
     }
 
-    /// The digits that depend on the secret alone, not on the bytes next to it.
+    /// Returns the digits that depend only on the secret and not on the bytes next to it.
     private func base64(_ secret: some Collection<UInt8>, after offset: Int, isURLSafe: Bool) -> [UInt8] {
         let bytes = [UInt8](repeating: 0, count: offset) + secret
         let text = isURLSafe ? Base64.urlEncoded(bytes) : Base64.encoded(bytes)

@@ -8,9 +8,14 @@ enum RetryAfter {
     static let shortest: Duration = .seconds(1)
     static let longest: Duration = .seconds(3_600)
 
-    /// Seconds or an HTTP date, clamped to 1 s … 1 h; `nil` for anything else.
+    /// Returns the delay in `value`, clamped to between 1 s and 1 h.
+    ///
+    /// - Parameters:
+    ///   - value: A number of seconds or an HTTP date.
+    ///   - now: The current time.
+    /// - Returns: The delay, or `nil` if `value` has another format.
     static func read(_ value: String, at now: WallTime) -> Duration? {
-        // No date or sensible number is longer.
+        // No date and no sensible number is longer.
         guard value.utf8.count <= HTTPDate.longest else { return nil }
         let digits = value.utf8.filter { $0 != 0x20 && $0 != 0x09 }
         if !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) {

@@ -3,14 +3,14 @@
 import Text
 import TokenCore
 
-/// Where the token responses of one kind of server have their tokens.
+/// The names of the tokens in the token responses of one kind of server.
 struct TokenMemberNames: Equatable, Sendable {
     var accessToken: String
     var refreshToken: String
-    /// The object that holds both, or `nil` for the response itself.
+    /// The object that contains both tokens, or `nil` for the response itself.
     var envelope: JSONPath?
 
-    /// RFC 6749 §5.1.
+    /// The names of RFC 6749 §5.1.
     static let standard = TokenMemberNames(accessToken: "access_token", refreshToken: "refresh_token")
     static let cognito = TokenMemberNames(
         accessToken: "AccessToken",
@@ -21,12 +21,12 @@ struct TokenMemberNames: Equatable, Sendable {
 
     fileprivate var names: [String] { [accessToken, refreshToken] }
 
-    /// Whether `object` itself has both tokens.
+    /// Returns whether `object` itself has both tokens.
     func hasBothTokens(_ object: JSONObject) -> Bool {
         names.allSatisfy { object[$0]?.string?.utf8.isEmpty == false }
     }
 
-    /// Whether the response `object` has both tokens in its envelope.
+    /// Returns whether the response `object` has both tokens in its envelope.
     fileprivate func areBoth(in object: JSONObject) -> Bool {
         guard let envelope else { return hasBothTokens(object) }
         return object[envelope]?.object.map(hasBothTokens) ?? false
@@ -35,24 +35,31 @@ struct TokenMemberNames: Equatable, Sendable {
 
 /// The object in the body of a token response.
 ///
-/// The body is parsed strictly first. If that fails, the old refresh token may be spent all the same, so an object or
-/// a form that shows both tokens beyond doubt is taken from it: there must be one alone, in a 200 response that is not
-/// shorter than announced, and no needed member may be repeated with another value.
+/// The body is parsed strictly first. If that fails, the server may still have invalidated the old refresh
+/// token. An object or a form is therefore taken from the body if it shows both tokens beyond doubt: it must
+/// be the only one, in a 200 response that is not shorter than announced, and no needed member may be
+/// repeated with another value.
 struct TokenEndpointResponse: Equatable, Sendable {
     let object: JSONObject
-    /// Completes "the response", or `nil` if nothing is wrong with it.
+    /// The end of a sentence that begins "the response", or `nil` if the response is valid.
     let defect: String?
-    /// The object was found in a body that is not JSON.
+    /// Whether the object was found in a body that is not JSON.
     let isSalvaged: Bool
 
-    /// Bytes of the longest body that is searched, and of text before the object: a warning, not a page.
+    /// The maximum number of bytes of a body that is searched, and of the text before the object.
+    ///
+    /// The text may be a warning, but not a page.
     private static let longestBody = 256 << 10
     private static let longestPreface = 4 << 10
-    /// Parameters of a form that is searched: no token response has so many.
+    /// The maximum number of parameters in a form.
+    ///
+    /// No token response has so many.
     private static let mostParameters = 64
-    /// Marks of a web page; whatever tokens that shows were not given to us.
+    /// The signs of a web page.
+    ///
+    /// Tokens shown on a page were not issued to this client.
     private static let pageMarks: [ByteText] = ["<html", "<!doctype", "<head", "<body", "<script"]
-    /// Members that decide what the tokens are, beside the tokens themselves.
+    /// The members that affect the meaning of the tokens, in addition to the tokens themselves.
     private static let decisive: Set<ByteText> = ["token_type", "error"]
 
     static let empty = TokenEndpointResponse(object: JSONObject(), defect: nil)
@@ -79,7 +86,9 @@ struct TokenEndpointResponse: Equatable, Sendable {
         self.isSalvaged = isSalvaged
     }
 
-    /// The error in a body that is not JSON, or `nil` if there is none: a server that writes its tokens so refuses so, too.
+    /// Returns the error in a body that is not JSON, or `nil` if there is none.
+    ///
+    /// A server that writes its tokens in such a body writes its errors there too.
     static func refusal(in reply: ServerResponse) -> JSONObject? {
         guard isSearched(reply) else { return nil }
         func isRefusal(_ object: JSONObject) -> Bool {
@@ -96,7 +105,7 @@ struct TokenEndpointResponse: Equatable, Sendable {
         reply.body.count <= longestBody && reply.isAsLongAsAnnounced
     }
 
-    /// The only object in `body`, at its end, that has both tokens.
+    /// Returns the only object with both tokens, which must be at the end of `body`.
     private static func object(in body: [UInt8], _ members: TokenMemberNames) -> TokenEndpointResponse? {
         let needed = decisive.union(members.names.map(\.bytewise))
         guard let object = object(in: body, agreeingOn: needed, not: members, members.areBoth),
@@ -106,14 +115,14 @@ struct TokenEndpointResponse: Equatable, Sendable {
         return TokenEndpointResponse(object: object, defect: "is not valid JSON\(reason)", isSalvaged: true)
     }
 
-    /// The only object in `body`, at its end, that `isWanted`.
+    /// Returns the only object that `isWanted` accepts, which must be at the end of `body`.
     ///
     /// - Parameters:
-    ///   - body: not JSON.
-    ///   - needed: the members that may not be repeated with another value.
-    ///   - members: what the text before it may not name.
-    ///   - isWanted: whether it is what is searched for.
-    /// - Returns: the object, or `nil` if there is none beyond doubt.
+    ///   - body: A body that is not JSON.
+    ///   - needed: The members that may not be repeated with another value.
+    ///   - members: The names that the text before the object may not contain.
+    ///   - isWanted: Returns whether an object is the one to find.
+    /// - Returns: The object, or `nil` if there is none beyond doubt.
     private static func object(
         in body: [UInt8],
         agreeingOn needed: Set<ByteText>,
@@ -137,12 +146,14 @@ struct TokenEndpointResponse: Equatable, Sendable {
         return nil
     }
 
-    /// Returns `true` if `object` names an error; some servers write that there is none.
+    /// Returns whether `object` names an error.
+    ///
+    /// Some servers include an empty error in a successful response.
     private static func hasError(_ object: JSONObject) -> Bool {
         ![nil, .null, .bool(false), .string("")].contains(object["error"])
     }
 
-    /// Whether nothing in `preface` is part of a web page, or names a token.
+    /// Returns whether `preface` contains no part of a web page and no name of a token.
     private static func isHarmless(_ preface: ArraySlice<UInt8>, _ members: TokenMemberNames) -> Bool {
         let text = String(decoding: preface, as: UTF8.self).bytewise.lowercased
         let names = members.names.map { $0.bytewise.lowercased }
@@ -158,10 +169,13 @@ struct TokenEndpointResponse: Equatable, Sendable {
         }
     }
 
-    /// A form (RFC 6749 has none, but servers answer with one all the same), whose end must be known.
+    /// Reads a form, whose end must be known.
+    ///
+    /// RFC 6749 has no such responses, but some servers send them.
     private static func form(in reply: ServerResponse, _ members: TokenMemberNames) -> TokenEndpointResponse?
     {
-        // A `+` may be a blank, or a `+` that was not encoded: no blank is in an access token, but in a refresh token.
+        // A `+` may be a blank, or a `+` that was not encoded. Access tokens contain no blanks, but refresh
+        // tokens may.
         guard members.envelope == nil, reply.announcesItsEnd, let object = parameters(in: reply.body),
             members.hasBothTokens(object), !hasError(object),
             object[members.refreshToken]?.string?.utf8.contains(UInt8(ascii: " ")) == false
@@ -169,10 +183,11 @@ struct TokenEndpointResponse: Equatable, Sendable {
         return TokenEndpointResponse(object: object, defect: "is a form, not JSON", isSalvaged: true)
     }
 
-    /// The parameters of a form; `nil` if `body` is none, or repeats one with another value.
+    /// Returns the parameters of a form, or `nil` if `body` is not a form or repeats a parameter with another
+    /// value.
     private static func parameters(in body: [UInt8]) -> JSONObject? {
         let text = body.reversed().drop { $0 == 0x0A || $0 == 0x0D }.reversed()
-        // What a form encodes, and nothing else: a page or a sentence is none.
+        // Allow only characters of an encoded form: a page or a sentence has others.
         guard text.allSatisfy({ FormEncoding.keeps($0) || "%+&=~:/,".utf8.contains($0) }),
             let pairs = FormEncoding.decoded(String(decoding: text, as: UTF8.self)),
             pairs.count <= mostParameters
@@ -193,7 +208,7 @@ extension ServerResponse {
 
     fileprivate var isAsLongAsAnnounced: Bool { announcedLength.map { $0 <= body.count } ?? true }
 
-    /// Whether the header says where the body ends, so that a part of it is not taken for the whole.
+    /// Whether the header shows where the body ends, so that a part is not mistaken for the whole.
     fileprivate var announcesItsEnd: Bool {
         announcedLength == body.count
             || header("transfer-encoding")?.bytewise.lowercased.contains("chunked") == true
@@ -201,7 +216,7 @@ extension ServerResponse {
 }
 
 extension GrantWarning {
-    /// The tokens of a response come from one that is not as it should be.
+    /// Returns the warning for tokens from a damaged response.
     static func defect(_ defect: String, isSalvaged: Bool) -> GrantWarning {
         GrantWarning(
             isSalvaged ? .responseSalvaged : .responseDamaged,

@@ -4,50 +4,56 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A successful token answer, read but not yet believed (RFC 6749 §5.1).
+/// A successful token response, parsed but not yet validated (RFC 6749 §5.1).
 struct TokenResponse: Equatable, Sendable {
     var accessToken: String
-    /// `Bearer` or `DPoP`: how the token is shown.
+    /// The authentication scheme of the token, `Bearer` or `DPoP`.
     var tokenType: String
-    /// The server's own word for the type, where that is another.
+    /// The server's name for the type, if it differs from ``tokenType``.
     var serverTokenType: String?
     var refreshToken: String?
     var idToken: String?
-    /// Why the answer's ID token cannot be read; `nil`: it can, or there is none.
+    /// The reason the ID token cannot be read, or `nil` if it can or there is none.
     var idTokenProblem: String?
     var scope: [String]?
-    /// `nil`: the answer does not say, or says something that no token lives.
+    /// The lifetime, or `nil` if the response states none or an impossible one.
     var expiresIn: Duration?
-    /// When the token ends, if the answer says that in place of ``expiresIn``.
+    /// The expiry time, if the response states it instead of ``expiresIn``.
     var expiresAt: WallTime?
     var refreshExpiresIn: Duration?
-    /// The `Date` of the answer, if the caller has set it.
+    /// The `Date` of the response, if the caller has set it.
     var serverTime: WallTime?
-    /// What a person should know about the answer as such.
+    /// The warnings for the user about the response.
     var remarks: [GrantWarning] = []
 
-    /// Why a body is not a token answer; of the body it quotes at most the token type.
+    /// The reason a body is not a token response.
+    ///
+    /// It quotes at most the token type from the body.
     struct Problem: Error, Equatable {
         var message: String
-        /// `misbehaved`, or `misconfigured` where the server gives another kind of token than the session wants.
+        /// The class `misbehaved`, or `misconfigured` if the server issues another kind of token than the
+        /// session requires.
         var kind = FailureClass.misbehaved
         var remedy: String?
 
-        /// The problem as a failure of `server`.
+        /// Converts the problem to a failure of `server`.
         func failure(of server: String) -> RefreshFailure {
             RefreshFailure(kind: kind, message: ServerText.cleaned("\(server): \(message)"), remedy: remedy)
         }
     }
 
-    /// Reads the members we know; unknown ones are ignored, duplicate ones refused.
+    /// Reads the known members.
+    ///
+    /// Unknown members are ignored, and duplicate ones are rejected.
     ///
     /// - Parameters:
-    ///   - reply: the body.
-    ///   - isBound: the request proved possession of a key: a token that anybody could use is refused (RFC
-    ///     9449 §5).
-    ///   - isExchanged: it answers an exchange, which may bring a token of another kind.
-    ///   - unit: what its lifetimes are counted in.
-    /// - Throws: why it is not a token answer.
+    ///   - reply: The body.
+    ///   - isBound: Whether the request proved possession of a key. A token that is not bound to the key is
+    ///     then rejected (RFC 9449 §5).
+    ///   - isExchanged: Whether the response belongs to a token exchange, which may return a token of another
+    ///     kind.
+    ///   - unit: The unit of the lifetimes.
+    /// - Throws: The reason the body is not a token response.
     init(
         _ reply: TokenEndpointResponse,
         isBound: Bool = false,
@@ -58,7 +64,7 @@ struct TokenResponse: Equatable, Sendable {
         note(reply)
     }
 
-    /// ``init(_:isBound:isExchanged:countedIn:)`` of the object alone.
+    /// Reads the object alone, like ``init(_:isBound:isExchanged:countedIn:)``.
     init(
         _ object: JSONObject,
         isBound: Bool = false,
@@ -82,12 +88,14 @@ struct TokenResponse: Equatable, Sendable {
         refreshExpiresIn = members.lifetime(in: object)
     }
 
-    /// Takes over what is wrong with the body that the tokens come from.
+    /// Adds the warning about the body that the tokens come from, if it has a defect.
     mutating func note(_ reply: TokenEndpointResponse) {
         if let defect = reply.defect { remarks.append(.defect(defect, isSalvaged: reply.isSalvaged)) }
     }
 
-    /// Reads how long the token lives; what no token lives is ignored, and said.
+    /// Reads the lifetime.
+    ///
+    /// An impossible lifetime is ignored, with a warning.
     mutating func setLifetime(_ value: JSONValue?, in unit: LifetimeUnit = .seconds) {
         let told = LifetimeMember.read(value, in: unit)
         expiresIn = told.flatMap(LifetimeMember.positive)
@@ -96,7 +104,9 @@ struct TokenResponse: Equatable, Sendable {
         }
     }
 
-    /// Other names that servers have for the end: `expires_at` is a time, `expires` a time or a lifetime.
+    /// Reads the expiry under other names.
+    ///
+    /// `expires_at` is a time, and `expires` is a time or a lifetime.
     private mutating func readEnd(_ object: JSONObject) {
         for name in ["expires_at", "expires"] {
             guard let value = object[name] else { continue }
@@ -109,8 +119,9 @@ struct TokenResponse: Equatable, Sendable {
         }
     }
 
-    /// What only an exchange answers (RFC 8693 §2.2.1): a token that is no access token has the type `N_A`, and is sent
-    /// by those who get it as they see fit.
+    /// Reads the members of a token exchange (RFC 8693 §2.2.1).
+    ///
+    /// A token that is not an access token has the type `N_A`. Its recipient decides how to send it.
     private mutating func readExchanged(_ object: JSONObject) throws(Problem) {
         if let issued = object["issued_token_type"]?.string, TokenType(written: issued) == .refreshToken {
             let message = "the answer's access_token is a refresh token, which nobody is given"
@@ -119,8 +130,9 @@ struct TokenResponse: Equatable, Sendable {
         if tokenType.bytewise.lowercased == "n_a" { tokenType = "Bearer" }
     }
 
-    /// The ID token, or why it cannot be read: a session can do without it, not without the refresh token
-    /// beside it.
+    /// Returns the ID token, or the reason it cannot be read.
+    ///
+    /// A session can work without an ID token, but not without the refresh token in the same response.
     static func idToken(_ member: String, in object: JSONObject) -> (token: String?, problem: String?) {
         do throws(Problem) {
             return (try token(member, in: object), nil)
@@ -129,12 +141,13 @@ struct TokenResponse: Equatable, Sendable {
         }
     }
 
-    /// Types of tokens that are worth nothing without a proof, or are no access tokens.
+    /// The types of tokens that are useless without a proof, or are not access tokens.
     private static let unusableTypes: Set<ByteText> = ["dpop", "pop", "mac", "n_a"]
 
-    /// Takes the token as one of `Bearer`, whatever the server calls that, or of `DPoP` where it is bound to a key.
+    /// Sets the type to `DPoP` if the token is bound to a key, or to `Bearer` if the server uses any other
+    /// name.
     ///
-    /// - Throws: it needs another proof than the session has.
+    /// - Throws: An error if the token needs another proof than the session has.
     mutating func setType(_ type: String, isBound: Bool = false) throws(Problem) {
         let given = type.bytewise.lowercased
         let shown = ServerText.cleaned(type, limit: 40)
@@ -157,7 +170,9 @@ struct TokenResponse: Equatable, Sendable {
         )
     }
 
-    /// A missing, `null` or empty token is none; one that could not travel in a header is refused.
+    /// Returns the token in the member `name`, or `nil` if it is missing, `null` or empty.
+    ///
+    /// - Throws: An error if the token is not a string, or has characters that are not allowed in a header.
     static func token(
         _ name: String,
         in object: JSONObject,
@@ -176,10 +191,11 @@ struct TokenResponse: Equatable, Sendable {
         }
     }
 
-    /// Words of a scope: far more than anybody grants, few enough to keep, to show and to compare.
+    /// The maximum number of scopes: far more than any server grants, and few enough to keep, show and
+    /// compare.
     static let mostScopes = 500
 
-    /// A space-separated string, or, as some vendors have it, an array of strings.
+    /// Reads a space-separated string, or the array of strings that some vendors send.
     private static func scope(_ value: JSONValue?) throws(Problem) -> [String]? {
         let words: [Substring]
         switch value {
@@ -194,16 +210,18 @@ struct TokenResponse: Equatable, Sendable {
     }
 }
 
-/// Lifetimes as servers write them.
+/// Lifetimes in the formats that servers use.
 enum LifetimeMember {
-    /// Ten years: nothing we compute with them overflows, and no clock runs that long.
+    /// The maximum lifetime, ten years.
+    ///
+    /// No computation with it overflows, and no clock runs that long.
     static let longest: Duration = .seconds(10 * 365 * 86_400)
 
-    /// A number, or a number in a string, in whole seconds; a negative one becomes 0, an absurd one
-    /// ``longest``.
+    /// Reads a number, or a number in a string, as whole seconds.
     ///
-    /// Anything else counts as missing: a token, perhaps with a rotated refresh token beside it, is not thrown
-    /// away for a lifetime nobody can read.
+    /// A negative number becomes 0, and one beyond ``longest`` becomes ``longest``. Any other value counts as
+    /// missing: a token, perhaps with a rotated refresh token next to it, is not discarded for an unreadable
+    /// lifetime.
     static func read(_ value: JSONValue?, in unit: LifetimeUnit = .seconds) -> Duration? {
         guard let number = number(value) else { return nil }
         let seconds = number / unit.perSecond
@@ -212,15 +230,17 @@ enum LifetimeMember {
         return .seconds(Int64(seconds))
     }
 
-    /// `lifetime`, or `nil` if no token that has just been given lives so long.
+    /// Limits `lifetime` to ``longest``, or returns `nil` if it is not positive.
     static func positive(_ lifetime: Duration) -> Duration? {
         lifetime > .zero ? min(lifetime, longest) : nil
     }
 
-    /// A moment: seconds or milliseconds since 1970, or a text with its zone (RFC 3339); `nil` for what may be a lifetime.
+    /// Reads a time: seconds or milliseconds since 1970, or a text with its zone (RFC 3339).
+    ///
+    /// - Returns: The time, or `nil` for a value that may be a lifetime.
     static func time(_ value: JSONValue?) -> WallTime? {
         if let text = value?.string, let time = ZonedTime.read(text) { return time }
-        // No lifetime has more seconds, and no moment since 2001 has fewer.
+        // No lifetime has this many seconds, and every time since September 2001 has at least as many.
         guard let number = number(value), number >= 1e9, number < 1e14 else { return nil }
         return WallTime(secondsSince1970: Int64(number < 1e11 ? number : number / 1_000))
     }
@@ -236,7 +256,7 @@ enum LifetimeMember {
     }
 }
 
-/// What lifetimes are counted in, spelled as in the configuration.
+/// The unit of lifetimes, spelled as in the configuration.
 package enum LifetimeUnit: String, CaseIterable, Sendable {
     case seconds = "s"
     case milliseconds = "ms"
@@ -250,7 +270,7 @@ package enum LifetimeUnit: String, CaseIterable, Sendable {
 }
 
 extension GrantWarning {
-    /// The end that a response names is not believed.
+    /// Returns the warning for an impossible lifetime or expiry, which is ignored.
     static func lifetimeIgnored(_ what: String) -> GrantWarning {
         GrantWarning(.lifetimeIgnored, "the server's latest token response names \(what), which is ignored")
     }
@@ -258,7 +278,7 @@ extension GrantWarning {
 
 /// Numbers inside strings.
 enum JSONNumber {
-    /// The value of `text` if it is a number by JSON's grammar.
+    /// Parses `text` as a JSON number, or returns `nil` if it is not one.
     static func double(_ text: String) -> Double? {
         guard let value = try? JSONValue(parsing: text.utf8) else { return nil }
         return value.double

@@ -4,15 +4,15 @@ import SealedStore
 import TokenCore
 
 extension ServerDependencies {
-    /// Seals the tokens of a believed answer.
+    /// Seals the tokens of a validated response.
     ///
     /// - Parameters:
-    ///   - answer: its ID token has been validated, or removed.
-    ///   - requestedAt: read before the request was sent.
-    ///   - sent: the refresh token of the request.
-    ///   - kept: members of the answer that are no secrets.
-    ///   - remarks: what the person should know about the answer.
-    /// - Returns: the tokens, by their names in sealed memory.
+    ///   - answer: The response, whose ID token has been validated or removed.
+    ///   - requestedAt: The time just before the request was sent.
+    ///   - sent: The refresh token of the request.
+    ///   - kept: The members of the response that are not secret.
+    ///   - remarks: The warnings for the user about the response.
+    /// - Returns: The tokens, by their names in sealed memory.
     /// - Throws: `busy` while sealed memory is locked.
     func seal(
         _ answer: TokenResponse,
