@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// One place where two configurations differ.
+/// A difference between two configurations.
 package struct ConfigurationChange: Equatable, Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case added
@@ -9,9 +9,11 @@ package struct ConfigurationChange: Equatable, Sendable {
     }
 
     package var kind: Kind
-    /// Dotted, as in the file: `session.work.ca_file`; for a table that is new or gone, the table's name.
+    /// The dotted key as in the file, for example `session.work.ca_file`.
+    ///
+    /// For an added or removed table, it is the table's name.
     package var key: String
-    /// The session it is about; `nil`: it is about the agent.
+    /// The session that the change affects, or `nil` if it affects the agent.
     package var session: SessionName?
 
     package init(_ kind: Kind, _ key: String, session: SessionName? = nil) {

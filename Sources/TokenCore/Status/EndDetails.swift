@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// How and when a login ended: what its record keeps beside the reason.
+/// The message and time of a login's end, stored in its record next to the reason.
 package struct EndDetails: Equatable, Sendable {
-    /// Why, for a person, with what the server said: printable, at most ``ServerText/limit`` characters.
+    /// The explanation for the user, with the server's text if there is one.
+    ///
+    /// It is printable and has at most ``ServerText/limit`` characters.
     package var message: String
     package var at: WallTime
 

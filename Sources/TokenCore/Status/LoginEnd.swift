@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: MIT
 
-/// When the refresh token of a login ends, and whether a refresh moves that.
+/// The expiry of a login's refresh token, and whether refreshes extend it.
 package struct LoginEnd: Equatable, Sendable {
-    /// How the end is known.
+    /// The origin of a known expiry.
     package enum Source: UInt8, Sendable {
-        /// The server named this end for the present refresh token, which is not sent after it.
+        /// The server named this expiry for the current refresh token. The token is not sent after it.
         case told = 0
-        /// From an earlier answer, the configuration or the token itself (a JWT): the server may go on taking
-        /// the refresh token.
+        /// The expiry comes from an earlier response, the configuration or the token itself (a JWT).
+        ///
+        /// The server may go on accepting the refresh token after it.
         case presumed = 1
     }
 
-    /// What refreshes do to the end.
+    /// The effect of refreshes on the expiry.
     package enum Mobility: UInt8, Sendable {
-        /// No two answers were far enough apart to tell.
+        /// No two responses were far enough apart to tell.
         case unknown = 0
-        /// The last refresh moved it on.
+        /// The last refresh extended the expiry.
         case moves = 1
-        /// The last refresh did not move it on.
+        /// The last refresh did not extend the expiry.
         case fixed = 2
     }
 
     package var at: Instant
-    /// When the present refresh token was obtained.
+    /// The time at which the current refresh token was obtained.
     package var since: Instant
-    /// How long the server lets a refresh token live.
+    /// The time from issue to expiry of a refresh token at this server.
     package var lifetime: Duration
     package var source: Source
     package var mobility: Mobility
 
-    /// How long after `since` an unmoved end counts as fixed; before that, whole seconds blur the difference.
+    /// The time after `since` from which an unchanged expiry counts as fixed, 4 seconds.
+    ///
+    /// Before that, rounding to whole seconds hides the difference.
     private static let tellingPause = Duration.seconds(4)
 
     package init(
@@ -46,7 +49,7 @@ package struct LoginEnd: Equatable, Sendable {
         self.mobility = mobility
     }
 
-    /// The end that an answer names when its request was sent at `now`.
+    /// Creates the expiry that a response names when its request was sent at `now`.
     init(_ lifetime: RefreshLifetime, at now: Instant) {
         self.init(
             at: now + lifetime.duration,
@@ -56,14 +59,14 @@ package struct LoginEnd: Equatable, Sendable {
         )
     }
 
-    /// The end after a refresh whose request was sent at `now`.
+    /// Returns the expiry after a refresh whose request was sent at `now`.
     ///
     /// - Parameters:
-    ///   - told: what the answer says about the refresh token that is good from now on.
-    ///   - now: when.
-    ///   - isChanged: the answer brought another refresh token.
-    /// - Returns: `nil` when the server took the refresh token past its presumed end, so nothing is known any
-    ///   more.
+    ///   - told: the lifetime that the response names for the refresh token in use from now on.
+    ///   - now: the time at which the request was sent.
+    ///   - isChanged: whether the response contained another refresh token.
+    /// - Returns: the new expiry, or `nil` if the server accepted the refresh token after its presumed
+    ///   expiry. Nothing is known about the expiry then.
     func refreshed(_ told: RefreshLifetime?, at now: Instant, isChanged: Bool) -> LoginEnd? {
         let elapsed = now - since
         guard let told else { return afterSilence(at: now, isChanged: isChanged, elapsed) }
@@ -73,11 +76,12 @@ package struct LoginEnd: Equatable, Sendable {
         return next
     }
 
-    /// The end after an answer that does not name one: where it was, unless it has passed.
+    /// Returns the expiry after a response that names none: unchanged, unless it has passed.
     private func afterSilence(at now: Instant, isChanged: Bool, _ elapsed: Duration) -> LoginEnd? {
         var next = self
         guard isChanged else {
-            // The same refresh token was taken past its presumed end, so it did not end there.
+            // The server accepted the same refresh token after its presumed expiry, so the presumption was
+            // wrong.
             guard at > now else { return nil }
             if elapsed >= LoginEnd.tellingPause { next.mobility = .fixed }
             return next
@@ -91,7 +95,7 @@ package struct LoginEnd: Equatable, Sendable {
     }
 }
 
-/// How long a refresh token lives, counted from the request whose answer brought it.
+/// The lifetime of a refresh token, counted from the request whose response contained it.
 package struct RefreshLifetime: Equatable, Sendable {
     package var duration: Duration
     package var source: LoginEnd.Source

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 
-/// When and why a session refreshed, counted since the agent started.
+/// The refreshes of a session since the agent started.
 package struct RefreshHistory: Equatable, Sendable {
     package private(set) var refreshes = 0
     package private(set) var failures: [FailureClass: Int] = [:]
     package private(set) var lastRefreshAt: WallTime?
-    /// Why the last refresh that worked was made.
+    /// The reason for the last successful refresh.
     package private(set) var lastRefreshReason: RefreshReason?
     package private(set) var lastFailure: RefreshFailure?
     package private(set) var lastFailureAt: WallTime?
-    /// Why the refresh that failed last was made; `nil`: what failed was a login without a person.
+    /// The reason for the last failed refresh, or `nil` if a noninteractive login failed.
     package private(set) var lastFailedReason: RefreshReason?
-    /// How far the server's clock is ahead of ours; only for showing.
+    /// The time by which the server's clock is ahead of the local clock.
+    ///
+    /// For display only.
     package private(set) var serverClockAhead: Duration?
-    /// When the latest failed attempt ended.
+    /// The time at which the latest failed attempt ended.
     private(set) var lastAttemptEnded: Instant?
 
     mutating func succeeded(for reason: RefreshReason, at wallTime: WallTime) {
@@ -23,7 +25,7 @@ package struct RefreshHistory: Equatable, Sendable {
         renewed()
     }
 
-    /// There are new tokens: what went wrong before is over.
+    /// Clears the last failure because there are new tokens.
     mutating func renewed() {
         lastFailure = nil
         lastFailureAt = nil
@@ -31,7 +33,7 @@ package struct RefreshHistory: Equatable, Sendable {
         lastAttemptEnded = nil
     }
 
-    /// The server told its time, or did not.
+    /// Records the offset of the server's clock if the response stated it.
     mutating func heard(serverClockAhead: Duration?) {
         self.serverClockAhead = serverClockAhead ?? self.serverClockAhead
     }

@@ -1,52 +1,54 @@
 // SPDX-License-Identifier: MIT
 
-/// The part of a session that outlives the process: what the store writes and start-up restores.
+/// The part of a session that outlives the process: written to the store and restored at start-up.
 package struct SessionSnapshot: Equatable, Sendable {
-    /// Whether the login still stands.
+    /// The validity of the login.
     package enum Standing: Equatable, Sendable {
         case loggedIn
-        /// Over, with the reason; the refresh token is erased at `quarantinedUntil`.
+        /// The login has ended for this reason. The refresh token is erased at `quarantinedUntil`.
         case ended(EndReason, quarantinedUntil: WallTime?)
     }
 
     package var standing: Standing
-    /// How and when it ended; `nil` while it stands, and in older records.
+    /// The message and time of the login's end, or `nil` while it has not ended and in older records.
     package var ending: EndDetails?
     package var renewal: Renewal
-    /// The refresh token before that of ``renewal``, until the new one has worked.
+    /// The refresh token before that of ``renewal``, kept until the new one has worked.
     package var formerRefreshToken: SecretID?
-    /// The refresh token has been sent since it was stored, and the server's answer never arrived.
+    /// Whether the refresh token was sent after it was stored and the response never arrived.
     package var refreshTokenSent: Bool
     package var tokens: [TokenVariant: AccessToken]
     package var loggedInAt: WallTime
-    /// The moment of ``loggedInAt`` on the boot-time clock, which nobody can set; `nil` in older records.
+    /// The moment of ``loggedInAt`` on the boot-time clock, which cannot be set, or `nil` in older records.
     package var loginBegan: Instant?
-    /// When the refresh token ends for certain.
+    /// The certain expiry of the refresh token.
     package var refreshExpiresAt: WallTime?
-    /// When the refresh token ends, with all that is known about it; `nil` if unknown, and in older records.
+    /// The expiry of the refresh token with its details, or `nil` if it is unknown and in older records.
     package var end: LoginEnd?
-    /// The end that a person has been warned about.
+    /// The end of the login that the user has been warned about.
     package var noticedEnd: Instant?
     package var refused: RefusedTokens
     package var coexistence: TokenCoexistence
     package var rotation: RotationHabit
-    /// Where the refresh token may be sent (``LoginGrant/tokenEndpoint``).
+    /// The only endpoint that the refresh token may be sent to (``LoginGrant/tokenEndpoint``).
     package var tokenEndpoint: String
     package var subject: String?
-    /// The user name of the login, as typed, for the next login.
+    /// The user name of the login as it was typed, proposed at the next login.
     package var account: String?
     package var keptMembers: [String: String]
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
-    /// What the login found out about its server.
+    /// The server data that the login discovered.
     package var server: DiscoveredServer?
-    /// What the tokens are made of (``SessionPolicy/madeOf``); `nil`: in older records, and those of a fleet.
+    /// The source of the tokens (``SessionPolicy/madeOf``), or `nil` in older records and those of a fleet.
     package var madeOf: String?
-    /// How many starts of the agent in a row found this record in the middle of a refresh.
+    /// The number of consecutive agent starts that found this record in the middle of a refresh.
     package var interruptions: Int
-    /// Whether this host wrote it before a reboot, so that the wall clock alone says how old it is; not stored.
+    /// Whether this host wrote the record before a reboot.
+    ///
+    /// Only the wall clock tells its age then. Not stored.
     package var isDatedByWallClock = false
-    /// What this host keeps of the fleet beside it; `nil`: the session is this host's alone.
+    /// The fleet data that this host stores with the record, or `nil` if the session is not shared.
     package var fleet: FleetKeeping?
 
     package init(
@@ -99,19 +101,21 @@ package struct SessionSnapshot: Equatable, Sendable {
         self.fleet = fleet
     }
 
-    /// In the record of a shared session: a person has logged it out at this host alone.
+    /// Whether this is the record of a shared session that the user has logged out at this host alone.
     package var isHereAlone: Bool {
         if case .ended(.loggedOut, _) = standing { fleet == nil } else { false }
     }
 
-    /// The login with its own token alone.
+    /// A copy of the snapshot whose only access token is the login's own.
     package var withoutVariants: SessionSnapshot {
         var least = self
         least.tokens = tokens.filter { $0.key == .primary }
         return least
     }
 
-    /// Every secret the snapshot names; the store writes all of them.
+    /// Every secret that the snapshot names.
+    ///
+    /// The store writes all of them.
     package var secrets: Set<SecretID> {
         var all: Set<SecretID> = []
         if case .refreshToken(let secret) = renewal { all.insert(secret) }
@@ -125,16 +129,16 @@ package struct SessionSnapshot: Equatable, Sendable {
     }
 }
 
-/// Whether the server replaces the refresh token at each use, learned from its answers.
+/// The server's habit of replacing the refresh token at each use, learned from its responses.
 package enum RotationHabit: Equatable, Sendable {
-    /// Seen unchanged this many times in a row, not yet enough to tell.
+    /// The refresh token came back unchanged this many times in a row, which is not yet enough to tell.
     case unknown(unchanged: Int)
-    /// A different refresh token came back at least once.
+    /// The server returned a different refresh token at least once.
     case rotates
-    /// Unchanged or absent three times in a row.
+    /// The refresh token was unchanged or absent three times in a row.
     case keeps
 
-    /// The habit after one more answer.
+    /// Returns the habit after one more response.
     package func observing(changed: Bool) -> RotationHabit {
         guard !changed else { return .rotates }
         switch self {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// A session as shown to people and programs.
+/// The state of a session as shown to users and programs.
 package struct SessionStatus: Equatable, Sendable {
-    /// The public states; spelled as in status answers.
+    /// The public states, spelled as in status responses.
     package enum State: String, CaseIterable, Sendable {
         case loggedOut = "logged_out"
         case loggingIn = "logging_in"
@@ -14,24 +14,24 @@ package struct SessionStatus: Equatable, Sendable {
 
     package var name: SessionName
     package var state: State
-    /// Why it is logged out.
+    /// The reason the session is logged out.
     package var reason: EndReason?
-    /// Who ended the login, and when.
+    /// The actor that ended the login.
     package var endedBy: LoginEnder?
     package var endedAt: WallTime?
-    /// What is wrong, for a person.
+    /// The current failure or explanation, for the user.
     package var message: String?
     package var tokenExpiresAt: Instant?
     package var scope: [String]
     package var nextRefreshAt: Instant?
     package var refreshExpiresAt: Instant?
-    /// When a person has to log in again, as far as known: the earliest of all ends.
+    /// The earliest known moment at which the user has to log in again.
     package var loginEndsAt: Instant?
-    /// From when on a person is to know of that end, unless refreshes move it.
+    /// The moment from which to warn the user about ``loginEndsAt``, unless refreshes extend it.
     package var noticeAt: Instant?
     package var maximumAge: Duration?
     package var loggedInAt: Instant?
-    /// The same moment, as the wall clock showed it then.
+    /// The wall-clock time of ``loggedInAt``, as shown at that moment.
     package var loggedInTime: WallTime?
     package var rotation: RotationHabit?
     package var subject: String?
@@ -40,20 +40,20 @@ package struct SessionStatus: Equatable, Sendable {
     package var storage: CommitOutcome
     package var waiters: Int
     package var history: RefreshHistory
-    /// The command that helps, when there is one.
+    /// The command that helps, if there is one.
     package var remedy: String?
     /// Whether there is an ID token for the login's own token.
     package var hasIDToken: Bool
     /// Whether the login can be renewed with a refresh token.
     package var hasRefreshToken: Bool
-    /// The server's own word for the type of the login's own token, where it is another.
+    /// The server's name for the type of the login's own token, if it differs from the served one.
     package var serverTokenType: String?
-    /// What to know about the tokens that are served.
+    /// Warnings about the tokens that are served.
     package var remarks: [GrantWarning]
 }
 
 extension Session {
-    /// The session as it stands.
+    /// The current state of the session, for display.
     package var status: SessionStatus {
         let shown = login ?? servable
         let hasBegun = shown.map { !$0.isWithoutTokens } ?? false
@@ -103,7 +103,7 @@ extension Session {
         }
     }
 
-    /// Why the next refresh waits.
+    /// The failure that delays the next refresh.
     package var hindrance: RefreshFailure? {
         if case .retrying(_, let setback) = state { return setback.latest }
         return if case .suspended(_, let suspension) = state { suspension.failure } else { nil }

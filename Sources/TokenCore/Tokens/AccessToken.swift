@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: MIT
 
-/// An access token that may be served, and everything known about it but its bytes.
+/// An access token that may be served, with everything known about it except its bytes.
 package struct AccessToken: Equatable, Sendable {
-    /// Whether servers still take it, as far as known.
+    /// The known acceptance of the token by servers.
     package enum Standing: Equatable, Sendable {
-        /// Nothing speaks against it. Next: `doubtful`, `refused`.
+        /// Nothing suggests that servers reject the token. Next: `doubtful`, `refused`.
         case good
-        /// Another token of the login has come since, and the server may have ended this one; it is renewed
-        /// when next asked for. Next: `onTrial`, `refused`, or `good` when a trial shows that tokens live
-        /// side by side.
+        /// A newer token of the login was issued, and the server may have ended this one.
+        ///
+        /// The token is refreshed at the next request for it. Next: `onTrial`, `refused`, or `good` when a
+        /// trial shows that several tokens of a login can be valid at the same time.
         case doubtful
-        /// Handed out in doubt to callers who report a refusal at once.
-        /// Next: `good` if none comes, `refused` if one does, `doubtful` if another token comes first.
+        /// The token was served while doubtful, to a requester that reports rejections immediately.
+        ///
+        /// Next: `good` if no rejection is reported, `refused` if one is, `doubtful` if another token is
+        /// issued first.
         case onTrial(since: Instant)
-        /// The wall clock has stepped forward since it was obtained, so it may be older than the boot-time clock tells. It is
-        /// refreshed before it is served; if that fails for a while, it is served anyway.
-        /// Next: `refused`, or another token.
+        /// The wall clock has stepped forward since the token was obtained.
+        ///
+        /// The token may be older than the boot-time clock tells. It is refreshed before it is served. If
+        /// refreshing fails for a while, it is served anyway. Next: `refused`, or another token.
         case possiblyExpired
-        /// A server refused it: it is never handed out again, and kept only because a refresh may need it.
-        /// `isRepeat`: the authorization server gave it out once more.
+        /// A server rejected the token. It is never served again, and kept only because a refresh may need
+        /// it.
+        ///
+        /// `isRepeat` means that the authorization server issued the same token again.
         case refused(isRepeat: Bool)
 
         var isInDoubt: Bool {
@@ -30,24 +36,28 @@ package struct AccessToken: Equatable, Sendable {
     }
 
     package var secret: SecretID
-    /// The ID token of the same answer, or of the latest answer that had one.
+    /// The ID token of the same response, or of the latest response that contained one.
     package var idToken: IDToken?
-    /// How it is shown, for example `Bearer` (RFC 6749 §7.1).
+    /// The authorization scheme used with the token, for example `Bearer` (RFC 6749 §7.1).
     package var tokenType: String
-    /// The server's own word for that, where it is another.
+    /// The server's name for ``tokenType``, if it differs.
     package var serverTokenType: String?
-    /// Granted scopes in the server's order (RFC 6749 §5.1).
+    /// The granted scopes in the server's order (RFC 6749 §5.1).
     package var scope: [String]
-    /// Taken before the request was sent, so that the token never looks younger than it is.
+    /// The time just before the request was sent, so that the token never looks younger than it is.
     package var obtainedAt: Instant
-    /// `nil`: the server named no life and the token cannot be renewed, so it is served until a server refuses it.
+    /// The expiry, or `nil` if the server named no lifetime and the token cannot be renewed.
+    ///
+    /// A token without an expiry is served until a server rejects it.
     package var expiresAt: Instant?
-    /// A JWT's own `exp`, as the wall clock stood at its latest step; `nil` if the clock has not stepped.
+    /// The `exp` of a JWT by the wall clock at its latest step, or `nil` if the clock has not stepped.
     package var statedEnd: Instant?
-    /// In `0..<1`, drawn once per token: how much of the jitter window its refresh is brought forward by.
+    /// The fraction of the jitter window by which the refresh is brought forward, in `0..<1`.
+    ///
+    /// Drawn once per token.
     package var jitter: Double
     package var standing: Standing
-    /// How many tokens before it were refused soon after they had come.
+    /// The number of preceding tokens that were rejected soon after they were obtained.
     package var refusedBefore: Int
 
     package init(
@@ -78,19 +88,19 @@ package struct AccessToken: Equatable, Sendable {
         TokenValidity(obtainedAt: obtainedAt, expiresAt: expiresAt, statedEnd: statedEnd)
     }
 
-    /// `nil`: without end, as far as known.
+    /// The time from issue to expiry, or `nil` if no expiry is known.
     package var lifetime: Duration? { life.lifetime }
 
-    /// The life of what is handed out: of the ID token where that is wanted, unless it names no end.
+    /// Returns the validity of the served token: that of the ID token if `isID`, unless it names no expiry.
     package func life(isID: Bool) -> TokenValidity {
         guard isID, let idToken, idToken.life.expiresAt != nil else { return life }
         return idToken.life
     }
 
-    /// Whether the answer that brought it brought no ID token, so that the one beside it is of an earlier answer.
+    /// Whether the response had no ID token, so that ``idToken`` is from an earlier response.
     private var hasEarlierIDToken: Bool { idToken.map { $0.life.obtainedAt < obtainedAt } ?? false }
 
-    /// Whether the answer that brought it brought no ID token that was of use: none, or one that had already ended.
+    /// Whether the response contained no usable ID token: none, or one that had already expired.
     var lacksNewIDToken: Bool {
         let hadEnded = idToken.map { !$0.life.lasts(.nanoseconds(1), from: $0.life.obtainedAt) } ?? false
         return hadEnded || hasEarlierIDToken
@@ -100,8 +110,9 @@ package struct AccessToken: Equatable, Sendable {
         if case .refused = standing { true } else { false }
     }
 
-    /// The earliest moment to replace it after a refusal: a server that refuses every token must not make the
-    /// agent refresh at the rate of the requests.
+    /// The earliest moment to replace the token after a rejection.
+    ///
+    /// A server that rejects every token must not make the agent refresh at the rate of the requests.
     package var replaceableAt: Instant {
         guard refusedBefore > 0 else { return obtainedAt }
         let isRepeat = standing == .refused(isRepeat: true)
@@ -109,7 +120,9 @@ package struct AccessToken: Equatable, Sendable {
         return obtainedAt + min(pause, lifetime.map { max(.seconds(1), $0 / 3) } ?? pause)
     }
 
-    /// A server refused it at `now`; if it had lasted a while, that says nothing about its successor.
+    /// Records that a server rejected the token at `now`.
+    ///
+    /// If the token was accepted for a while, the rejection says nothing about its successor.
     mutating func refuse(at now: Instant) {
         guard !isRefused else { return }
         if now >= replaceableAt { refusedBefore = 0 }

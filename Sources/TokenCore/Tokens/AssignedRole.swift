@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// A role of Amazon Web Services as IAM Identity Center assigns it to people: one of an account.
+/// A role that AWS IAM Identity Center assigns to users, in one AWS account.
 package struct AssignedRole: Hashable, Sendable, CustomStringConvertible {
-    /// Twelve digits.
+    /// The account number, twelve digits.
     package let account: String
-    /// 1 to 64 letters, digits or characters of `_+=,.@-`.
+    /// The role's name: 1 to 64 letters, digits or characters of `_+=,.@-`.
     package let name: String
 
-    /// `nil` if Amazon has no such account, or no role by such a name.
+    /// Creates a role, or `nil` if AWS allows no such account number or role name.
     package init?(account: String, name: String) {
         guard Self.isAccount(account), Self.isName(name) else { return nil }
         self.account = account
         self.name = name
     }
 
-    /// The role that a token of `variant` stands for; `nil`: none.
+    /// Creates the role that a token of `variant` represents, or `nil` if it represents none.
     package init?(_ variant: TokenVariant) {
         guard variant.scopes.isEmpty, let audience = variant.audience,
             let slash = audience.utf8.firstIndex(of: UInt8(ascii: "/"))
@@ -22,18 +22,18 @@ package struct AssignedRole: Hashable, Sendable, CustomStringConvertible {
         self.init(account: String(audience[..<slash]), name: String(audience[slash...].dropFirst()))
     }
 
-    /// `123456789012/ReadOnly`.
+    /// The account and the name, for example `123456789012/ReadOnly`.
     package var description: String { "\(account)/\(name)" }
 
-    /// The token by that name, of a session whose variants are roles (``RoleTokens/variants``).
+    /// The variant that represents this role in a session whose variants are roles (``RoleTokens/variants``).
     package var variant: TokenVariant { TokenVariant(scopes: [], audience: description) }
 
-    /// Whether `text` can be the number of an account.
+    /// Returns whether `text` can be the number of an account.
     package static func isAccount(_ text: String) -> Bool {
         text.utf8.count == 12 && text.utf8.allSatisfy { isDigit($0) }
     }
 
-    /// Whether `text` can be the name of a role.
+    /// Returns whether `text` can be the name of a role.
     package static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { isDigit($0) || isLetter($0) || "_+=,.@-".utf8.contains($0) }
@@ -48,24 +48,26 @@ package struct AssignedRole: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Which of a session's tokens are the credentials of a role, which take the place of a token.
+/// The tokens of a session that are AWS role credentials instead of access tokens.
 package enum RoleTokens: Equatable, Sendable {
     case none
-    /// The one it has: the session is a role.
+    /// The session's only token: the session is a role.
     case own
-    /// Those beside the login's own token, a role each (``AssignedRole``).
+    /// All variants except the login's own token, one role each (``AssignedRole``).
     ///
-    /// They are had for the login's own token, without its refresh token, and live on when that token is replaced.
+    /// They are obtained with the login's own token, without its refresh token, and outlive that token.
     case variants
 
-    /// The type of credentials that stand in the place of a token.
+    /// The token type that marks role credentials.
     package static let tokenType = "aws"
-    /// The life that credentials have left when they are handed out; the SDKs ask for others soon after.
+    /// The minimum remaining validity of served credentials, 900 seconds.
+    ///
+    /// The SDKs request new ones soon after.
     package static let leastValidity = Duration.seconds(900)
-    /// From then on they are renewed without being missed, so that nobody waits.
+    /// The remaining validity at which credentials are refreshed in advance, so that no request waits.
     package static let refreshBefore = leastValidity + .seconds(300)
 
-    /// Whether the token of `variant` is the credentials of a role.
+    /// Returns whether the token of `variant` is a set of role credentials.
     func include(_ variant: TokenVariant) -> Bool {
         switch self {
         case .none: false

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// The login's own token, and how long a session answers plain requests with it and does nothing else.
+/// The login's own token, and the time during which it is served without asking the session.
 package struct CachedToken: Equatable, Sendable {
     package let token: AccessToken
-    /// From this moment on the session has to be asked.
+    /// The moment from which the session has to be asked.
     package let until: Instant
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
 
-/// What a person should know about an answer whose tokens are served all the same.
+/// A warning for the user about a token response whose tokens are served anyway.
 package struct GrantWarning: Equatable, Sendable {
     /// A stable word for programs.
     package enum Kind: String, CaseIterable, Sendable {
-        /// Scopes were asked for that the token does not have (RFC 6749 §3.3).
+        /// The token lacks requested scopes (RFC 6749 §3.3).
         case scopeNotGranted = "scope_not_granted"
-        /// The token is not for the audience that was asked for (RFC 8707 §2).
+        /// The token is not for the requested audience (RFC 8707 §2).
         case audienceIgnored = "audience_ignored"
-        /// An ID token came and was not believed; the earlier one stays (OIDC Core §12.2).
+        /// The response's ID token failed validation. The earlier one remains in use (OIDC Core §12.2).
         case idTokenDropped = "id_token_dropped"
-        /// The token response is not as it should be; its tokens are certain all the same.
+        /// The token response is malformed, but its tokens are unambiguous.
         case responseDamaged = "response_damaged"
         /// The tokens were found in a token response that is not JSON.
         case responseSalvaged = "response_salvaged"
-        /// The lifetime in the token response is none that a token can have.
+        /// The token response names an impossible lifetime.
         case lifetimeIgnored = "lifetime_ignored"
-        /// The server takes the client secret in another place than it has to (RFC 6749 §2.3.1).
+        /// The server accepts the client secret only in a nonstandard place (RFC 6749 §2.3.1).
         case clientSecretInBody = "client_secret_in_body"
-        /// No ID token came, so nothing about the account was verified.
+        /// The response had no ID token, so nothing about the account was verified.
         case accountUnknown = "account_unknown"
         /// The other hosts of the fleet do not have the login yet.
         case notShared = "not_shared"
     }
 
     package var kind: Kind
-    /// One sentence without a full stop, printable, no secrets.
+    /// One sentence without a full stop, printable and without secrets.
     package var message: String
 
     package init(_ kind: Kind, _ message: String) {
@@ -33,17 +33,17 @@ package struct GrantWarning: Equatable, Sendable {
         self.message = ServerText.cleaned(message)
     }
 
-    /// Which of the scopes that were asked for are missing from what was granted.
+    /// Returns a warning about requested scopes that were not granted.
     ///
-    /// `openid` and `offline_access` are protocol, not access: many servers that honour them do not repeat them, so
-    /// what they bring is what counts.
+    /// `openid` and `offline_access` request protocol features, not access. Many servers that honor them do
+    /// not repeat them, so the tokens that they request count instead.
     ///
     /// - Parameters:
-    ///   - asked: in the configuration's order.
-    ///   - granted: as the server names them; empty: not known, so nothing is said.
-    ///   - hasIDToken: an ID token came.
-    ///   - hasRefreshToken: a refresh token came.
-    /// - Returns: what to say, or `nil` when nothing is missing.
+    ///   - asked: the requested scopes, in the configuration's order.
+    ///   - granted: the scopes that the server names. If empty, they are unknown and there is no warning.
+    ///   - hasIDToken: whether the response contained an ID token.
+    ///   - hasRefreshToken: whether the response contained a refresh token.
+    /// - Returns: the warning, or `nil` if no scope is missing.
     package static func scopes(
         asked: [String],
         granted: [String],

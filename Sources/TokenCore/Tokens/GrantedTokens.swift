@@ -1,37 +1,47 @@
 // SPDX-License-Identifier: MIT
 
-/// What a successful token answer brought, its secrets already sealed in the vault.
+/// The contents of a successful token response, its secrets already sealed in the vault.
 package struct GrantedTokens: Equatable, Sendable {
     package var accessToken: SecretID
     package var idToken: IDToken?
-    /// `nil`: the answer had none (or an empty one), so the old one stays in use (RFC 6749 §6).
+    /// The new refresh token, or `nil` if the response had none or an empty one.
+    ///
+    /// Without a new refresh token, the current one remains in use (RFC 6749 §6).
     package var refreshToken: SecretID?
-    /// The answer carried a refresh token equal to the one sent.
+    /// Whether the response contained the same refresh token that was sent.
     package var refreshTokenUnchanged: Bool
     package var tokenType: String
-    /// The server's own word for the type, where that is another.
+    /// The server's name for ``tokenType``, if it differs.
     package var serverTokenType: String?
-    /// `nil`: not in the answer, so the scope is the one asked for (RFC 6749 §5.1).
+    /// The granted scopes, or `nil` if not in the response, so that they are the requested ones (RFC 6749
+    /// §5.1).
     package var scope: [String]?
-    /// The shorter of `expires_in` and a JWT's own life; `nil`: the answer tells neither.
+    /// The shorter of `expires_in` and a JWT's own lifetime, or `nil` if the response contains neither.
     package var lifetime: Duration?
-    /// How long the refresh token lives, if the server (`refresh_expires_in`, a JWT's claims) or the
-    /// configuration says.
+    /// The lifetime of the refresh token, if it is known.
+    ///
+    /// The server (`refresh_expires_in`, a JWT's claims) or the configuration says it.
     package var refreshLifetime: RefreshLifetime?
-    /// Read before the request was sent.
+    /// The time just before the request was sent.
     package var requestedAt: Instant
-    /// How far the server's clock was ahead of ours, by the `Date` of the answer; only for showing.
+    /// The time by which the server's clock was ahead of the local clock, by the response's `Date`.
+    ///
+    /// For display only.
     package var serverClockAhead: Duration?
-    /// Extra members of the answer the configuration asks to keep; no secrets.
+    /// Additional response members that the configuration keeps.
+    ///
+    /// They are not secret.
     package var keptMembers: [String: String]
-    /// Recognizes the access token if the server gives it out again after a refusal.
+    /// The digest that recognizes the access token if the server issues it again after a rejection.
     package var fingerprint: TokenFingerprint?
-    /// What the person should know about the answer.
+    /// Warnings for the user about the response.
     package var remarks: [GrantWarning]
-    /// Where the tokens are from, if no login said so (``Renewal/anew``).
+    /// The origin of the tokens if no login stated it (``Renewal/anew``).
     package var origin: TokenOrigin?
 
-    /// The tokens come from a damaged response: the old refresh token is kept until the new one has worked.
+    /// Whether the tokens come from a damaged response.
+    ///
+    /// The old refresh token is kept until the new one has worked.
     var isSalvaged: Bool { remarks.contains { $0.kind == .responseSalvaged } }
 
     package init(
@@ -67,13 +77,13 @@ package struct GrantedTokens: Equatable, Sendable {
     }
 }
 
-/// What a login says of itself beside its tokens (``LoginGrant``), for tokens that no login brought.
+/// The data of a login apart from its tokens (``LoginGrant``), for tokens obtained without a login.
 package struct TokenOrigin: Equatable, Sendable {
-    /// The endpoint they came from, which revokes them.
+    /// The endpoint that issued the tokens, and that revokes them.
     package var tokenEndpoint: String
-    /// The key that they are bound to (RFC 9449).
+    /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
-    /// What was found out about their server (``LoginGrant/server``).
+    /// The server data that was discovered (``LoginGrant/server``).
     package var server: DiscoveredServer?
 
     package init(tokenEndpoint: String, proofKey: SecretID? = nil, server: DiscoveredServer? = nil) {
@@ -83,13 +93,14 @@ package struct TokenOrigin: Equatable, Sendable {
     }
 }
 
-/// What is left of an answer whose access token cannot be accepted: how the session is renewed from now on.
+/// The refresh token from a response whose access token cannot be accepted.
 ///
-/// The server has spent the old refresh token for it, so the new one must not be lost (RFC 6749 §6).
+/// The server has invalidated the old refresh token in exchange, so the new one must not be lost (RFC 6749
+/// §6).
 package struct SavedRenewal: Equatable, Sendable {
     package var refreshToken: SecretID
     package var refreshLifetime: RefreshLifetime?
-    /// Read before the request was sent.
+    /// The time just before the request was sent.
     package var requestedAt: Instant
 
     package init(refreshToken: SecretID, refreshLifetime: RefreshLifetime?, requestedAt: Instant) {

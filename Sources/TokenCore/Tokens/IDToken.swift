@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// An ID token, kept beside the access token that it came with or that came after it.
+/// An ID token, stored with the access token of the same or an earlier response.
 package struct IDToken: Equatable, Sendable {
     package var secret: SecretID
-    /// Its own, which is not that of the access token beside it.
+    /// The ID token's own validity, which is not that of the access token.
     package var life: TokenValidity
 
     package init(secret: SecretID, life: TokenValidity) {
@@ -12,13 +12,13 @@ package struct IDToken: Equatable, Sendable {
     }
 }
 
-/// From when on a token is there, and when it ends.
+/// The time from which a token is valid, and its expiry.
 package struct TokenValidity: Equatable, Sendable {
-    /// Taken before the request was sent, so that the token never looks younger than it is.
+    /// The time just before the request was sent, so that the token never looks younger than it is.
     package var obtainedAt: Instant
-    /// `nil`: without end, as far as known.
+    /// The expiry, or `nil` if none is known.
     package var expiresAt: Instant?
-    /// A JWT's own `exp`, as the wall clock stood at its latest step; `nil` if the clock has not stepped.
+    /// The `exp` of a JWT by the wall clock at its latest step, or `nil` if the clock has not stepped.
     package var statedEnd: Instant?
 
     package init(obtainedAt: Instant, expiresAt: Instant?, statedEnd: Instant? = nil) {
@@ -27,10 +27,10 @@ package struct TokenValidity: Equatable, Sendable {
         self.statedEnd = statedEnd
     }
 
-    /// `nil`: without end, as far as known.
+    /// The time from issue to expiry, or `nil` if no expiry is known.
     package var lifetime: Duration? { expiresAt.map { $0 - obtainedAt } }
 
-    /// Whether there is at least `life` left.
+    /// Returns whether the remaining validity at `now` is at least `life`.
     package func lasts(_ life: Duration, from now: Instant) -> Bool {
         [expiresAt, statedEnd].compactMap(\.self).allSatisfy { $0 - now >= life }
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Names a secret held by sealed memory; says nothing about its bytes.
+/// The name of a secret held by sealed memory.
+///
+/// It reveals nothing about the bytes.
 package struct SecretID: Hashable, Sendable {
     package let rawValue: UInt64
 
@@ -9,7 +11,7 @@ package struct SecretID: Hashable, Sendable {
     }
 }
 
-/// Names one request that waits for a token.
+/// The name of one request that waits for a token.
 package struct WaiterID: Hashable, Sendable {
     package let rawValue: UInt64
 
@@ -18,7 +20,9 @@ package struct WaiterID: Hashable, Sendable {
     }
 }
 
-/// Numbers the refresh attempts of one session; a result with another number is late and ignored.
+/// The number of a refresh attempt of one session.
+///
+/// A result with another number is late and ignored.
 package struct AttemptNumber: Hashable, Comparable, Sendable {
     package let rawValue: UInt64
 
@@ -31,7 +35,7 @@ package struct AttemptNumber: Hashable, Comparable, Sendable {
     }
 }
 
-/// Numbers the logins of one session, as ``AttemptNumber`` does its refreshes.
+/// The number of a login of one session, used like ``AttemptNumber`` for refreshes.
 package struct LoginNumber: Hashable, Sendable {
     package let rawValue: UInt64
 
@@ -40,7 +44,7 @@ package struct LoginNumber: Hashable, Sendable {
     }
 }
 
-/// Numbers the records a session asks to be made durable.
+/// The number of a record that a session asks to be made durable.
 package struct CommitNumber: Hashable, Sendable {
     package let rawValue: UInt64
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// Under which settings a login was made, as far as its tokens must not be shown to whoever later ones name.
+/// The settings under which a login was made, as far as they decide where its tokens may be revoked.
 package struct LoginSettings: Equatable, Sendable {
-    /// Names the server and the client; without a line end.
+    /// The digest that identifies the server and the client.
+    ///
+    /// It contains no line end.
     package var fingerprint: String
-    /// The servers of addresses written by hand at which tokens are ended, such as `https://id.example:443`.
+    /// The origins of configured revocation endpoints, for example `https://id.example:443`.
     package var endings: [String]
 
     package init(fingerprint: String, endings: [String]) {
@@ -12,7 +14,7 @@ package struct LoginSettings: Equatable, Sendable {
         self.endings = endings
     }
 
-    /// As a record has it: the fingerprint, and a line for each ending.
+    /// Parses the form used in records: the fingerprint, followed by one line for each ending.
     package init(_ text: String) {
         let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         fingerprint = lines.first.map { String(Substring($0)) } ?? ""
@@ -21,9 +23,13 @@ package struct LoginSettings: Equatable, Sendable {
 
     package var text: String { ([fingerprint] + endings).joined(separator: "\n") }
 
-    /// Why the tokens of `request` must not be shown to whoever the settings `present` have end them, or `nil` if they may.
+    /// Returns the reason not to send the tokens of `request` to the revocation endpoint that the settings
+    /// `present` name.
     ///
-    /// It is asked before each request, also before one that is repeated: the settings may have changed meanwhile.
+    /// It is checked before each request and each repetition, because the settings may have changed
+    /// meanwhile.
+    ///
+    /// - Returns: the failure, or `nil` if the tokens may be sent.
     package static func refusal(of request: RevocationRequest, under present: String?) -> RefreshFailure? {
         let present = LoginSettings(present ?? "")
         let made = LoginSettings(request.settings ?? "")
@@ -35,8 +41,9 @@ package struct LoginSettings: Equatable, Sendable {
         )
     }
 
-    /// Whether a login made under these settings may be ended where `present` ones say: at the server that gave its
-    /// tokens, or where the settings had it then.
+    /// Returns whether a login made under these settings may be revoked at the endpoints of `present`.
+    ///
+    /// They must be at the server that issued the tokens, or already in the settings of the login.
     private func allow(_ present: LoginSettings, from tokenEndpoint: String) -> Bool {
         present.endings.allSatisfy { ending in
             endings.contains { $0.utf8.elementsEqual(ending.utf8) }

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
 
-/// Whether the tokens of one login stay good beside each other, learned from what servers do.
+/// The ability of several tokens of one login to be valid at the same time, learned from the server's
+/// behavior.
 ///
-/// Some authorization servers keep one good access token for each login: a new one, even of another scope,
-/// ends the earlier ones.
+/// Some authorization servers allow one valid access token for each login. A new token, even of another
+/// scope, ends the earlier ones.
 package enum TokenCoexistence: UInt8, Sendable {
-    /// Nobody can tell yet: after a new token the others are renewed when next asked for.
+    /// Not known yet. After a new token, the others are refreshed at the next request for them.
     case unknown = 0
-    /// A token that was handed out after a newer one had come was not refused.
+    /// A token that was served after a newer one had been issued was not rejected.
     case proven = 1
-    /// Such a token was refused.
+    /// A token that was served after a newer one had been issued was rejected.
     case disproven = 2
 }
 
 extension Login {
-    /// The token of an answer that renews `variant`; a token that was refused before stays refused.
+    /// Returns the token of a response that renews `variant`.
+    ///
+    /// A token that was rejected before stays rejected.
     func successor(of variant: TokenVariant, _ granted: GrantedTokens, jitter: Double) -> AccessToken {
         var token = AccessToken(
             granted,
@@ -33,7 +36,9 @@ extension Login {
         return token
     }
 
-    /// A new token of `variant` has come with a new refresh token: the server may have ended the others.
+    /// Marks the other tokens as doubtful because a token of `variant` was issued with a new refresh token.
+    ///
+    /// The server may have ended the others.
     mutating func markOthersDoubtful(besides variant: TokenVariant) {
         guard coexistence != .proven else { return }
         for other in tokens.keys where other != variant && isOfKnownAge(other) {
@@ -41,18 +46,19 @@ extension Login {
         }
     }
 
-    /// Whether other tokens decide if servers take the token of `variant`.
+    /// Returns whether other tokens decide if servers accept the token of `variant`.
     private func isOfKnownAge(_ variant: TokenVariant) -> Bool {
         tokens[variant].map { !$0.isRefused && $0.standing != .possiblyExpired } ?? false
     }
 
-    /// Puts a doubtful token on trial for a caller who reports refusals, so that something is learned.
+    /// Puts a doubtful token on trial for a requester that reports rejections, to learn about the server.
     mutating func beginTrial(_ variant: TokenVariant, at now: Instant) {
         guard coexistence == .unknown, tokens[variant]?.standing == .doubtful else { return }
         tokens[variant]?.standing = .onTrial(since: now)
     }
 
-    /// A token on trial that was not refused for a while shows that this server's tokens live side by side.
+    /// Ends trials: a token that was not rejected for a while shows that several tokens can be valid at a
+    /// time.
     mutating func concludeTrials(at now: Instant) {
         let isShown = tokens.values.contains { token in
             guard case .onTrial(let since) = token.standing else { return false }
@@ -63,7 +69,7 @@ extension Login {
         for variant in tokens.keys where isOfKnownAge(variant) { tokens[variant]?.standing = .good }
     }
 
-    /// A server refused `secret`: it is never handed out again.
+    /// Records that a server rejected `secret`, which is never served again.
     mutating func refuse(_ secret: SecretID, _ fingerprint: TokenFingerprint?, at now: Instant) {
         for variant in tokens.keys where tokens[variant]?.secret == secret {
             switch tokens[variant]?.standing {

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// A digest of a token's bytes, by which it is recognized when a server gives it out again.
+/// A digest of a token's bytes, used to recognize the token if a server issues it again.
 package struct TokenFingerprint: Hashable, Sendable {
     package static let byteCount = 32
 
     package let bytes: [UInt8]
 
-    /// `nil` unless there are ``byteCount`` bytes.
+    /// Creates a fingerprint, or `nil` unless there are ``byteCount`` bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == TokenFingerprint.byteCount else { return nil }
         self.bytes = bytes
     }
 }
 
-/// The tokens of one login that servers have refused: none of them is served again, even if it comes again.
+/// The tokens of one login that servers have rejected.
+///
+/// None is served again, even if the server reissues it.
 package struct RefusedTokens: Equatable, Sendable {
-    /// How many are kept, the newest: a server has no reason to give out an older one.
+    /// The number of newest tokens kept.
+    ///
+    /// A server has no reason to reissue an older one.
     package static let limit = 32
 
-    /// The oldest first.
+    /// The fingerprints, oldest first.
     package private(set) var fingerprints: [TokenFingerprint] = []
 
     package init(_ fingerprints: [TokenFingerprint] = []) {

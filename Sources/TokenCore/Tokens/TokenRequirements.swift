@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// What one request for a token asks for.
+/// The requirements of one token request.
 package struct TokenRequirements: Equatable, Sendable {
     package var variant: TokenVariant
-    /// The least remaining lifetime the requester accepts; `nil`: the session's policy decides.
+    /// The minimum remaining validity, or `nil` if the session's policy decides.
     package var minimumValidity: Duration?
-    /// The requester wants this token's ID token.
+    /// Whether the requester requires this token's ID token.
     package var wantsIDToken: Bool
-    /// The requester reports at once when the token is refused.
+    /// Whether the requester reports immediately when the token is rejected.
     package var reportsRefusals: Bool
-    /// When the requester gives up waiting for a refresh; if not later than now, it does not wait at all.
+    /// The deadline for waiting for a refresh.
+    ///
+    /// If it is not later than now, the request does not wait.
     package var deadline: Instant
-    /// A token of other scopes or another audience for somebody at a `[[socket]]`: whatever the owner's programs wait
-    /// for goes first.
+    /// Whether this is a request at a `[[socket]]` for a token of other scopes or another audience.
+    ///
+    /// Requests of the owner's programs have precedence over it.
     package var isForeign: Bool
-    /// Another session's token is made from it: one that has outlived its login will not do.
+    /// Whether another session's token is made from this one.
+    ///
+    /// A token that has outlived its login is rejected then.
     package var wantsLiveLogin: Bool
 
     package init(

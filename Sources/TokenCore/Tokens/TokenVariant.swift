@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// Which of a session's access tokens is meant: one per combination of scopes and audience.
+/// The combination of scopes and audience that identifies one of a session's access tokens.
 package struct TokenVariant: Hashable, Sendable {
-    /// Requested scopes, sorted, without duplicates; empty: whatever the login was granted.
+    /// The requested scopes, sorted and without duplicates.
+    ///
+    /// Empty means all scopes granted to the login.
     package let scopes: [String]
-    /// Requested audience, sent as `resource` when it is an absolute URI (RFC 8707 §2), else as `audience`.
+    /// The requested audience, sent as `resource` if it is an absolute URI (RFC 8707 §2), else as `audience`.
     package let audience: String?
 
-    /// The token of the login itself.
+    /// The login's own token.
     package static let primary = TokenVariant(scopes: [], audience: nil)
 
     package init(scopes: some Sequence<String>, audience: String?) {

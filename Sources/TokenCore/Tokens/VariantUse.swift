@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 
-/// When each token beside the login's own was last asked for, which decides what can go.
+/// The last use of each token except the login's own, which decides the tokens to remove.
 struct VariantUse: Equatable, Sendable {
-    /// How many tokens a login keeps at most, its own among them.
+    /// The maximum number of tokens of a login, including its own.
     ///
-    /// Far more than the scopes and audiences of a person's programs. A program that keeps asking for new
-    /// ones gets them, but neither memory nor record grows with them.
+    /// The limit is far above the number of scopes and audiences that a user's programs need. A program that
+    /// keeps requesting new ones gets them, but neither memory nor record grows with them.
     static let mostTokens = 32
 
     private var lastAsked: [TokenVariant: Instant] = [:]
 
-    /// A token of `variant` has been handed out.
+    /// Records that a token of `variant` was served.
     mutating func noteUse(of variant: TokenVariant, at now: Instant) {
         guard variant != .primary else { return }
         lastAsked[variant] = now
     }
 
-    /// Takes tokens out of `login` until it has room: those that have ended, then those unused for longest.
+    /// Removes tokens from `login` until it has room: expired ones first, then the least recently used.
     ///
-    /// The login's own token and that of `newest`, which has just come, always stay.
+    /// The login's own token and the new token of `newest` always stay.
     /// - Returns: the secrets that the login no longer names.
     mutating func makeRoom(
         in login: inout Login,
@@ -44,14 +44,18 @@ struct VariantUse: Equatable, Sendable {
         variant != .primary && variant != newest
     }
 
-    /// When a token was last used; obtaining it counts as its first use.
+    /// Returns the time at which a token was last used.
+    ///
+    /// Obtaining a token counts as its first use.
     private func lastUse(of held: (key: TokenVariant, value: AccessToken)) -> Instant {
         max(held.value.obtainedAt, lastAsked[held.key] ?? held.value.obtainedAt)
     }
 }
 
 extension Login {
-    /// Remembers that the server refused `variant`; at most as many refusals are kept as tokens.
+    /// Records that the server rejected `variant`.
+    ///
+    /// The number of rejections has the same limit as that of tokens.
     mutating func refuse(_ refusal: Refusal, of variant: TokenVariant, at now: Instant) {
         refusals = refusals.filter { $0.value.until > now }
         if refusals.count >= VariantUse.mostTokens, refusals[variant] == nil,
