@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a session is logged out, as a stable word for programs.
+/// The reason a session is logged out, as a stable word for programs.
 package enum EndReason: String, CaseIterable, Sendable {
     case neverLoggedIn = "never_logged_in"
     case loggedOut = "logged_out"
@@ -15,27 +15,29 @@ package enum EndReason: String, CaseIterable, Sendable {
     case recordUnreadable = "record_unreadable"
     case rolledBack = "rolled_back"
     case configurationChanged = "configuration_changed"
-    /// The server has forgotten the client that the agent registered with it.
+    /// The server no longer knows the client that the agent registered there.
     case clientUnknown = "client_unknown"
-    /// What the tokens come from, another session or a program, wants a person to log in there.
+    /// The source of the tokens, another session or a program, requires the user to log in there.
     case sourceEnded = "source_ended"
 }
 
-/// Who ended a login, as a stable word for programs.
+/// The actor that ended a login, as a stable word for programs.
 package enum LoginEnder: String, Sendable {
     case person
     case server
 }
 
-/// What follows from the end of a login, in every place that asks.
+/// The consequences of a login's end.
 struct EndConsequences: Equatable, Sendable {
-    /// Logging in again without a person could help.
+    /// Whether a noninteractive login could help.
     var allowsSilentLogin = false
-    /// An access token that outlives the login may still be handed out.
+    /// Whether an access token that outlives the login may still be served.
     var leavesTokensGood = false
-    /// The refresh token is tried again every hour: some servers refuse for a while without a reason.
+    /// Whether the refresh token is tried again every hour.
+    ///
+    /// Some servers reject it for a while without a reason.
     var isAskedAgain = false
-    /// `nil`: neither, its time was over or this host ended it.
+    /// The actor that ended the login, or `nil` if the login expired or this host ended it.
     var endedBy: LoginEnder?
 }
 

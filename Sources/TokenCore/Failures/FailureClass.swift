@@ -1,105 +1,113 @@
 // SPDX-License-Identifier: MIT
 
-/// What a failure means for the session; the only thing the state machine looks at.
+/// The meaning of a failure for the session, and the only part of it that the state machine looks at.
 ///
-/// What follows from each is a row of ``consequences``, and nowhere else.
+/// The consequences of each class are a row of ``consequences``, and nowhere else.
 package enum FailureClass: String, CaseIterable, Sendable {
-    /// Nothing was sent: name resolution, connect, TLS handshake timed out. The refresh token is untouched.
+    /// Nothing was sent: name resolution, connect or TLS handshake timed out. The refresh token is untouched.
     case unreachable
-    /// Certificate, pin or TLS version refused before the request was sent. Loud; retried from 60 s on.
+    /// A certificate, pin or TLS version was rejected before the request was sent. Retried after 60 s at the
+    /// earliest.
     case insecure
-    /// The request was sent, no complete answer came back: the server may have rotated the token.
+    /// The request was sent and no complete response arrived. The server may have rotated the token.
     case ambiguous
-    /// A complete answer without tokens (HTML with 200, a redirect, no `access_token`). Token perhaps used.
+    /// A complete response without tokens (HTML with 200, a redirect, no `access_token`). The token may be
+    /// used.
     case misbehaved
-    /// The server answered that it cannot serve now (5xx, 429, 408, a proxy's 403). Token unused.
+    /// The server responded that it cannot serve now (5xx, 429, 408, a proxy's 403). The token is unused.
     case busy
-    /// `invalid_client`: an expired secret, or a server that is being redeployed. The refresh token stays good.
+    /// `invalid_client`: an expired secret, or a server during a redeployment. The refresh token remains
+    /// valid.
     case clientRejected = "client_rejected"
-    /// `unauthorized_client`: the client may not refresh, or the refresh token is dead. Some servers say this of a
-    /// client that has refreshed before.
+    /// `unauthorized_client`: the client may not refresh, or the refresh token is invalid.
+    ///
+    /// Some servers send it for an invalid refresh token to a client that has refreshed before.
     case clientUnauthorized = "client_unauthorized"
-    /// The server has forgotten the client that the agent registered with it; a login registers another.
+    /// The server no longer knows the client that the agent registered there. A login registers another.
     case clientUnknown = "client_unknown"
-    /// `invalid_grant` and its like: the authorization server itself says that the grant is dead.
+    /// `invalid_grant` and similar codes: the authorization server itself says that the grant is invalid.
     case grantDead = "grant_dead"
-    /// A code that the protocol defines as the end of the session. Final at once, nothing to confirm.
+    /// A code that the protocol defines as the end of the session. Final at once, without confirmation.
     case sessionOver = "session_over"
-    /// The server wants the person: consent, a second factor, `access_denied`. Final at once.
+    /// The server requires the user: consent, a second factor, `access_denied`. Final at once.
     case interactionRequired = "interaction_required"
-    /// A bare 400/401, `invalid_request` or a code that nobody knows: some servers' way of refusing a dead token, and
-    /// of others to refuse a refresh that comes too early.
+    /// A bare 400/401, `invalid_request` or an unknown code.
+    ///
+    /// Some servers reject an invalid refresh token in this way, others a refresh that comes too early.
     case unexplained
-    /// `unsupported_grant_type` and the like: fix the configuration; the refresh token stays good.
+    /// `unsupported_grant_type` and similar codes: the configuration is wrong. The refresh token remains
+    /// valid.
     case misconfigured
-    /// `invalid_scope` or `invalid_target`: only the asked variant cannot be had.
+    /// `invalid_scope` or `invalid_target`: only the requested variant is unavailable.
     case variantRefused = "variant_refused"
-    /// The ID token of a refresh names someone else: nothing is served until a person acts.
+    /// The ID token of a refresh names another account. Nothing is served until the user acts.
     case identityChanged = "identity_changed"
-    /// This host and the fleet it shares the session with do not let each other in, until a person has put the set-up
-    /// right; nothing was sent.
+    /// This host and the fleet reject each other until the user corrects the setup. Nothing was sent.
     case fleetMisconfigured = "fleet_misconfigured"
-    /// No place on disk for the answer, so nothing was sent.
+    /// There was no disk space for the response, so nothing was sent.
     case storage
-    /// A program or file of the configuration that the request needs did not work; nothing was sent. It may work a moment
-    /// later: a keyring is locked at boot, a file is written a little late.
+    /// A configured program or file that the request needs failed. Nothing was sent.
+    ///
+    /// It may work a moment later: a keyring is locked at boot, or a file is written a little late.
     case helperFailed = "helper_failed"
-    /// A program of the configuration says that a password or PIN is wrong; nothing was sent. Another try could lock the
-    /// account or the card, so only a person starts one.
+    /// A configured program reports a wrong password or PIN. Nothing was sent.
+    ///
+    /// Another attempt could lock the account or the card, so only the user starts one.
     case credentialRejected = "credential_rejected"
-    /// The session or program that the tokens come from wants a person to log in there; nothing was sent.
+    /// The session or program that the tokens come from requires the user to log in there. Nothing was sent.
     case sourceEnded = "source_ended"
-    /// The session or program that the tokens come from has no token at this moment; nothing was sent.
+    /// The session or program that the tokens come from has no token at the moment. Nothing was sent.
     case sourceUnavailable = "source_unavailable"
-    /// The server refused the token that another was to be made from: that one has to be replaced first.
+    /// The server rejected the source token for the new token. The source token has to be replaced first.
     case sourceRefused = "source_refused"
 }
 
-/// What follows from a failure, in every place that asks.
+/// The consequences of a failure.
 package struct FailureConsequences: Equatable, Sendable {
-    /// What becomes of the session at a refresh.
+    /// The next state of the session after a failed refresh.
     enum Verdict: Equatable, Sendable {
-        /// It is tried again, as ``Setback`` plans it.
+        /// The refresh is retried as ``RetryState`` plans it.
         case retry
-        /// It is tried again at the times of ``RetrySchedule/clientRetries``, and after these like ``suspend``.
+        /// The refresh is retried at the times of ``RetrySchedule/clientRetries``, and after these like
+        /// ``suspend``.
         case retryThenSuspend
         /// Automatic refreshes stop, and the login is kept.
         case suspend
-        /// Only the variant that was asked for cannot be had; for the login's own token the same as
-        /// ``suspend``.
+        /// Only the requested variant is unavailable. For the login's own token, the same as ``suspend``.
         case refuseVariant
-        /// The login is over; what is kept of it is up to the session, unless said here.
+        /// The login has ended. Unless `keeping` says it, the session decides which secrets to retain.
         case end(EndReason, keeping: RetainedSecrets?)
-        /// The login is over; a refresh token sent for the first time is tried once more, because one lagging
-        /// replica must not end a session.
+        /// The login has ended, unless the refresh token was sent for the first time.
+        ///
+        /// Such a token is tried once more, because one lagging replica must not end a session.
         case endUnlessConfirmed(EndReason)
-        /// The login is over, and its refresh token is tried once more, however often it has worked before.
+        /// The login has ended. Its refresh token is tried once more, however often it has worked before.
         case endAndConfirm(EndReason)
-        /// What the tokens come from is over, and comes back when a person logs in there.
+        /// The source of the tokens has ended, and returns when the user logs in there.
         case endWithSource
-        /// The token that the new one was to be made from is never used again.
+        /// The source token of the new token is never used again.
         case refuseSource
     }
 
-    /// What the failure says about the refresh token of the request.
+    /// The effect of the failed request on its refresh token.
     enum TokenUse: Equatable, Sendable {
-        /// It was not sent.
+        /// The refresh token was not sent.
         case unsent
-        /// It was sent, and the server may have replaced it.
+        /// The refresh token was sent, and the server may have replaced it.
         case unanswered
-        /// The server has answered, and not replaced it.
+        /// The server responded and did not replace the refresh token.
         case answered
     }
 
-    /// When asking the server again may help, without anything being changed.
+    /// The time after which another request to the server may help without any change.
     package enum Prospect: Equatable, Sendable {
         case soon
-        /// Some servers refuse for a while without a reason.
+        /// Some servers reject requests for a while without a reason.
         case hourly
         case never
     }
 
-    /// What the person who logs in is told to do.
+    /// The advice to the user at a login.
     package enum LoginRemedy: Equatable, Sendable {
         case tryLater
         case correctSettings
@@ -107,32 +115,42 @@ package struct FailureConsequences: Equatable, Sendable {
     }
 
     var verdict = Verdict.retry
-    /// In place of ``verdict`` if the same client has refreshed the login before.
+    /// The verdict that replaces ``verdict`` if the same client has refreshed the login before.
     var verdictOnceRefreshed: Verdict?
     var tokenUse = TokenUse.answered
-    /// The shortest wait before the next try.
+    /// The minimum delay before the next attempt.
     var leastPause = Duration.zero
-    /// The waits after the first, second, … failure of this class in a row, the last of them from then on; empty: the
-    /// ordinary backoff.
+    /// The delays after the first, second, … consecutive failure of this class.
+    ///
+    /// Empty means the ordinary backoff.
+    ///
+    /// The last one applies to all further failures.
     var pauses: [Duration] = []
-    /// After ``Verdict/suspend`` only a person starts another try.
+    /// Whether only the user starts another attempt after ``Verdict/suspend``.
     var awaitsPerson = false
-    /// Requests wait for the next try instead of being answered with this failure.
+    /// Whether requests wait for the next attempt instead of receiving this failure.
     var keepsWaiters = false
-    /// Only a person can put it right: whoever asks is told that, while it is tried again all the same.
+    /// Whether only the user can correct the cause.
+    ///
+    /// Requests receive this failure, and retries continue.
     var isMistake = false
-    /// A request may bring the next try forward.
+    /// Whether a request may bring the next attempt forward.
     var yieldsToRequests = false
-    /// How long a suspended session waits for the next try.
+    /// The delay of a suspended session before the next attempt.
     var suspendedRetry = RetrySchedule.suspendedRetry
-    /// The issuer, or the way to it, is in trouble; not this session's login.
+    /// Whether the failure concerns the issuer or the network to it, not this session's login.
     package var isIssuersTrouble = false
     package var prospect = Prospect.never
     package var loginRemedy = LoginRemedy.logInAgain
-    /// What proves who the client is may be at fault: it is read again for the next request.
+    /// Whether the client credentials may be at fault.
+    ///
+    /// They are read again for the next request.
     package var blamesClient = false
 
-    /// What becomes of a login at a refresh; `hasRefreshed`: the same client has refreshed it before.
+    /// Returns the next state of a login after a failed refresh.
+    ///
+    /// - Parameter hasRefreshed: whether the same client has refreshed the login before.
+    /// - Returns: ``verdictOnceRefreshed`` if it has and there is one, else ``verdict``.
     func verdict(hasRefreshed: Bool) -> Verdict {
         hasRefreshed ? verdictOnceRefreshed ?? verdict : verdict
     }
@@ -154,11 +172,12 @@ extension FailureClass {
         case .insecure:
             FailureConsequences(
                 tokenUse: .unsent,
-                // Another answer within a minute is unlikely, and hammering a proxy or a wrong host is rude.
+                // A different result within a minute is unlikely, and frequent attempts would burden a proxy
+                // or a wrong host.
                 leastPause: .seconds(60),
                 isIssuersTrouble: true,
                 prospect: .soon,
-                // At a login somebody is there to look at it; a session that runs tries again by itself.
+                // At a login the user is present and can correct it. A running session retries automatically.
                 loginRemedy: .correctSettings
             )
         case .ambiguous:
@@ -182,7 +201,7 @@ extension FailureClass {
             FailureConsequences(
                 tokenUse: .unsent,
                 isMistake: true,
-                // Nobody tells this host when it has been put right.
+                // This host is not notified when the setup has been corrected.
                 yieldsToRequests: true,
                 prospect: .soon,
                 loginRemedy: .correctSettings
@@ -222,7 +241,7 @@ extension FailureClass {
         case .misconfigured:
             FailureConsequences(
                 verdict: .suspend,
-                // It says nothing of the login, if that has ended.
+                // The failure says nothing about the login, if that has ended.
                 prospect: .hourly,
                 loginRemedy: .correctSettings,
                 blamesClient: true
@@ -232,10 +251,11 @@ extension FailureClass {
         case .helperFailed:
             FailureConsequences(
                 tokenUse: .unsent,
-                // A program may show a dialog, or count failures itself: requests do not bring it forward.
+                // A program may show a dialog, or count failures itself, so requests do not bring the next
+                // attempt forward.
                 pauses: RetrySchedule.helperPauses,
                 prospect: .soon,
-                // At a login somebody is there to look at it; a session that runs tries again by itself.
+                // At a login the user is present and can correct it. A running session retries automatically.
                 loginRemedy: .correctSettings
             )
         case .credentialRejected:
@@ -257,7 +277,7 @@ extension FailureClass {
         case .sourceRefused:
             FailureConsequences(
                 verdict: .refuseSource,
-                // The source is renewed at once, and with it comes the next try.
+                // The source is refreshed at once, and the next attempt follows.
                 keepsWaiters: true,
                 yieldsToRequests: true,
                 prospect: .soon,

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a request to an authorization server brought no token.
+/// The reason a request to an authorization server returned no token.
 package struct RefreshFailure: Error, Equatable, Sendable {
     package var kind: FailureClass
-    /// The error code as on the wire (`invalid_grant`, `ErrRefreshTokenExpired`), when there was one.
+    /// The error code as on the wire (`invalid_grant`, `ErrRefreshTokenExpired`), if there was one.
     package var code: String?
-    /// The status of the HTTP answer, where that says whether the server has acted (429, 503).
+    /// The status of the HTTP response, where it says whether the server has acted (429, 503).
     package var status: Int?
-    /// One sentence for a person: printable, at most 500 characters, no secrets.
+    /// One sentence for the user: printable, at most 500 characters, without secrets.
     package var message: String
-    /// What the server asked for, already clamped to 1 s … 1 h (RFC 9110 §10.2.3).
+    /// The delay that the server requested, already clamped to 1 s … 1 h (RFC 9110 §10.2.3).
     package var retryAfter: Duration?
-    /// Our own least pause before the next automatic try, where an early one has no prospect; a person who asks
-    /// for a refresh need not wait for it.
+    /// The agent's own minimum delay before the next automatic attempt, where an early one would be useless.
+    ///
+    /// It does not delay a refresh that the user requests.
     package var leastPause: Duration?
-    /// What to change or do, where that is known: completes "to do: …".
+    /// The advice, if there is any.
+    ///
+    /// It completes "to do: …".
     package var remedy: String?
-    /// The login does not fit its server any more: only another one helps.
+    /// Whether the login no longer fits its server, so that only a new login helps.
     package var needsLogin: Bool
 
     package init(
@@ -39,7 +42,9 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         self.needsLogin = needsLogin
     }
 
-    /// Why nothing was sent: the store that the hosts of a fleet share cannot be used.
+    /// Creates the failure for a fleet store that cannot be used.
+    ///
+    /// Nothing was sent.
     package init(_ trouble: FleetStoreError) {
         let message = trouble.isMistake ? trouble.sentence : trouble.advice
         self.init(
@@ -49,11 +54,11 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         )
     }
 
-    /// A program of the configuration did not work, or says that a password or PIN is wrong.
+    /// Creates the failure for a configured program that failed or reported a wrong password or PIN.
     ///
     /// - Parameters:
-    ///   - failure: names the program.
-    ///   - key: the key of the configuration that names it.
+    ///   - failure: the failure, which names the program.
+    ///   - key: the configuration key that names the program.
     package init(_ failure: CommandFailure, of key: String) {
         self.init(
             kind: failure.rejectsCredential ? .credentialRejected : .helperFailed,
@@ -62,13 +67,15 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         )
     }
 
-    /// The message for callers; what helps with a program or file goes with it, as nothing else tells them.
+    /// The message for requesters.
+    ///
+    /// It includes the remedy for a program or file, which is shown nowhere else.
     var toldMessage: String {
         guard kind == .helperFailed, let remedy else { return message }
         return "\(message) (\(remedy))"
     }
 
-    /// What a person does about `session`, which it has suspended.
+    /// Returns the advice for a `session` that this failure has suspended.
     func correction(of session: SessionName) -> String {
         guard needsLogin else {
             guard kind == .clientRejected else {

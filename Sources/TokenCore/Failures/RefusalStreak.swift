@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 
-/// Refusals without a reason in a row: from when on they are as good as an answer.
+/// Consecutive rejections without a reason, and the point at which they count as final.
 ///
-/// A server may only refuse early refreshes, so what counts is said when the access token has expired: then two refusals
-/// 30 s apart, and three in all over at least a minute. No earlier does a login end with them.
+/// A server may only reject early refreshes, so rejections after the expiry of the access token decide: at
+/// least two of them, 30 s apart, and at least three in all over at least a minute. A login does not end with
+/// them earlier.
 struct RefusalStreak: Equatable, Sendable {
     private(set) var count = 0
     private(set) var first: Instant?
-    /// How many of them came when there was no good access token any more.
+    /// The number of rejections after the access token had expired.
     private(set) var countAfterExpiry = 0
     private var firstAfterExpiry: Instant?
 
-    /// One more; `expiry`: when the access token that is served ends, `nil` if there is none.
+    /// Adds a rejection.
+    ///
+    /// - Parameters:
+    ///   - now: the time of the rejection.
+    ///   - expiry: the expiry of the served access token, or `nil` if none is served.
     mutating func add(at now: Instant, expiry: Instant?) {
         count += 1
         first = first ?? now
@@ -20,7 +25,7 @@ struct RefusalStreak: Equatable, Sendable {
         firstAfterExpiry = firstAfterExpiry ?? now
     }
 
-    /// Whether they count as the server's answer.
+    /// Returns whether the rejections count as the server's final response.
     func isFinal(at now: Instant) -> Bool {
         guard let first, let firstAfterExpiry else { return false }
         return count >= 3 && now - first >= .seconds(60)

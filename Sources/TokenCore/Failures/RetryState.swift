@@ -1,41 +1,45 @@
 // SPDX-License-Identifier: MIT
 
-/// Failed attempts in a row, and when the next one is planned.
+/// Consecutive failed attempts, and the time of the next one.
 struct RetryState: Equatable, Sendable {
     var failures = 0
-    /// Why the row began, or was continued before its time.
+    /// The reason the first attempt was made, or the latest early one.
     var reason: RefreshReason
     var latest: RefreshFailure
     var nextTry: Instant
-    /// How many failures of the class of ``latest`` have followed each other.
+    /// The number of consecutive failures of the class of ``latest``.
     var repeated = 1
-    /// Lost answers in this row; counts through ``RetrySchedule/replayDelays``.
+    /// The number of lost responses among the failures, which indexes ``RetrySchedule/replayDelays``.
     var lostAnswers = 0
-    /// Refusals without a reason in this row.
+    /// The rejections without a reason among the failures.
     var refusals = RefusalStreak()
-    /// When the server first rejected the client in this row.
+    /// The time at which the server first rejected the client.
     var clientRejectedAt: Instant?
 
-    /// What the next try depends on beside the failure itself.
+    /// The facts that decide about the next attempt, apart from the failure itself.
     struct Circumstances {
-        /// When the latest token ends, good or not.
+        /// The expiry of the latest token, even if servers reject it.
         var tokenExpiresAt: Instant?
-        /// When the token that is served ends; `nil`: none is.
+        /// The expiry of the token that is served, or `nil` if none is.
         var servedUntil: Instant?
-        /// When the refresh token dies.
+        /// The expiry of the refresh token.
         var loginEnd: Instant?
-        /// The attempt sent the refresh token to renew the login's own token, so that a refusal is about the login.
+        /// Whether the attempt sent the refresh token to refresh the login's own token.
+        ///
+        /// Only then does a rejection concern the login.
         var isAboutLogin = true
-        /// When the attempt began; before the time that was planned, if somebody forced it.
+        /// The time at which the attempt began.
+        ///
+        /// A forced attempt begins before its planned time.
         var startedAt: Instant
         var jitter: Double
         var now: Instant
     }
 
-    /// The row after one more failure.
+    /// Returns the state after one more failure.
     ///
-    /// The next try comes before the refresh token dies, unless the server asked for a longer wait. An attempt before
-    /// its planned time, which somebody forced, does not put the next one off.
+    /// The next attempt is before the refresh token expires, unless the server requested a longer delay. A
+    /// forced attempt before the planned time does not postpone the next one.
     static func following(
         _ previous: RetryState?,
         _ failure: RefreshFailure,
@@ -72,13 +76,13 @@ struct RetryState: Equatable, Sendable {
         return setback
     }
 
-    /// The server has rejected the client for so long that only a person can help.
+    /// Returns whether the server has rejected the client for so long that only the user can help.
     func isClientRejected(at now: Instant) -> Bool {
         guard consequences.verdict == .retryThenSuspend, let clientRejectedAt else { return false }
         return nextClientRetry(since: clientRejectedAt, at: now) == nil
     }
 
-    /// What follows from the latest failure.
+    /// The consequences of the latest failure.
     var consequences: FailureConsequences { latest.kind.consequences }
 
     private var leastPause: Duration { max(consequences.leastPause, latest.leastPause ?? .zero) }
@@ -110,10 +114,11 @@ struct RetryState: Equatable, Sendable {
         return max(backoff, leastPause, latest.kind == .unexplained ? RetrySchedule.refusalPause : .zero)
     }
 
-    /// The replay schedule: 0, 2, 8 s, then a minute before expiry, then the ordinary backoff.
+    /// Returns the delay of the replay schedule: 0, 2, 8 s, then a minute before expiry, then the ordinary
+    /// backoff.
     private func replayDelay(tokenExpiresAt: Instant?, now: Instant) -> Duration? {
         guard lostAnswers > 0, consequences.tokenUse == .unanswered else { return nil }
-        // An answer that is nonsense is replayed once; it did arrive, so the next ones are not urgent.
+        // A malformed response is replayed once. It did arrive, so further replays are not urgent.
         let quick = latest.kind == .ambiguous ? RetrySchedule.replayDelays.count : 1
         if lostAnswers <= quick { return RetrySchedule.replayDelays[lostAnswers - 1] }
         guard let tokenExpiresAt, lostAnswers == quick + 1 else { return nil }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// Makes text a server supplied fit for a terminal, a log line or a notification (RFC 6749 §5.2, §10.14).
+/// Sanitizing of server text for terminals, log lines and notifications (RFC 6749 §5.2, §10.14).
 package enum ServerText {
-    /// Longest result, in characters: enough for a sentence, too little to flood a screen.
+    /// The maximum length of the result in characters: enough for a sentence, too little to flood a screen.
     package static let limit = 500
 
-    /// `text` in printable ASCII, on one line, at most `limit` characters.
+    /// Returns `text` in printable ASCII, on one line, with at most `limit` characters.
     ///
-    /// Control characters become blanks, runs of blanks one blank. Everything beyond ASCII is written as
-    /// `\u{…}`: a bidi override, a C1 control or half of one in the wrong terminal encoding can do nothing.
+    /// Control characters become spaces, and runs of spaces become one space. Everything beyond ASCII is
+    /// written as `\u{…}`, so a bidirectional override, a C1 control or a partial character in the wrong
+    /// terminal encoding has no effect.
     package static func cleaned(_ text: some StringProtocol, limit: Int = limit) -> String {
         var output = ""
         var count = 0
-        // More than this could change the result only where there are long runs of blanks.
+        // Further characters could change the result only after long runs of spaces.
         for scalar in text.unicodeScalars.prefix(4 * limit + 64) {
             guard let piece = visible(scalar) else {
                 if output.isEmpty || output.hasSuffix(" ") { continue }
@@ -27,7 +28,7 @@ package enum ServerText {
         return output.hasSuffix(" ") ? String(output.dropLast()) : output
     }
 
-    /// The scalar as shown, or `nil` for what becomes a blank.
+    /// Returns the scalar as shown, or `nil` for one that becomes a space.
     private static func visible(_ scalar: Unicode.Scalar) -> String? {
         switch scalar.value {
         case 0...0x20, 0x7F...0xA0: nil

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// One element of a session's `allow`: the peers it describes may see the session.
+/// An element of a session's `allow`, which lets the described peers see the session.
 package struct AllowRule: Equatable, Sendable {
-    /// Absolute path of the program, without symbolic links; `nil`: any program.
+    /// The absolute path of the program without symbolic links, or `nil` for any program.
     package var executable: String?
-    /// SHA-256 that the program must also have, in lower-case hexadecimal digits.
+    /// The SHA-256 that the program must also have, in lower-case hexadecimal digits.
     package var digest: String?
-    /// The systemd unit the peer must run in; `nil`: anywhere.
+    /// The systemd unit that the peer must run in, or `nil` for any unit.
     package var unit: String?
-    /// The name of the `[[proxy]]` or `[[endpoint]]` that the peer serves; `nil`: any program.
+    /// The name of the `[[proxy]]` or `[[endpoint]]` that the peer serves, or `nil` for any peer.
     package var listener: String?
-    /// A person is asked before each token.
+    /// Whether the user must confirm each token.
     package var asksForConfirmation: Bool
 
     package init(
@@ -27,8 +27,9 @@ package struct AllowRule: Equatable, Sendable {
         self.asksForConfirmation = asksForConfirmation
     }
 
-    /// Whether the rule describes a peer; without `facts` nothing is known about it, and only a rule that
-    /// asks for nothing describes it.
+    /// Returns whether the rule describes a peer.
+    ///
+    /// Without `facts`, nothing is known about the peer. Only a rule without conditions describes it then.
     package func allows(_ facts: PeerIdentity?) -> Bool {
         if let unit, facts?.unit != unit { return false }
         if let listener, facts?.listener != listener { return false }
@@ -39,19 +40,21 @@ package struct AllowRule: Equatable, Sendable {
     }
 }
 
-/// What a session's rules say about a peer.
+/// The access that a session's rules give a peer.
 package enum PeerAdmission: Equatable, Sendable {
     case allowed
-    /// Sees the session; a person is asked before it gets a token.
+    /// The peer sees the session. The user must confirm each token.
     case askingFirst
-    /// To this peer there is no such session.
+    /// The peer is told that there is no such session.
     case hidden
 }
 
 extension [AllowRule] {
-    /// What these rules say about a peer: one of them must describe it; without rules every peer is allowed.
+    /// Returns the access that these rules give a peer.
     ///
-    /// A rule without confirmation wins over one with it.
+    /// One of them must describe it.
+    ///
+    /// Without rules every peer is allowed. A rule without confirmation takes precedence over one with it.
     package func admission(of facts: PeerIdentity?) -> PeerAdmission {
         guard !isEmpty else { return .allowed }
         let holding = filter { $0.allows(facts) }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// What is known about the process at the other end of a connection.
+/// The known facts about the process at the other end of a connection.
 package struct PeerIdentity: Equatable, Sendable {
-    /// A program the peer stands for.
+    /// A program that the peer represents.
     package struct Program: Equatable, Sendable {
-        /// Absolute path, without symbolic links.
+        /// The absolute path without symbolic links.
         package var executable: String
-        /// SHA-256 of the executable's bytes, 64 lower-case hexadecimal digits; `nil`: not asked for, or unreadable.
+        /// The SHA-256 of the executable's bytes, or `nil` if it was not requested or is unreadable.
+        ///
+        /// It has 64 lower-case hexadecimal digits.
         package var digest: String?
 
         package init(executable: String, digest: String? = nil) {
@@ -15,24 +17,32 @@ package struct PeerIdentity: Equatable, Sendable {
         }
     }
 
-    /// The peer's own program; when the peer is `tokenctl`, followed by those that started it, the nearest
-    /// first, and before these by `tokenctl` when it is a program that `tokenctl` becomes.
+    /// The peer's own program and, for `tokenctl`, the programs that started it, the nearest first.
+    ///
+    /// If `tokenctl` replaced itself by another program (`exec`), `tokenctl` precedes the programs that
+    /// started it.
     package var programs: [Program]
-    /// The systemd unit the peer runs in.
+    /// The systemd unit that the peer runs in.
     package var unit: String?
     /// Whether the peer is the program that serves `[[proxy]]` and `[[endpoint]]`.
     package var isProxy: Bool
-    /// The listener for which it asks, by a table that is in force; `nil`: none.
+    /// The listener that the peer serves, from an active configuration table, or `nil` if none.
     package var listener: String?
-    /// When the process began, to 10 ms, which tells it from a later one with the same number.
+    /// The start time of the process, to 10 ms.
+    ///
+    /// It distinguishes the process from a later one with the same number.
     package var startedAt: Instant
-    /// Identifies the file that the process executes, even where its path cannot be known; `nil`: unknown.
+    /// The identity of the executed file, or `nil` if unknown.
+    ///
+    /// It is known even where the path is not.
     package var image: String?
-    /// What the process calls itself, which anybody may choose; `nil`: unknown.
+    /// The name that the process chose for itself, or `nil` if unknown.
+    ///
+    /// Any process may choose any name.
     package var name: String?
-    /// The path of the peer's own program; `nil` if it keeps others from looking, as `tokenctl` does.
+    /// The path of the peer's own program, or `nil` if it prevents inspection, as `tokenctl` does.
     package var executable: String?
-    /// If the peer is `tokenctl`, the paths of the programs that started it, the nearest first.
+    /// The paths of the programs that started the peer, the nearest first, if the peer is `tokenctl`.
     package var callers: [String]
 
     package init(
@@ -55,14 +65,14 @@ package struct PeerIdentity: Equatable, Sendable {
         self.image = image
     }
 
-    /// Whether this is the same process, running the same program in the same unit, as `other`.
+    /// Returns whether `other` is the same process, running the same program in the same unit.
     package func isSameProgram(as other: PeerIdentity) -> Bool {
         startedAt == other.startedAt && image == other.image && unit == other.unit
     }
 
-    /// The facts that a later look confirms; `nil`: it is another program by now.
+    /// Returns the facts that a later inspection confirms, or `nil` if the process now runs another program.
     ///
-    /// Of the programs, only those found both times stay.
+    /// Only programs found both times remain.
     package func confirmed(by later: PeerIdentity) -> PeerIdentity? {
         guard isSameProgram(as: later) else { return nil }
         var facts = later
@@ -74,16 +84,18 @@ package struct PeerIdentity: Equatable, Sendable {
     }
 }
 
-/// Finds out what a process is.
+/// The port for inspecting processes.
 package protocol ProcessExamining: Sendable {
-    /// Looks at the process with this number, which may have ended meanwhile: the caller makes sure
-    /// afterwards that it is still the one that was meant.
+    /// Inspects the process with this number.
+    ///
+    /// The process may have ended meanwhile. The caller checks afterwards that the number still belongs to
+    /// the intended process.
     ///
     /// - Parameters:
     ///   - process: a process identifier.
-    ///   - digested: paths of executables whose digests are wanted; no others are read.
-    /// - Returns: what there is to know.
-    /// - Throws: ``CommandFailure`` when there is no such process, or nothing that could look at it.
+    ///   - digested: the paths of executables whose digests are required. No others are read.
+    /// - Returns: the known facts.
+    /// - Throws: ``CommandFailure`` if there is no such process, or no program to inspect it.
     func examine(
         _ process: Int32,
         digesting digested: Set<String>

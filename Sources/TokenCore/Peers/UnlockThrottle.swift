@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// How fast a secret may be guessed.
+/// The limit on the rate of unlock attempts.
 ///
-/// A person who mistypes notices nothing; a program that tries a list of words gets slower and slower. This
-/// limits only guesses that the agent answers: a thief with a copy of the store guesses as fast as the key
-/// derivation allows.
+/// A user who mistypes notices nothing. A program that tries a list of passphrases becomes slower and slower.
+/// The limit applies only to attempts at the agent: with a copy of the store, the key derivation alone limits
+/// the rate.
 package struct UnlockThrottle: Equatable, Sendable {
-    /// What each wrong guess adds to the pause before the next.
+    /// The delay that each failed attempt adds before the next, 100 ms.
     package static let step = Duration.milliseconds(100)
     package static let longestPause = Duration.seconds(10)
-    /// Without a guess for this long, all is forgotten.
+    /// The time without an attempt after which failed attempts are forgotten, 60 seconds.
     package static let memory = Duration.seconds(60)
 
     private var wrongGuesses = 0
@@ -17,15 +17,17 @@ package struct UnlockThrottle: Equatable, Sendable {
 
     package init() {}
 
-    /// How long the next guess has to wait, at `now`.
+    /// Returns the delay before the next attempt, at `now`.
     package func pause(at now: Instant) -> Duration {
         guard let lastGuess, !isForgotten(at: now) else { return .zero }
-        // More wrong guesses than this change nothing.
+        // Further failed attempts do not change the delay.
         let pause = Self.step * min(wrongGuesses, Int(Self.longestPause / Self.step))
         return max(.zero, pause - (now - lastGuess))
     }
 
-    /// A guess has ended at `now`; a right one makes the next as quick as the first.
+    /// Records an attempt that ended at `now`.
+    ///
+    /// A correct one removes the delay.
     package mutating func guessed(isRight: Bool, at now: Instant) {
         if isRight || isForgotten(at: now) { wrongGuesses = 0 }
         if !isRight { wrongGuesses += 1 }

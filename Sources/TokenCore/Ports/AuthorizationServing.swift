@@ -1,41 +1,47 @@
 // SPDX-License-Identifier: MIT
 
-/// Everything the agent asks of authorization servers; the port between deciding and the network.
+/// All requests to authorization servers, as the port between the session's decisions and the network.
 ///
-/// Implementations never throw away an answer: tokens they return are already in sealed memory.
+/// Implementations never discard a response: the tokens that they return are already in sealed memory.
 package protocol AuthorizationServing: Sendable {
-    /// Sends one token request that renews `session`, with no retry of its own.
+    /// Sends one token request that renews `session`, without any retry.
     func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome
 
-    /// Logs in, telling and asking the person through `conversation`; cancelling the task cancels the login.
+    /// Logs in, with output and prompts through `conversation`. Cancelling the task cancels the login.
     func logIn(
         _ session: SessionName,
         _ request: LoginRequest,
         conversation: any LoginPrompting
     ) async -> LoginOutcome
 
-    /// Tells the server to forget the tokens, refresh token first (RFC 7009).
+    /// Revokes the tokens at the server, the refresh token first (RFC 7009).
     func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome
 
-    /// Has the client deleted that the server registered for this session, and forgets it (RFC 7592 §2.3).
+    /// Deletes the client that the server registered for this session, there and locally (RFC 7592 §2.3).
     ///
-    /// `found`: what the session's last login found out, if that is known.
+    /// - Parameters:
+    ///   - session: the session.
+    ///   - found: the server data of the session's last login, if known.
     func unregister(_ session: SessionName, _ found: DiscoveredServer?) async
 
-    /// Keeps the secret that a person has given for the client of `session`, durable and sealed, in place of the one
-    /// before; it is erased if that cannot be done.
+    /// Stores the user's secret for the client of `session`, durable and sealed, replacing the one before.
+    ///
+    /// The secret is erased on failure.
+    /// - Throws: ``RefreshFailure`` if the secret cannot be stored.
     func keepClientSecret(_ secret: SecretID, for session: SessionName) async throws(RefreshFailure)
 
-    /// Forgets the secret that a person has given for the client of `session`.
+    /// Removes the user's secret for the client of `session`.
     func forgetClientSecret(of session: SessionName) async
 
-    /// A proof that the sender of `token` holds `key`, which the token is bound to (RFC 9449 §4.2); `nil`
-    /// while the vault is locked.
+    /// Creates a proof that the sender of `token` holds `key`, which the token is bound to (RFC 9449 §4.2).
+    ///
+    /// - Returns: the proof, or `nil` while the vault is locked.
     func proof(for demand: ProofRequest, showing token: SecretID, by key: SecretID) -> String?
 
-    /// The network may be back: requests that hang with nothing sent yet get a new connection at once.
+    /// Opens new connections for stalled requests with nothing sent yet, because the network may have
+    /// returned.
     ///
-    /// Requests that may have been sent are left alone.
+    /// Requests that may have been sent are not affected.
     func networkReturned()
 }
 
@@ -50,26 +56,32 @@ extension AuthorizationServing {
     package func forgetClientSecret(of session: SessionName) async {}
 }
 
-/// One renewal to send.
+/// A refresh to send.
 package struct RefreshRequest: Equatable, Sendable {
     package var attempt: AttemptNumber
     package var renewal: Renewal
     package var variant: TokenVariant
-    /// The ID token of the login, to compare the new one's `iss`, `sub` and `aud` with (OIDC Core §12.2).
+    /// The login's ID token, to compare with the new one's `iss`, `sub` and `aud` (OIDC Core §12.2).
     package var idToken: SecretID?
-    /// The current access token, for servers that want it beside the refresh token.
+    /// The current access token, for servers that require it with the refresh token.
     package var accessToken: SecretID?
-    /// The endpoint of the login (``LoginGrant/tokenEndpoint``); the refresh token goes nowhere else.
+    /// The token endpoint of the login (``LoginGrant/tokenEndpoint``).
+    ///
+    /// The refresh token is sent nowhere else.
     package var tokenEndpoint: String?
     /// The key that the login's tokens are bound to.
     package var proofKey: SecretID?
-    /// The scope of the login; a request for a narrower one keeps its `offline_access`.
+    /// The scope of the login.
+    ///
+    /// A request for a narrower one keeps its `offline_access`.
     package var grantedScope: [String]
-    /// The tokens of other sessions that the new token is made of; filled in before the request is sent.
+    /// The tokens of other sessions that the new token is made from.
+    ///
+    /// They are set before the request is sent.
     package var sources = SourceTokens()
-    /// What the login found out about its server (``LoginGrant/server``).
+    /// The server data that the login discovered (``LoginGrant/server``).
     package var server: DiscoveredServer?
-    /// The moments that it must not be later than; `nil`: nobody else has a claim to the refresh token.
+    /// The deadlines of the request, or `nil` if no other host may send the refresh token.
     package var fence: ExchangeDeadlines?
 
     package init(
@@ -97,17 +109,22 @@ package struct RefreshRequest: Equatable, Sendable {
     }
 }
 
-/// The moments that a token request must not be later than, whatever stops the agent or the machine meanwhile.
+/// The deadlines of a token request, enforced even if the agent or the machine stops.
 package struct ExchangeDeadlines: Equatable, Sendable {
-    /// It begins before this moment or not at all: another host of the fleet may send from then on.
+    /// The moment before which the request must begin.
+    ///
+    /// Another host of the fleet may send from then on.
     package var sendBefore: Instant
-    /// Its connection is reset at this moment, unless the other end has acknowledged the whole request by then: no part
-    /// of it arrives later.
+    /// The moment at which the connection is reset, unless the other end has acknowledged the whole request.
+    ///
+    /// No part of the request arrives later.
     package var arriveBefore: Instant
-    /// Its connection is reset at this moment at the latest, a response or not.
+    /// The moment at which the connection is reset in any case, with or without a response.
     package var endBefore: Instant
 
-    /// Nothing is sent at all: the request is answered with what was recorded of an earlier one, or not.
+    /// Deadlines that allow no sending.
+    ///
+    /// Only a recorded response to an earlier request can be returned.
     package static let recorded = ExchangeDeadlines(
         sendBefore: Instant(nanoseconds: .min),
         arriveBefore: Instant(nanoseconds: .min),
@@ -121,11 +138,11 @@ package struct ExchangeDeadlines: Equatable, Sendable {
     }
 }
 
-/// Tokens of other sessions that a token is exchanged for (RFC 8693 §2.1).
+/// The tokens of other sessions that a token is exchanged for (RFC 8693 §2.1).
 package struct SourceTokens: Equatable, Sendable {
-    /// Whom the new token stands for.
+    /// The token of the party that the new token represents (`subject_token`).
     package var subject: SecretID?
-    /// Who acts for the subject.
+    /// The token of the party that acts for the subject (`actor_token`).
     package var actor: SecretID?
 
     package init(subject: SecretID? = nil, actor: SecretID? = nil) {
@@ -134,44 +151,52 @@ package struct SourceTokens: Equatable, Sendable {
     }
 }
 
-/// How a session gets its next access token.
+/// The means by which a session obtains its next access token.
 package enum Renewal: Equatable, Sendable {
     /// Present this refresh token (RFC 6749 §6).
     case refreshToken(SecretID)
-    /// Ask anew with what there is anyway, such as the client's own credentials (RFC 6749 §4.4), an assertion,
-    /// another session's token, a command or a key: there is no login to lose, and nothing is stored.
+    /// Obtain a token without a refresh token and without a login.
+    ///
+    /// The request uses the client's own credentials (RFC 6749 §4.4), an assertion, another session's token,
+    /// a command or a key. No login can be lost, and nothing is stored.
     case anew
-    /// The server gave no refresh token: the session ends with its access token.
+    /// The server issued no refresh token, so the session ends with its access token.
     case impossible
-    /// The keepers of a fleet have the refresh token; this host asks them (``SessionPolicy/isReader``).
+    /// The keepers of a fleet have the refresh token, and this host asks them (``SessionPolicy/isReader``).
     case byKeepers
 }
 
 package enum RefreshOutcome: Equatable, Sendable {
     case granted(GrantedTokens)
     case failed(RefreshFailure)
-    /// The answer's access token cannot be accepted, for the reason given; its refresh token counts.
+    /// The response's access token cannot be accepted for the given reason. Its refresh token is valid.
     case unusable(RefreshFailure, SavedRenewal)
 }
 
-/// How a person wants to log in.
+/// The options of a login.
 package struct LoginRequest: Equatable, Sendable {
-    /// `nil`: the session's configured flow.
+    /// The flow, or `nil` for the session's configured one.
     package var flow: LoginFlow?
-    /// The person pastes the redirect address instead of a listener receiving it.
+    /// Whether the user pastes the redirect URI instead of a listener receiving it.
     package var pastesRedirect: Bool
     package var username: String?
-    /// For `password` and `import`, when given up front: the password or refresh token; erased by the caller.
+    /// The password or refresh token for `password` and `import`, if given in advance.
+    ///
+    /// The caller erases it.
     package var secret: SecretID?
-    /// ``secret`` is a signed token in place of a password (RFC 7523); it needs no user name.
+    /// Whether ``secret`` is a signed token in place of a password (RFC 7523).
+    ///
+    /// It needs no user name.
     package var isAssertion: Bool
-    /// Nobody is there who could judge where the login leads.
+    /// Whether no user is present to judge the server that the login leads to.
     package var isUnattended: Bool
-    /// The login that stands, or stood last.
+    /// The current login, or the latest one.
     package var present: CurrentLogin?
-    /// More than the configuration asks for; only the account of ``present`` will do then.
+    /// The requirements beyond the configuration.
+    ///
+    /// Only the account of ``present`` is accepted then.
     package var stepUp: StepUp?
-    /// The issuer that a person has agreed to, which the session's resource has to name; `nil`: any.
+    /// The issuer that the user has agreed to and that the session's resource must name, or `nil` for any.
     package var agreedIssuer: String?
 
     package init(
@@ -207,7 +232,8 @@ package enum LoginFlow: String, CaseIterable, Sendable {
     case tokenExchange = "token_exchange"
     case jwtBearer = "jwt_bearer"
 
-    /// Needs no person, so that sessions start by themselves (``SessionPolicy/startsByItself``).
+    /// Whether the flow needs no user, so that sessions start by themselves
+    /// (``SessionPolicy/startsByItself``).
     package var needsNobody: Bool {
         switch self {
         case .clientCredentials, .tokenExchange, .jwtBearer: true
@@ -215,7 +241,7 @@ package enum LoginFlow: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether there is a login at all, if only the client's own.
+    /// Whether the flow makes a login, even if only the client's own.
     package var isLogin: Bool {
         switch self {
         case .browser, .device, .password, .clientCredentials, .import: true
@@ -224,34 +250,35 @@ package enum LoginFlow: String, CaseIterable, Sendable {
     }
 }
 
-/// The person's end of a login.
+/// The user interface of a login.
 package protocol LoginPrompting: Sendable {
     func tell(_ step: LoginStep) async
-    /// Asks for one thing and waits for the answer, which arrives sealed.
-    /// - Throws: `CancellationError` when the person left.
+    /// Prompts for one value and waits for it. The value arrives sealed.
+    ///
+    /// - Throws: `CancellationError` if the user left.
     func ask(_ question: LoginPrompt) async throws -> SecretID
-    /// Has `show` called once, when the login has ended and the person is told.
+    /// Registers `show`, which is called once when the login has ended.
     func whenEnded(_ show: @escaping @Sendable (LoginEnding) -> Void) async
 }
 
-/// What a login tells the person, already stripped of control characters.
+/// A step of a login that is shown to the user, already stripped of control characters.
 package enum LoginStep: Equatable, Sendable {
-    /// The time in which a login in a browser has to be finished: 5 minutes.
+    /// The time in which a login in a browser has to be finished, 5 minutes.
     package static let browserTimeout = Duration.seconds(300)
 
-    /// Open this address in a browser; it ends at `redirectURI`, which has to be registered for the client.
+    /// Open this URL in a browser. It ends at `redirectURI`, which must be registered for the client.
     case openURL(String, redirectURI: String? = nil)
-    /// The session's resource leads to this server, and these scopes are asked for.
+    /// The session's resource names this server, and these scopes are requested.
     case serverFound(DiscoveredServer, scopes: [String])
-    /// Enter `code` at `verificationURI` (RFC 8628 §3.3); `complete` carries the code already.
+    /// Enter `code` at `verificationURI` (RFC 8628 §3.3). `complete` already contains the code.
     case userCode(code: String, verificationURI: String, complete: String?, expiresIn: Duration)
-    /// Something the person should know meanwhile.
+    /// Information for the user during the login.
     case notice(String)
 }
 
-/// One thing a login needs from the person.
+/// A prompt for one value that a login needs from the user.
 package struct LoginPrompt: Equatable, Sendable {
-    /// What is asked, as a stable word for programs.
+    /// The kind of value, as a stable word for programs.
     package enum Kind: String, Sendable {
         case username
         case password
@@ -262,9 +289,9 @@ package struct LoginPrompt: Equatable, Sendable {
     }
 
     package var kind: Kind
-    /// Shown to the person, without a trailing colon.
+    /// The text shown to the user, without a trailing colon.
     package var prompt: String
-    /// Must not be echoed.
+    /// Whether the input must not be echoed.
     package var isSecret: Bool
 
     package init(kind: Kind, prompt: String, isSecret: Bool) {
@@ -280,19 +307,23 @@ package enum LoginOutcome: Equatable, Sendable {
     case cancelled
 }
 
-/// A finished login: tokens, how to renew them, and who it is.
+/// The result of a finished login: tokens, the means to renew them, and the account.
 package struct LoginGrant: Equatable, Sendable {
     package var tokens: GrantedTokens
     package var renewal: Renewal
-    /// The token endpoint the tokens came from; refresh tokens go nowhere else until the next login.
+    /// The token endpoint that issued the tokens.
+    ///
+    /// Refresh tokens are sent nowhere else until the next login.
     package var tokenEndpoint: String
-    /// `sub` of the validated ID token, when there was one.
+    /// The `sub` of the validated ID token, if there was one.
     package var subject: String?
-    /// The user name that was typed, when one was.
+    /// The user name as it was typed, if it was.
     package var account: String?
     /// The key that the tokens are bound to (RFC 9449).
     package var proofKey: SecretID?
-    /// What the login found out about its server; refreshes and the logout need the same.
+    /// The server data that the login discovered.
+    ///
+    /// Refreshes and the logout need the same.
     package var server: DiscoveredServer?
 
     package init(
@@ -314,20 +345,21 @@ package struct LoginGrant: Equatable, Sendable {
     }
 }
 
-/// Tokens to revoke, in the order refresh token, access token.
+/// The tokens to revoke, the refresh token first, then the access token.
 package struct RevocationRequest: Equatable, Sendable {
     package var refreshToken: SecretID?
     package var accessToken: SecretID?
-    /// Ends the person's session at the issuer as well (OIDC RP-Initiated Logout `id_token_hint`).
+    /// The ID token that also ends the user's session at the issuer (OIDC RP-Initiated Logout
+    /// `id_token_hint`).
     package var idToken: SecretID?
-    /// The endpoint of the login, as in ``RefreshRequest/tokenEndpoint``.
+    /// The token endpoint of the login, see ``RefreshRequest/tokenEndpoint``.
     package var tokenEndpoint: String?
-    /// As in ``RefreshRequest/server``.
+    /// The server data of the login, see ``RefreshRequest/server``.
     package var server: DiscoveredServer?
     /// The settings of the login (``SessionPolicy/madeOf``), or `nil` if they are not known.
     package var settings: String?
 
-    /// Everything that the server is shown.
+    /// All secrets that the server is shown.
     package var secrets: Set<SecretID> { Set([refreshToken, accessToken, idToken].compactMap(\.self)) }
 
     package init(
@@ -351,10 +383,10 @@ package enum RevocationOutcome: Equatable, Sendable {
     case revoked
     /// There was no token that a server could revoke.
     case nothing
-    /// The server has no way to revoke, so nothing was sent; says what is missing.
+    /// The server does not support revocation, so nothing was sent. The text names the missing part.
     case unsupported(String)
-    /// The server refused for good.
+    /// The server rejected the revocation permanently.
     case refused(RefreshFailure)
-    /// Worth another try later.
+    /// The revocation failed and is worth a retry.
     case failed(RefreshFailure)
 }

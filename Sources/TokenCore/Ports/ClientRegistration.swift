@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// A client that an authorization server has registered for us (RFC 7591 §3.2.1), or one that a person has registered
-/// there and whose secret they gave us to keep.
+/// An OAuth client that an authorization server or a user has registered.
+///
+/// The server registered it for the agent (RFC 7591 §3.2.1), or the user registered it there and gave the
+/// agent its secret to keep.
 package struct ClientRegistration: Equatable, Sendable {
-    /// What it is for; it is used for nothing else, and at no other issuer.
+    /// The only purpose that the client is used for, at one issuer.
     package struct Purpose: Hashable, Sendable {
         package var issuer: String
-        /// The redirect address; without a port where any will do.
+        /// The redirect URI, without a port if any port is accepted.
         package var redirectURI: String
-        /// `client_authentication` of the configuration; for IAM Identity Center the scope, which is fixed with the client.
+        /// The configured `client_authentication`.
+        ///
+        /// For IAM Identity Center the scope, which is fixed with the client.
         package var authentication: String
 
         package init(issuer: String, redirectURI: String, authentication: String) {
@@ -20,15 +24,16 @@ package struct ClientRegistration: Equatable, Sendable {
 
     package var purpose: Purpose
     package var clientID: String
-    /// Every redirect address that the server knows of it.
+    /// Every redirect URI that the server has for the client.
     package var redirectURIs: [String]
-    /// `token_endpoint_auth_method`: `none`, `client_secret_basic` or `client_secret_post`; ``given`` of a person's
-    /// client, for which the configuration says it.
+    /// The `token_endpoint_auth_method`: `none`, `client_secret_basic` or `client_secret_post`.
+    ///
+    /// It is ``given`` for a user's client, for which the configuration sets the method.
     package var method: String
     package var secret: SecretID?
-    /// When the server takes the secret no longer; `nil`: it has no end.
+    /// The expiry of the secret, or `nil` if it does not expire.
     package var secretExpiresAt: WallTime?
-    /// Where the registration is managed, and with what (RFC 7592).
+    /// The URL that manages the registration (RFC 7592).
     package var managementURI: String?
     package var managementToken: SecretID?
 
@@ -39,10 +44,10 @@ package struct ClientRegistration: Equatable, Sendable {
         self.method = method
     }
 
-    /// The ``method`` of a client that a person has registered.
+    /// The ``method`` of a client that the user has registered.
     package static let given = "given"
 
-    /// Every secret it names.
+    /// Every secret that the registration names.
     package var secrets: [SecretID] { [secret, managementToken].compactMap(\.self) }
 
     package func isClient(_ client: String, at issuer: String) -> Bool {
@@ -50,14 +55,16 @@ package struct ClientRegistration: Equatable, Sendable {
     }
 }
 
-/// Where registered clients are kept, sealed, for as long as the store is.
+/// The port to the sealed store of registered clients, which live as long as the store.
 package protocol RegistrationStoring: Sendable {
-    /// All that are kept, the oldest first; none while the store is locked.
+    /// Returns all registrations, oldest first, or none while the store is locked.
     func registrations() async -> [ClientRegistration]
 
-    /// Makes one more durable; its secrets are erased if that cannot be done.
+    /// Makes a registration durable. On failure its secrets are erased.
+    ///
+    /// - Throws: ``StorageFailure`` if the registration cannot be stored.
     func keep(_ registration: ClientRegistration) async throws(StorageFailure)
 
-    /// Removes one, and erases its secrets.
+    /// Removes a registration, and erases its secrets.
     func drop(_ registration: ClientRegistration) async throws(StorageFailure)
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Runs other programs outside the agent's own process; the agent itself never executes anything.
+/// The port that runs other programs outside the agent's process.
+///
+/// The agent itself never executes programs.
 package protocol CommandRunning: Sendable {
     /// Runs `command` (argv, never a shell line) and collects its standard output, at most 64 KiB.
     ///
-    /// The child gets a scrubbed environment plus `environment`, no descriptors but 0–2, and is killed with its
-    /// process group when `timeLimit` has passed.
+    /// The child gets a scrubbed environment plus `environment`, and only the descriptors 0–2. It is killed
+    /// with its process group when `timeLimit` has passed.
     func run(
         _ command: [String],
         environment: [String: String],
@@ -14,9 +16,9 @@ package protocol CommandRunning: Sendable {
 }
 
 extension CommandRunning {
-    /// What `command` prints on its way to the exit status 0.
+    /// Returns the standard output of `command` if it ends with the exit status 0.
     ///
-    /// - Throws: ``CommandFailure`` if it cannot be run to its end, or ends with another status.
+    /// - Throws: ``CommandFailure`` if the command cannot be run to its end, or ends with another status.
     package func output(
         of command: [String],
         within timeLimit: Duration
@@ -28,10 +30,10 @@ extension CommandRunning {
 }
 
 package struct CommandResult: Equatable, Sendable {
-    /// Exit status, or 128 + signal number.
+    /// The exit status, or 128 + signal number.
     package var status: Int32
     package var standardOutput: [UInt8]
-    /// What it wrote to its standard error; `nil` if nothing.
+    /// The first line of its standard error, or `nil` if there is none.
     package var complaint: ProgramComplaint?
 
     package init(status: Int32, standardOutput: [UInt8], complaint: ProgramComplaint? = nil) {
@@ -41,22 +43,24 @@ package struct CommandResult: Equatable, Sendable {
     }
 }
 
-/// The command could not be run to its end, or failed.
+/// The failure of a command, or to run it to its end.
 package struct CommandFailure: Error, Equatable, Sendable {
-    /// For a person: names the command and what went wrong, never its output.
+    /// A message for the user that names the command and the error, never the command's output.
     package var message: String
-    /// Whether the program says that a password or a PIN is wrong (``ProgramComplaint/rejectsCredential``).
+    /// Whether the program reports a wrong password or PIN (``ProgramComplaint/rejectsCredential``).
     package var rejectsCredential: Bool
 
+    /// Creates a failure.
+    ///
     /// - Parameters:
-    ///   - message: names the command and what went wrong.
-    ///   - complaint: is added to it.
+    ///   - message: the command and the error.
+    ///   - complaint: the program's own message, which is appended.
     package init(message: String, complaint: ProgramComplaint? = nil) {
         self.message = message + (complaint.map { ": \($0)" } ?? "")
         rejectsCredential = complaint?.rejectsCredential ?? false
     }
 
-    /// The failure of `command`, which has ended with another status than 0.
+    /// Creates the failure of a `command` that ended with a status other than 0.
     package init(_ result: CommandResult, of command: [String]) {
         let message = "\(ServerText.cleaned(command.first ?? "")): exit status \(result.status)"
         self.init(message: message, complaint: result.complaint)

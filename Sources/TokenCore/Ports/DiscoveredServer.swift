@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// What the configuration leaves open about a login's server, and the login has found out.
+/// Server data that the configuration leaves open and a login has discovered.
 ///
-/// It is kept with the login: refreshes and the logout need the same, whatever anybody says later.
+/// It is stored with the login. Refreshes and the logout need the same, whatever the server's metadata says
+/// later.
 package struct DiscoveredServer: Hashable, Sendable {
-    /// The issuer identifier, exactly as it was spelled where it was found.
+    /// The issuer identifier, spelled exactly as it was found.
     package var issuer: String
-    /// What the protected resource calls itself; goes with every request for a token (RFC 8707).
+    /// The protected resource's own identifier, sent with every token request (RFC 8707).
     package var resource: String?
-    /// Resource and server are on the public Internet, so no address in a private network is asked.
+    /// Whether resource and server are on the public Internet, so that no private network address is
+    /// contacted.
     package var isPublic: Bool
-    /// The client that the server knows us by, where it gave us the name itself (RFC 7591).
+    /// The client ID that the server assigned to the agent, if it registered the client (RFC 7591).
     package var client: String?
 
     package init(issuer: String, resource: String? = nil, isPublic: Bool = false, client: String? = nil) {
@@ -20,12 +22,12 @@ package struct DiscoveredServer: Hashable, Sendable {
         self.client = client
     }
 
-    /// The server alone, whoever we are there.
+    /// A copy without the client ID.
     package var withoutClient: DiscoveredServer {
         DiscoveredServer(issuer: issuer, resource: resource, isPublic: isPublic)
     }
 
-    // As bytes: what Unicode calls equivalent is another name.
+    // Compare bytes: strings that Unicode calls equivalent are different names.
     package static func == (left: DiscoveredServer, right: DiscoveredServer) -> Bool {
         left.isPublic == right.isPublic && left.texts.elementsEqual(right.texts, by: same)
     }
@@ -43,11 +45,11 @@ package struct DiscoveredServer: Hashable, Sendable {
     }
 }
 
-/// What a new login may want to know of the one that stands, or stood last.
+/// The data of the current or latest login that a new one may need.
 package struct CurrentLogin: Equatable, Sendable {
-    /// The scopes that were granted.
+    /// The granted scopes.
     package var scope: [String]
-    /// `sub` of its ID token.
+    /// The `sub` of its ID token.
     package var subject: String?
     package var server: DiscoveredServer?
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// What one look at a session's keys showed, with the exact bytes under each of them.
+/// The result of one read of a session's keys, with the exact bytes of each.
 package struct FleetReadResult: Equatable, Sendable {
     package var session: SessionName
     package var view: FleetSnapshot
-    /// Sealed values by the bytes of their keys.
+    /// The sealed values by the bytes of their keys.
     package var values: [[UInt8]: [UInt8]]
-    /// The highest epoch of the fleet's keys that one of them is sealed under.
+    /// The highest epoch of the fleet's keys under which one of the values is sealed.
     package var epoch: UInt32
-    /// Late answers that do not open, each with its reason.
+    /// The late results that cannot be opened, each with its reason.
     ///
-    /// They are there all the same: nothing may delete them.
+    /// They exist nevertheless, so nothing may delete them.
     package var unreadableLates: [String]
-    /// Readers find the access tokens of the record; as far as this host can tell.
+    /// Whether readers find the access tokens of the record, as far as this host can tell.
     package var servesReaders = true
 
     package init(
@@ -29,7 +29,7 @@ package struct FleetReadResult: Equatable, Sendable {
         self.unreadableLates = unreadableLates
     }
 
-    /// As after a transaction of this host's own that was carried out: later conditions may name what it wrote.
+    /// Applies a successful transaction of this host, so that later conditions may name the values it wrote.
     package mutating func note(_ transaction: SealedFleetTransaction) {
         for change in transaction.decided.changes {
             switch change {
@@ -49,17 +49,17 @@ package struct FleetReadResult: Equatable, Sendable {
 
 /// A transaction as it is sent to etcd.
 package struct SealedFleetTransaction: Equatable, Sendable {
-    /// One condition on etcd's keys, all as bytes.
+    /// A condition on etcd's keys, as bytes.
     package enum Condition: Equatable, Sendable {
-        /// There is no such key.
+        /// The key does not exist.
         case absent([UInt8])
-        /// There is no key from `start` on and before `end`.
+        /// No key exists from `start` on and before `end`.
         case noneBetween([UInt8], [UInt8])
         case value([UInt8], [UInt8])
     }
 
     package enum Change: Equatable, Sendable {
-        /// `isLeased`: the key ends with ``SealedFleetTransaction/lease``.
+        /// Puts a value under a key. If `isLeased`, the key ends with ``SealedFleetTransaction/lease``.
         case put([UInt8], [UInt8], isLeased: Bool)
         case delete([UInt8])
         case deleteBetween([UInt8], [UInt8])
@@ -82,7 +82,7 @@ package struct SealedFleetTransaction: Equatable, Sendable {
         self.lease = lease
     }
 
-    /// What it puts, by the bytes of the keys.
+    /// The values that the transaction puts, by the bytes of their keys.
     package var values: [[UInt8]: [UInt8]] {
         var values: [[UInt8]: [UInt8]] = [:]
         for case .put(let key, let value, _) in changes { values[key] = value }
@@ -90,7 +90,7 @@ package struct SealedFleetTransaction: Equatable, Sendable {
     }
 }
 
-/// A lease that was granted.
+/// A granted lease.
 package struct FleetLease: Equatable, Sendable {
     package var id: Int64
     package var lifetime: Duration
@@ -103,7 +103,7 @@ package struct FleetLease: Equatable, Sendable {
     }
 }
 
-/// What became of a transaction that was answered.
+/// The result of a transaction that etcd responded to.
 package struct FleetOutcome: Equatable, Sendable {
     package var isDone: Bool
     package var place: FleetRevision

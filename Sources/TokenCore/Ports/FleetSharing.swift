@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: MIT
 
-/// The store that the hosts of a fleet share; the port between ``FleetMember`` and etcd.
+/// The store that the hosts of a fleet share, as the port between ``FleetMember`` and etcd.
 ///
-/// What a host has obtained is durable in its own store before any of these calls: each may fail at any time, and the next
-/// look shows what has become of it.
+/// A host's tokens are durable in its own store before any of these calls. Each call may fail at any time,
+/// and the next read shows its effect.
 package protocol FleetSharing: Sendable {
-    /// Whether this host holds refresh tokens.
+    /// The role of this host, which decides whether it holds refresh tokens.
     var role: FleetRole { get }
 
     /// The newest epoch of the fleet's keys that this host has.
     var epoch: UInt32 { get }
 
-    /// etcd's time now, as far as this host knows it; `nil` before the first answer.
+    /// The current time of etcd as far as this host knows it, or `nil` before the first response.
     var time: FleetTime? { get }
 
-    /// One linearizable read of the session's keys.
+    /// Reads the session's keys, linearizably.
     ///
     /// - Parameters:
-    ///   - session: whose.
-    ///   - epoch: the highest epoch of the fleet's keys that this host has seen a value of the session under; values under
-    ///     older ones are refused.
-    /// - Returns: what is there.
-    /// - Throws: ``FleetStoreError``; ``FleetStoreError/Kind/unreadable`` if a key is there that does not open.
+    ///   - session: the session.
+    ///   - epoch: the highest epoch of the fleet's keys under which this host has seen a value of the
+    ///     session. Values under older ones are rejected.
+    /// - Returns: the values found.
+    /// - Throws: ``FleetStoreError``, with ``FleetStoreError/Kind/unreadable`` if a value cannot be opened.
     func look(at session: SessionName, since epoch: UInt32) async throws(FleetStoreError) -> FleetReadResult
 
     /// Grants the lease that the next lock ends with.
     func grantLease(_ lifetime: Duration) async throws(FleetStoreError) -> FleetLease
 
-    /// Writes a transaction down, sealed, with the exact bytes that its conditions compare.
+    /// Encodes a transaction, sealed, with the exact bytes that its conditions compare.
     ///
     /// - Parameters:
-    ///   - transaction: what the member decided.
-    ///   - session: whose keys.
-    ///   - binding: of which client and server the tokens are.
-    ///   - sight: the look it was decided on.
+    ///   - transaction: the decided transaction.
+    ///   - session: the session whose keys are written.
+    ///   - binding: the client and server of the tokens.
+    ///   - sight: the read result that it was decided on.
     ///   - contents: the tokens of the attempts that are written.
-    ///   - lease: what a lock ends with.
-    /// - Returns: the transaction, to be carried out.
-    /// - Throws: ``FleetStoreError/Kind/unknownValue`` if a condition names a value that was not read: it cannot hold.
+    ///   - lease: the lease that a lock ends with.
+    /// - Returns: the transaction to send.
+    /// - Throws: ``FleetStoreError/Kind/unknownValue`` if a condition names a value that was not read, so
+    ///   that it cannot hold.
     func seal(
         _ transaction: FleetTransaction,
         of session: SessionName,
@@ -47,15 +48,17 @@ package protocol FleetSharing: Sendable {
         lease: FleetLease?
     ) throws(FleetStoreError) -> SealedFleetTransaction
 
-    /// Carries a transaction out if its conditions hold.
+    /// Sends a transaction, which etcd carries out if its conditions hold.
     ///
-    /// - Throws: ``FleetStoreError``; after ``FleetStoreError/Kind/unanswered`` only a look tells what has become of it.
+    /// - Throws: ``FleetStoreError``. After ``FleetStoreError/Kind/unanswered`` only a read tells whether it
+    ///   was carried out.
     func transact(_ transaction: SealedFleetTransaction) async throws(FleetStoreError) -> FleetOutcome
 
-    /// The tokens of the record or the late answer of `attempt` in `sight`, in sealed memory; `nil`: it has none.
+    /// Opens the tokens of the record or the late result of `attempt` in `sight`, into sealed memory.
     ///
-    /// - Throws: ``FleetStoreError/Kind/unreadable``, or ``FleetStoreError/Kind/foreign`` if they are of another client or
-    ///   server than `binding` names.
+    /// - Returns: the tokens, or `nil` if `sight` has none of the attempt.
+    /// - Throws: ``FleetStoreError/Kind/unreadable``, or ``FleetStoreError/Kind/foreign`` if they are of
+    ///   another client or server than `binding` names.
     func open(
         _ attempt: AttemptID,
         in sight: FleetReadResult,
@@ -70,7 +73,7 @@ package protocol FleetSharing: Sendable {
         as binding: FleetBinding
     ) throws(FleetStoreError) -> [UInt8]
 
-    /// What ``keep(_:of:_:as:)`` has sealed, in sealed memory.
+    /// Opens the result of ``keep(_:of:_:as:)``, into sealed memory.
     func open(
         kept bytes: [UInt8],
         of attempt: AttemptID,
@@ -78,48 +81,53 @@ package protocol FleetSharing: Sendable {
     ) throws(FleetStoreError)
         -> SessionSnapshot
 
-    /// 64 bits of a keyed hash, by which keepers recognize a refresh token.
+    /// Returns 64 bits of a keyed hash, by which keepers recognize a refresh token.
     func mark(of refreshToken: SecretID) throws(FleetStoreError) -> UInt64
 
-    /// A reader's wish for another token than that of `generation`; it lasts 60 seconds.
+    /// Publishes a reader's request for another token than that of `generation`. It is valid for 60 seconds.
     func want(_ lineage: Lineage, generation: UInt64, of session: SessionName) async throws(FleetStoreError)
 
-    /// Tells what happens to `sessions` from now on, until the task is cancelled.
+    /// Reports changes of `sessions` from now on, until the task is cancelled.
     func follow(_ sessions: Set<SessionName>, _ take: @escaping @Sendable (FleetEvent) async -> Void) async
 
-    /// Everything that etcd has of `sessions` and of the hosts, and how its members are.
+    /// Returns everything that etcd has of `sessions` and of the hosts, and the health of its members.
     func survey(_ sessions: Set<SessionName>) async -> FleetSurvey
 
-    /// Tells the others what this host is.
+    /// Publishes the description of this host.
     func announce(_ host: HostDescription) async throws(FleetStoreError)
 
-    /// Takes away what a host said of itself.
+    /// Removes the description of a host.
     func withdraw(host: UInt64) async throws(FleetStoreError)
 
-    /// Deletes what does not open of the session, so that a host that has a record puts its own there; with `binding` also
-    /// what is of another client or server than that names.
+    /// Deletes values of the session that cannot be opened, so that a host with a record can publish its own.
     ///
-    /// - Returns: how many values were deleted.
+    /// - Parameters:
+    ///   - session: the session.
+    ///   - epoch: the epoch of ``look(at:since:)``.
+    ///   - binding: the client and server of this host's settings. If there is one, values of others are
+    ///     deleted too.
+    /// - Returns: the number of deleted values.
+    /// - Throws: ``FleetStoreError``.
     func discardUnreadable(
         of session: SessionName,
         since epoch: UInt32,
         unless binding: FleetBinding?
     ) async throws(FleetStoreError) -> Int
 
-    /// Closes all connections; nothing is called afterwards.
+    /// Closes all connections. Nothing is called afterwards.
     func close() async
 }
 
-/// What a watch tells of the fleet's sessions.
+/// An event of a watch on the fleet's sessions.
 package enum FleetEvent: Equatable, Sendable {
-    /// All keys of a session, of which some are others now.
+    /// All keys of a session, some of which have changed.
     case shown(FleetReadResult)
-    /// Some of the session's keys are others now, and have to be read.
+    /// Some of the session's keys have changed and have to be read.
     case changed(SessionName)
-    /// The watch stands; what happened before is told of next.
+    /// The watch is established. Earlier changes are reported next.
     case connected
-    /// The watch was begun anew after a silence, and nothing was missed.
+    /// The watch was restarted after a silence, and nothing was missed.
     case resumed
-    /// The watch has been lost; it is tried again by itself.
+    /// The watch was lost. It is retried automatically.
     case trouble(FleetStoreError)
 }

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-/// Why the store that a fleet shares cannot be used now.
+/// The reason the fleet's store cannot be used now.
 package struct FleetStoreError: Error, Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// Nothing was done.
         case unavailable
-        /// Nothing was done: this host has no right to it.
+        /// Nothing was done, because this host lacks the permission.
         case denied
-        /// It may have been carried out.
+        /// The request may have been carried out.
         case unanswered
-        /// Something is there and does not open. It is never taken for an absent one.
+        /// A value exists and cannot be opened. It is never treated as absent.
         case unreadable
         /// The record belongs to another client or server than this host's settings name.
         case foreign
-        /// A condition names a value whose bytes are not known; nothing was sent.
+        /// A condition names a value whose bytes are not known. Nothing was sent.
         case unknownValue
     }
 
     package var kind: Kind
     /// A sentence without a full stop.
     package var sentence: String
-    /// What helps; `nil`: time, or what the sentence says.
+    /// The advice, or `nil` if it is to wait or the sentence contains it.
     package var remedy: String?
-    /// Only a person can put it right, in the set-up of this host or of etcd: trying again is of no use.
+    /// Whether only the user can correct the setup of this host or of etcd, so that retries are useless.
     package var isMistake: Bool
 
-    /// `isMistake`: by default so for what etcd does not allow, and for the record of another client or server.
+    /// Creates an error.
+    ///
+    /// By default `isMistake` is true for ``Kind/denied`` and ``Kind/foreign``.
     package init(_ kind: Kind, _ sentence: String, remedy: String? = nil, isMistake: Bool? = nil) {
         self.kind = kind
         self.sentence = sentence
@@ -33,18 +35,19 @@ package struct FleetStoreError: Error, Hashable, Sendable {
         self.isMistake = isMistake ?? (kind == .denied || kind == .foreign)
     }
 
-    /// Nothing is known yet: the store is being opened, or nobody has wanted it.
+    /// The error while nothing is known, because the store is being opened or has not been used.
     package static let unasked = FleetStoreError(.unavailable, "the fleet has not been asked yet")
 
-    /// The sentence with what helps, without a full stop.
+    /// The sentence with the remedy, without a full stop.
     package var advice: String { remedy.map { "\(sentence); \($0)" } ?? sentence }
 
-    /// What helps where something of `session` in etcd is of no use.
+    /// Returns the remedy for unusable values of `session` in etcd.
     package static func repair(_ session: SessionName) -> String {
         "tokenctl fleet repair \(session) at a host with role = \"keeper\""
     }
 
-    /// The fleet's login of `session` is of another client or server than this host's settings name.
+    /// Creates the error for a fleet login of `session` that is of another client or server than this host's
+    /// settings.
     package init(_ session: SessionName, differsIn keys: [String]) {
         self.init(
             .foreign,

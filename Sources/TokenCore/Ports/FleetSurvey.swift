@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: MIT
 
-/// What a person is shown of a fleet: everything that etcd has of it, at one moment.
+/// An overview of a fleet for the user: everything that etcd has of it, at one moment.
 package struct FleetSurvey: Equatable, Sendable {
-    /// One session.
+    /// The state of one session.
     package struct Session: Equatable, Sendable {
-        /// `nil`: nobody has logged in, or what is there does not open.
+        /// The record, or `nil` if no login exists or the record cannot be opened.
         package var record: FleetHeader?
-        /// Who has sent the present refresh token, or is about to, without an answer so far.
+        /// The intent of the host that has sent the current refresh token, or is about to, without a response
+        /// so far.
         package var intent: FleetIntent?
-        /// Answers that lie beside the record.
+        /// The number of late results stored with the record.
         package var lates = 0
-        /// Why something of it does not open.
+        /// The reason a value of the session cannot be opened.
         package var trouble: FleetStoreError?
 
         package init() {}
     }
 
-    /// One member of etcd.
+    /// The state of one etcd member.
     package struct Member: Equatable, Sendable {
         package var endpoint: String
-        /// `nil`: it does not answer, as ``trouble`` says.
+        /// The version, or `nil` if the member does not respond, as ``trouble`` says.
         package var version: String?
-        /// Whether it has a leader, without which nothing can be read or written.
+        /// Whether the member has a leader, without which nothing can be read or written.
         package var hasLeader = false
-        /// Whether it answers, but it and this host do not let each other in.
+        /// Whether the member responds, but it and this host reject each other.
         package var isRefusing = false
-        /// Bytes of its database.
+        /// The size of its database in bytes.
         package var size: Int64 = 0
         package var trouble: FleetStoreError?
 
@@ -38,11 +39,13 @@ package struct FleetSurvey: Equatable, Sendable {
     package var hosts: [HostDescription] = []
     package var members: [Member] = []
     package var time: FleetTime?
-    /// How far this host's wall clock is ahead of etcd's.
+    /// The time by which this host's wall clock is ahead of etcd's.
     package var clockLead: Duration?
-    /// Why sessions or hosts could not be asked for; how the members are is told all the same.
+    /// The reason sessions or hosts could not be read.
+    ///
+    /// The members are reported nevertheless.
     package var trouble: FleetStoreError?
-    /// What is wrong with the watch, although everything else is answered.
+    /// The reason the watch does not work, although other requests do.
     package var watchTrouble: FleetStoreError?
 
     package init() {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// How a login ended, for the page in the browser that it was made with.
+/// The result of a login, for the page in the browser where it was made.
 package struct LoginEnding: Equatable, Sendable {
-    /// Why a login failed, and what to do.
+    /// The reason a login failed, and the advice.
     package struct Failure: Equatable, Sendable {
         package var message: String
         package var remedy: String?
@@ -14,11 +14,11 @@ package struct LoginEnding: Equatable, Sendable {
     }
 
     package var session: String
-    /// The account as the server calls it; `nil` if it does not say.
+    /// The account as the server names it, or `nil` if it does not.
     package var account: String?
-    /// Where the login was made, for people.
+    /// The server of the login, for display.
     package var server: String
-    /// `nil` if the session is logged in.
+    /// The failure, or `nil` if the session is logged in.
     package var failure: Failure?
 
     package init(session: String, account: String? = nil, server: String, failure: Failure? = nil) {

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// The first line that a program wrote to its standard error, fit for a message, a log line or a terminal.
+/// The first line that a program wrote to its standard error, safe for a message, a log line or a terminal.
 ///
 /// The program may have written anything: escape sequences, megabytes, the secret that it was to print.
 package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
-    /// Longest text, in characters.
+    /// The maximum length of the text in characters.
     private static let limit = 200
-    /// What a secret is replaced with.
+    /// The replacement for a secret.
     private static let mark = Array("[redacted]".utf8)
-    /// Bytes of the shortest word of the output that is looked for: a shorter one could be in any sentence.
+    /// The minimum length in bytes of a word of the output that is searched for.
+    ///
+    /// Shorter ones could be in any sentence.
     private static let shortestWord = 6
-    /// Bytes of the shortest word that counts as a key or token by its look.
+    /// The minimum length in bytes of a word that counts as a key or token by its look.
     private static let shortestToken = 32
 
-    /// Printable ASCII, on one line.
+    /// The line in printable ASCII.
     package let description: String
 
-    /// Reads the beginning of what a program wrote; `nil` if there is no line with visible text.
+    /// Creates a complaint from the beginning of a program's standard error, or `nil` without visible text.
     ///
     /// - Parameters:
     ///   - errors: its standard error.
-    ///   - output: its standard output, which is secret: none of its words is repeated.
+    ///   - output: its standard output, which is secret. None of its words is repeated.
     package init?(standardError errors: [UInt8], standardOutput output: [UInt8] = []) {
         let plain = ProgramComplaint.withoutEscapeSequences(errors)
         let lines = plain.split { $0 == 0x0A || $0 == 0x0D }
@@ -29,7 +31,9 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
         description = ServerText.cleaned(String(decoding: redacted, as: UTF8.self), limit: Self.limit)
     }
 
-    /// Whether the program says that a password or a PIN is wrong: another try could lock an account or a card.
+    /// Whether the program reports a wrong password or PIN.
+    ///
+    /// Another attempt could lock an account or a card.
     package var rejectsCredential: Bool {
         let text = description.utf8.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }
         func contains(_ phrase: String) -> Bool {
@@ -47,10 +51,10 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
 
     private static let credentials = ["password", "passphrase", "pin", "passcode"]
     private static let verdicts = ["bad", "wrong", "incorrect", "invalid"]
-    /// As PKCS#11 and OpenSC write them.
+    /// The codes that PKCS#11 and OpenSC write.
     private static let codes = ["ckr_pin_incorrect", "ckr_pin_locked", "pin blocked", "pin locked"]
 
-    /// Drops control sequences (ECMA-48 §5.4), and their introducer alone if they never end.
+    /// Removes control sequences (ECMA-48 §5.4), or only their introducer if they never end.
     private static func withoutEscapeSequences(_ bytes: [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count)
@@ -97,7 +101,9 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    /// Letters, digits and what Base64 and JWTs have beside them, but no slash: paths are no secrets.
+    /// Returns whether `byte` is a letter, a digit or another character of Base64 or JWTs, but not a slash.
+    ///
+    /// Paths are not secrets.
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         isDigit(byte) || (0x41...0x5A).contains(byte & 0xDF) || "-._~+=".utf8.contains(byte)
     }

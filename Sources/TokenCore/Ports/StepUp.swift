@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// What a login asks for beside what the configuration says, because a resource wanted more (RFC 6750 §3.1, RFC 9470).
+/// The requirements of a login beyond the configuration, because a resource requested them (RFC 6750 §3.1,
+/// RFC 9470).
 package struct StepUp: Equatable, Sendable {
-    /// Asked for together with those that were granted.
+    /// The scopes that are requested together with the granted ones.
     package var scopes: [String]
-    /// `acr_values`, the most wanted first.
+    /// The `acr_values`, the most preferred first.
     package var contextClasses: [String]
-    /// `max_age`: longest time since the person authenticated, in whole seconds.
+    /// The `max_age`: the maximum time since the user authenticated, in whole seconds.
     package var maximumAge: Duration?
 
     package init(scopes: [String] = [], contextClasses: [String] = [], maximumAge: Duration? = nil) {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 
-/// One refresh on its way.
+/// A refresh in progress.
 struct Attempt: Equatable, Sendable {
-    /// How far it is.
+    /// The progress of the attempt.
     enum Phase: Equatable, Sendable {
-        /// The intent is being made durable; nothing was sent.
-        /// Next: `sending` when it is, `awaitingPeer` in a fleet, the failure path when the disk refuses.
+        /// The intent is being made durable. Nothing was sent.
+        ///
+        /// Next: `sending` when it is durable, `awaitingPeer` in a fleet, the failure path if the disk fails.
         case reserving
-        /// Another host of the fleet is refreshing; nothing was sent from here.
-        /// Next: the session is ready with that host's record; `sending` when it gave up; the failure path.
+        /// Another host of the fleet is refreshing. Nothing was sent from here.
+        ///
+        /// Next: the session is ready with that host's record, `sending` if that host gave up, or the failure
+        /// path.
         case awaitingPeer
-        /// The request is out. Next: `committing` with the answer's tokens, or the failure path.
+        /// The request is in flight. Next: `committing` with the tokens of the response, or the failure path.
         case sending
-        /// The answer is being made durable; nobody has seen its tokens. Next: the session is ready.
+        /// The response is being made durable. Its tokens are not served yet. Next: the session is ready.
         case committing(CommitNumber, Login, obsolete: Set<SecretID>)
     }
 
@@ -20,27 +23,31 @@ struct Attempt: Equatable, Sendable {
     var variant: TokenVariant
     var phase: Phase
     var startedAt: Instant
-    /// Why it is made; a retry is made for the reason of the first.
+    /// The reason for the refresh.
+    ///
+    /// A retry keeps the reason of the first attempt.
     var reason: RefreshReason
-    /// The failures that came before, if this is a retry.
+    /// The preceding failures, if this attempt is a retry.
     var setback: RetryState?
-    /// Whether it sends the refresh token, so that the login depends on the answer.
+    /// Whether the attempt sends the refresh token, so that the login depends on the response.
     var usesRefreshToken: Bool
-    /// Whether the refresh token had an answer missing when this attempt began.
+    /// Whether a response to the refresh token was missing when this attempt began.
     var isReplay: Bool
     /// Whether the refresh token had never been sent when this attempt began.
     var isFirstUse: Bool
-    /// Why the answer that is being made durable brings nothing to serve, only a refresh token.
+    /// The reason the response that is being made durable contains only a refresh token and nothing to serve.
     var refusal: Refusal?
-    /// Why another host cannot be asked for what this one waits for.
+    /// The reason another host cannot be asked for the token that this attempt waits for.
     var denial: ServingFailure?
-    /// What had to be fixed by hand before this attempt; it counts as fixed only when the attempt works.
+    /// The problem that the user had to correct before this attempt.
+    ///
+    /// It counts as corrected only if the attempt works.
     var suspension: Suspension?
 
-    /// Nothing was sent yet.
+    /// Whether nothing was sent yet.
     var isReserving: Bool { phase == .reserving || phase == .awaitingPeer }
 
-    /// Changes the login of an answer that is being stored.
+    /// Changes the login of a response that is being stored.
     mutating func changeAnswer(_ change: (inout Login) -> Void) {
         guard case .committing(let number, var renewed, let obsolete) = phase else { return }
         change(&renewed)
@@ -49,20 +56,21 @@ struct Attempt: Equatable, Sendable {
 
     struct Refusal: Equatable, Sendable {
         var failure: RefreshFailure
-        /// In `0..<1`, drawn when the answer came.
+        /// A random number in `0..<1`, drawn when the response arrived.
         var jitter: Double
     }
 }
 
-/// A login that is over.
+/// A login that has ended.
 struct EndedLogin: Equatable, Sendable {
-    /// What may still be done with it.
+    /// The remaining use of an ended login.
     enum Disposition: Equatable, Sendable {
-        /// Nothing is left.
+        /// Nothing is left of the login.
         case none
-        /// The refresh token is kept, sealed and unused, until `erasedAt`; `probeAt`: tried once more then.
+        /// The refresh token is kept sealed and unused until `erasedAt`. If there is a `probeAt`, it is tried
+        /// once more then.
         case quarantined(Login, erasedAt: Instant, probeAt: Instant?)
-        /// The person logged out; the server is asked to revoke until `givenUpAt`.
+        /// The user logged out. The server is asked to revoke until `givenUpAt`.
         case revoking(Login, RevocationRequest, retryAt: Instant?, failures: Int, givenUpAt: Instant)
 
         mutating func changeLogin(_ change: (inout Login) -> Void) {
@@ -77,7 +85,7 @@ struct EndedLogin: Equatable, Sendable {
             }
         }
 
-        /// Moves the time that the wall clock gave at the start, after that has stepped.
+        /// Moves the erasure after the wall clock, which determined it at the start, has stepped.
         mutating func moveErasure(by step: Duration) {
             guard case .quarantined(let login, let erasedAt, let probeAt) = self else { return }
             self = .quarantined(login, erasedAt: erasedAt - step, probeAt: probeAt)
@@ -86,29 +94,35 @@ struct EndedLogin: Equatable, Sendable {
 
     var reason: EndReason
     var message: String
-    /// What helps, where that is not a login to this very session.
+    /// The advice, if it is not a login to this session.
     var remedy: String?
-    /// When; `nil`: not known.
+    /// The time of the end, or `nil` if unknown.
     var at: WallTime?
-    /// A person logged out at this host alone: the other hosts of its fleet go on (``SessionPolicy/isShared``).
+    /// Whether the user logged out at this host alone.
+    ///
+    /// The other hosts of the fleet keep the session (``SessionPolicy/isShared``).
     var isHereAlone = false
-    /// When the wall clock last said how long it is kept, at a start of the agent or a step since then; `nil` if it ended
-    /// since the start.
+    /// The latest moment at which the wall clock determined the erasure, or `nil` if the login ended after
+    /// the agent's start.
+    ///
+    /// That is a start of the agent, or a step of the wall clock since then.
     var datedAt: Instant?
-    /// The next login without a person, after one that failed for a while.
+    /// The next noninteractive login, after one that failed temporarily.
     var silentRetry: SilentRetry?
     var afterlife: Disposition
 
-    /// What its record keeps of the end.
+    /// The details of the end that are stored in the record.
     var details: EndDetails? { at.map { EndDetails(message: message, at: $0) } }
 
-    /// When its secrets are erased, if they are kept: not before a wall clock that is wrong has had time to be set.
+    /// The time at which retained secrets are erased.
+    ///
+    /// A wrong wall clock first gets time to be corrected.
     var erasure: Instant? {
         guard case .quarantined(_, let erasedAt, _) = afterlife else { return nil }
         return datedAt.map { max(erasedAt, $0 + RetrySchedule.wallClockGrace) } ?? erasedAt
     }
 
-    /// The login whose tokens may be served to their end.
+    /// The login whose access tokens may be served until they expire.
     var login: Login? {
         guard case .quarantined(let login, _, _) = afterlife, reason.consequences.leavesTokensGood else {
             return nil
@@ -116,7 +130,7 @@ struct EndedLogin: Equatable, Sendable {
         return login
     }
 
-    /// Drops what is of no use any more.
+    /// Removes secrets that are no longer needed.
     mutating func reduce(to remains: RetainedSecrets) {
         afterlife.changeLogin { login in
             switch remains {
@@ -132,30 +146,31 @@ struct EndedLogin: Equatable, Sendable {
     }
 }
 
-/// A login without a person that is tried again, as a program or the server did not work.
+/// A noninteractive login that is retried because a program or the server failed.
 struct SilentRetry: Equatable, Sendable {
     var at: Instant
-    /// How many have failed.
+    /// The number of failed noninteractive logins.
     var failures: Int
-    /// Why the login had ended.
+    /// The reason the login had ended.
     var cause: String
 }
 
-/// What is kept of a login that is over.
+/// The secrets that are kept of an ended login.
 enum RetainedSecrets: Sendable {
-    /// Its tokens too: they are served to their end, or a last try needs them.
+    /// Access tokens are kept too. They are served until they expire, or a last attempt needs them.
     case everything
-    /// The refresh token alone, unused.
+    /// Only the refresh token is kept, unused.
     case refreshToken
-    /// No secret, because the server's answer was final.
+    /// No secret is kept, because the server's response was final.
     case nothing
 }
 
-/// Why automatic refreshes stopped while the login is kept.
+/// The reason automatic refreshes stopped while the login is kept.
 struct Suspension: Equatable, Sendable {
     var failure: RefreshFailure
-    /// `nil`: only a person starts another try.
+    /// The time of the next attempt, or `nil` if only the user starts one.
     var retryAt: Instant?
-    /// Failures in a row, where nobody has to fix anything before the next try; else 0.
+    /// The number of consecutive failures where nothing has to be corrected before the next attempt,
+    /// otherwise 0.
     var failures = 0
 }

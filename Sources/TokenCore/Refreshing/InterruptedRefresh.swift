@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// A refresh without its end, as a start of the agent finds it.
+/// An unfinished refresh, found at a start of the agent.
 package struct InterruptedRefresh: Equatable, Sendable {
-    /// Starts in a row that have found one, this one included.
+    /// The number of consecutive starts that have found an unfinished refresh, including this one.
     package var starts: Int
-    /// How many processes have begun to read the answer that lies here, or may still come, without an end; `nil`: none
-    /// lies here.
+    /// The number of processes that began to read the stored response and did not finish, or `nil` without
+    /// one.
+    ///
+    /// A response that may still arrive counts as stored.
     package var readings: Int?
 
-    /// Starts that may have been interrupted before the answer came.
+    /// The number of starts that may be interrupted before the response arrives.
     private static let patience = 8
 
     package init(starts: Int, readings: Int? = nil) {
@@ -16,12 +18,14 @@ package struct InterruptedRefresh: Equatable, Sendable {
         self.readings = readings
     }
 
-    /// How long this start waits before it takes the answer, or asks for it again.
+    /// The delay of this start before it reads the response, or requests it again.
     ///
-    /// None the first two times: a power cut or a kill may come once more, and a grace window may still be open. Then 30,
-    /// 60, 120 s and so on up to an hour: an answer that ends the process must not end it again and again, and with it all
-    /// other sessions. Where the answer lies here, who has begun to read it counts: a kill while it was on its way says
-    /// nothing about it, unless there were more of them than anybody makes.
+    /// There is no delay at the first two starts: a power cut or a kill may happen again, and a grace window
+    /// may still be open. Then it is 30, 60, 120 s and so on up to an hour. A response that crashes the
+    /// process must not crash it again and again, and with it all other sessions.
+    ///
+    /// If the response is stored here, the processes that began to read it count. A kill before the response
+    /// arrived says nothing about the response, unless there were improbably many.
     package var wait: Duration {
         let suspicions = readings.map { max($0 + 1, starts - InterruptedRefresh.patience) } ?? starts
         guard suspicions > 2 else { return .zero }

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MIT
 
-/// How fast one issuer is asked, however many sessions it has.
+/// The limit on the rate of requests to one issuer, regardless of the number of its sessions.
 ///
-/// At most four requests at a time and five per second with bursts of ten, unless the configuration sets another pace, so
-/// that a machine that wakes up with two hundred sessions due does not look like an attack. When failures come from more than one session the
-/// issuer itself is down: then one session at a time asks, less and less often, and after the first success
-/// the others follow over half a minute, those that need it first at the front. A `Retry-After` holds for the
-/// issuer, not for the session.
+/// There are at most four requests at a time and five per second with bursts of ten, unless the configuration
+/// sets another rate. A machine that wakes up with two hundred due sessions must not look like an attack.
+///
+/// When failures come from more than one session, the issuer itself is down. Then one session at a time sends
+/// a request, at increasing intervals. After the first success the others follow over half a minute, the most
+/// urgent first. A `Retry-After` applies to the issuer, not to the session.
 package struct IssuerPacing: Equatable, Sendable {
     package static let concurrency = 4
-    /// The usual number of requests per second (``SessionPolicy/refreshesPerSecond``).
+    /// The default number of requests per second (``SessionPolicy/refreshesPerSecond``).
     package static let ratePerSecond = 5
-    /// Failures in a row, from at least two sessions, after which the issuer counts as down.
+    /// The number of consecutive failures, from at least two sessions, after which the issuer counts as down.
     package static let failuresUntilDown = 3
-    /// While the issuer is down it is asked after 2, 4, 8, 16, 32, 32, … seconds: about 110 times an hour, and back
-    /// in use half a minute after it returns, however many sessions it has.
+    /// The maximum interval between probes of an issuer that is down, 32 seconds.
+    ///
+    /// The intervals are 2, 4, 8, 16, 32, 32, … seconds: about 110 requests an hour. The issuer is back in
+    /// use half a minute after it returns, however many sessions it has.
     package static let longestProbePause = Duration.seconds(32)
-    /// The longest pause while somebody waits.
+    /// The maximum interval between probes while a request waits, 10 seconds.
     package static let demandedProbePause = Duration.seconds(10)
-    /// The time over which waiting sessions are let go after an outage.
+    /// The time over which waiting sessions are admitted after an outage, 30 seconds.
     package static let recovery = Duration.seconds(30)
 
     private struct Waiting: Equatable {
@@ -33,7 +36,7 @@ package struct IssuerPacing: Equatable, Sendable {
     private var waiting: [Waiting] = []
     private var running: Set<SessionName> = []
     private var tokens: Double
-    /// The lowest pace of the sessions that waited last.
+    /// The lowest rate that the latest waiting sessions set.
     private var ratePerSecond = IssuerPacing.ratePerSecond
     private var filledAt: Instant
     private var failures = 0
@@ -47,23 +50,23 @@ package struct IssuerPacing: Equatable, Sendable {
         tokens = 2 * Double(IssuerPacing.ratePerSecond)
     }
 
-    /// Requests that may go out at once after a pause.
+    /// The number of requests that may be sent at once after a pause.
     private var burst: Double { 2 * Double(ratePerSecond) }
 
     private var isDown: Bool {
         failures >= IssuerPacing.failuresUntilDown && failingSessions.count >= 2
     }
 
-    /// A session wants to send.
+    /// Adds a session that requests to send.
     ///
     /// - Parameters:
-    ///   - session: who.
-    ///   - isReplay: the answer to its refresh token is missing, and the server may take that token only for
-    ///     a few seconds more; those go before all others while the issuer answers.
-    ///   - isDemanded: somebody waits for it; those go next.
-    ///   - isForeign: it is only for somebody at a `[[socket]]`; those go last.
-    ///   - neededBy: when its token ends; the soonest go first.
-    ///   - ratePerSecond: the pace that the session sets; of all that wait the lowest counts.
+    ///   - session: the session.
+    ///   - isReplay: whether the response to its refresh token is missing. The server may accept that token
+    ///     only for a few seconds more, so replays precede all others while the issuer responds.
+    ///   - isDemanded: whether a request waits for it. Such sessions are next.
+    ///   - isForeign: whether only a request at a `[[socket]]` waits for it. Such sessions are last.
+    ///   - neededBy: the expiry of its token. The earliest is first.
+    ///   - ratePerSecond: the rate that the session sets. The lowest of all waiting sessions applies.
     package mutating func requested(
         by session: SessionName,
         isReplay: Bool,
@@ -85,23 +88,23 @@ package struct IssuerPacing: Equatable, Sendable {
         )
     }
 
-    /// A session no longer wants to send.
+    /// Removes a session that no longer needs to send.
     package mutating func withdrawn(by session: SessionName) {
         waiting.removeAll { $0.session == session }
         running.remove(session)
     }
 
-    /// A session had nothing to send after all, which says nothing about the issuer.
+    /// Ends a session's turn without a request, which says nothing about the issuer.
     package mutating func notAsked(by session: SessionName) {
         running.remove(session)
     }
 
-    /// A session's request ended.
+    /// Ends a session's request.
     ///
     /// - Parameters:
-    ///   - session: whose.
-    ///   - failure: `nil` when the issuer answered as it should, be it with a refusal.
-    ///   - now: when.
+    ///   - session: the session.
+    ///   - failure: the failure, or `nil` if the issuer responded properly, even with a rejection.
+    ///   - now: the time at which the request ended.
     package mutating func finished(_ session: SessionName, _ failure: RefreshFailure?, at now: Instant) {
         running.remove(session)
         guard let failure else {
@@ -119,25 +122,29 @@ package struct IssuerPacing: Equatable, Sendable {
         notBefore = max(notBefore ?? now, now + retryAfter)
     }
 
-    /// The failures may have been the network's: the issuer no longer counts as down.
+    /// Resets the failures, because the network may have caused them.
     ///
-    /// Its `Retry-After` still holds.
+    /// The issuer no longer counts as down.
+    ///
+    /// Its `Retry-After` still applies.
     package mutating func networkReturned() {
         failures = 0
         failingSessions = []
         recoveringUntil = nil
     }
 
-    /// Until when the issuer asked to be left alone; `nil`: it did not, or that time is over.
+    /// Returns the end of the issuer's `Retry-After`, or `nil` if there is none or it has passed.
     package func closedUntil(at now: Instant) -> Instant? {
         notBefore.flatMap { $0 > now ? $0 : nil }
     }
 
-    /// The sessions that may send now, in order; each counts as running from here on.
+    /// Returns the sessions that may send now, in order.
+    ///
+    /// Each counts as running from here on.
     package mutating func admit(at now: Instant) -> [SessionName] {
         let former = ratePerSecond
         ratePerSecond = waiting.map(\.ratePerSecond).min() ?? former
-        // A faster pace has its burst at once.
+        // A higher rate gets its burst at once.
         if ratePerSecond > former { tokens += 2 * Double(ratePerSecond - former) }
         refill(at: now)
         guard closedUntil(at: now) == nil else { return [] }
@@ -153,7 +160,7 @@ package struct IssuerPacing: Equatable, Sendable {
         return admitted
     }
 
-    /// When ``admit(at:)`` may have something new although nothing was finished.
+    /// Returns the time at which ``admit(at:)`` may return more, even if nothing finishes before.
     package func wakeTime(at now: Instant) -> Instant? {
         guard let first = waiting.min(by: isMoreUrgent) else { return nil }
         if let opening = closedUntil(at: now) { return opening }
@@ -163,7 +170,7 @@ package struct IssuerPacing: Equatable, Sendable {
         return now + .seconds(1) * ((1 - tokens) / rate(at: now))
     }
 
-    /// When an issuer that is down may be asked again; `nil` while it is not down, and for the first probe.
+    /// Returns the next probe time, or `nil` if the issuer is not down, and for the first probe.
     private func probeTime(for session: Waiting) -> Instant? {
         let probes = failures - IssuerPacing.failuresUntilDown
         guard isDown, probes > 0, let lastFailure else { return nil }
@@ -171,7 +178,7 @@ package struct IssuerPacing: Equatable, Sendable {
         return lastFailure + min(most, .seconds(2) * (1 << min(probes - 1, 10)))
     }
 
-    /// A faster pace needs more requests in flight, as answers take most of a second at a busy server.
+    /// A higher rate needs more requests in flight, as responses take most of a second at a busy server.
     private func limit(at now: Instant) -> Int {
         guard !isDown else { return 1 }
         let (usual, rate) = (IssuerPacing.ratePerSecond, ratePerSecond)
@@ -188,14 +195,14 @@ package struct IssuerPacing: Equatable, Sendable {
     private mutating func refill(at now: Instant) {
         let elapsed = Double((now - filledAt).saturatedNanoseconds) / 1e9
         let recovering = recoveringUntil.map { $0 > now } ?? false
-        // While recovering there is no burst: the point is to come back gently.
+        // There is no burst during recovery, so that the load returns gradually.
         let most = recovering ? 1 : burst
         tokens = min(most, tokens + max(0, elapsed) * rate(at: now))
         filledAt = max(filledAt, now)
     }
 
     private func isMoreUrgent(_ left: Waiting, _ right: Waiting) -> Bool {
-        // An issuer that is down is asked sooner for somebody who waits, so no replay goes before such a
+        // An issuer that is down is probed sooner for a waiting request, so a replay must not precede such a
         // request.
         guard isDown || left.isReplay == right.isReplay else { return left.isReplay }
         guard left.isForeign == right.isForeign else { return right.isForeign }

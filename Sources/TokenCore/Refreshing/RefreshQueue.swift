@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// Which refresh attempts may go on, and in which order.
+/// The queue of refresh attempts, limited by issuers and the store.
 ///
-/// An attempt is held until its issuer can bear another request, and let in once for all its steps. First the
-/// store makes room for the answer, for one attempt at a time, so that other work of the store waits for at
-/// most one of them: an answer that has come is worth more than room for answers still to be asked for. Then
-/// the attempt is sent, and counts at its issuer until it has ended.
+/// An attempt is held until its issuer can take another request, and admitted once for all its steps. First
+/// the store reserves space for the response, for one attempt at a time, so that other work of the store
+/// waits for at most one reservation. A response that has arrived is worth more than space for later ones.
+/// Then the attempt is sent, and counts at its issuer until it has ended.
 ///
-/// A session has at most one attempt held and one let in: the answer to an old one may be late while the next
-/// waits.
+/// A session has at most one attempt held and one admitted: the response to an old one may be late while the
+/// next waits.
 ///
-/// It only decides: what is to be done comes out as ``Action``s.
+/// - Entry points: ``requested(_:by:at:now:)``, ``admit(at:now:attempts:)``, ``ended(_:of:_:now:)``.
+/// - May not: send or store anything. It returns ``Action``s for its caller to execute.
 package struct RefreshQueue: Sendable {
-    /// What an attempt does next.
+    /// The next step of an attempt.
     package enum Step: Equatable, Sendable {
         case reserve(AttemptNumber, SessionSnapshot)
         case send(RefreshRequest)
@@ -25,32 +26,38 @@ package struct RefreshQueue: Sendable {
         }
     }
 
-    /// How far an attempt is.
+    /// The progress of an attempt in the queue.
     package enum Stage: Equatable, Sendable {
-        /// Waits until the issuer can bear another request. Next: `admitted`, or none when the session gave it up.
+        /// The attempt waits until the issuer can take another request. Next: `admitted`, or none if the
+        /// session cancels it.
         case held
-        /// Counts at the issuer, and waits for its turn at the store; of a session that hosts share, first for the fleet.
-        /// Next: `reserving`, or none where another host is at it.
+        /// The attempt counts at the issuer and waits for the store. A shared session first waits for the
+        /// fleet.
+        ///
+        /// Next: `reserving`, or none if another host is refreshing.
         case admitted
-        /// The store makes room for the answer. Next: `sent`, or none where it cannot.
+        /// The store is reserving space for the response. Next: `sent`, or none if it fails.
         case reserving
-        /// The request is out. Next: none, with the answer.
+        /// The request is in flight. Next: none, with the response.
         case sent
     }
 
-    /// One thing to do; a list of them is run in order.
+    /// An action for the caller.
+    ///
+    /// Actions are executed in order.
     package enum Action: Equatable, Sendable {
-        /// Ask the hosts that share the session; ``granted(_:)``, ``yielded(_:of:)`` or ``ended(_:of:_:at:)`` follows.
+        /// Ask the hosts that share the session. ``granted(_:)``, ``yielded(_:of:)`` or
+        /// ``ended(_:of:_:now:)`` follows.
         case ask(Reservation)
-        /// Send the request; ``ended(_:of:_:at:)`` follows.
+        /// Send the request. ``ended(_:of:_:now:)`` follows.
         case send(SessionName, RefreshRequest)
-        /// Tell the session that its issuer is not asked before `until`.
+        /// Tell the session that its issuer gets no request before `until`.
         case postpone(SessionName, AttemptNumber, until: Instant)
-        /// The attempt of this session was given up before it was let in.
+        /// Drop the attempt of this session, which was cancelled before it was admitted.
         case abandon(SessionName)
     }
 
-    /// Room in the store for the answer to an attempt.
+    /// A request for space in the store for the response to an attempt.
     package struct Reservation: Equatable, Sendable {
         package var session: SessionName
         package var attempt: AttemptNumber
@@ -60,7 +67,7 @@ package struct RefreshQueue: Sendable {
     private struct Held {
         var step: Step
         var issuer: String
-        /// It renews a live login, which can be told to wait longer.
+        /// Whether the attempt refreshes a live login, which can be told to wait longer.
         var isRefreshing: Bool
         var isShared: Bool
     }
@@ -79,22 +86,22 @@ package struct RefreshQueue: Sendable {
 
     package init() {}
 
-    /// Every issuer that was ever asked.
+    /// Every issuer that ever had a request.
     package var issuers: [String] { Array(pacing.keys) }
 
-    /// How far the session's latest attempt is; `nil`: none is under way.
+    /// Returns the stage of the session's latest attempt, or `nil` if there is none.
     package func stage(of name: SessionName) -> Stage? {
         held[name] == nil ? admitted[name]?.stage : .held
     }
 
-    /// How many attempts are at `stage`.
+    /// Returns the number of attempts at `stage`.
     package func count(at stage: Stage) -> Int {
         stage == .held ? held.count : admitted.values.count { $0.stage == stage }
     }
 
     // MARK: Pace
 
-    /// A session wants to take a step: at once if its attempt has been let in, else after ``admit(at:now:attempts:)``.
+    /// Requests a step of a session: now if its attempt is admitted, else after ``admit(at:now:attempts:)``.
     package mutating func requested(
         _ step: Step,
         by session: Session,
@@ -119,23 +126,23 @@ package struct RefreshQueue: Sendable {
         return []
     }
 
-    /// Somebody has joined the attempt of a session: while it is held, it goes before those nobody waits for.
+    /// Raises the priority of a session's held attempt because a request joined it.
     ///
-    /// - Returns: the issuer that may let it in now; `nil`: nothing is held.
+    /// - Returns: the issuer that may admit the attempt now, or `nil` if nothing is held.
     package mutating func demanded(by session: Session, now: Instant) -> String? {
         guard let waiting = held[session.name] else { return nil }
         _ = requested(waiting.step, by: session, at: waiting.issuer, now: now)
         return waiting.issuer
     }
 
-    /// Lets in what the issuer can bear now.
+    /// Admits the attempts that the issuer can take now.
     ///
     /// - Parameters:
-    ///   - issuer: whose turn it is.
-    ///   - now: when.
-    ///   - attempts: the number of a session's present attempt; `nil`: it has none, so what is held is given
-    ///     up.
-    /// - Returns: what is to be done.
+    ///   - issuer: the issuer.
+    ///   - now: the current time.
+    ///   - attempts: returns the number of a session's current attempt, or `nil` if it has none. A held
+    ///     attempt with another number is dropped.
+    /// - Returns: the actions to execute.
     package mutating func admit(
         at issuer: String,
         now: Instant,
@@ -168,12 +175,12 @@ package struct RefreshQueue: Sendable {
         return perform(step, for: name)
     }
 
-    /// The hosts that share the session leave it to this one.
+    /// Queues the reservation after the hosts that share the session have left the refresh to this one.
     package mutating func granted(_ reservation: Reservation) {
         reservations.append(reservation)
     }
 
-    /// Tells the sessions whose refresh is held that it will not be made before `opening`.
+    /// Tells the sessions whose refresh is held that it will not be sent before `opening`.
     private mutating func postponeHeld(
         by issuer: String,
         until opening: Instant,
@@ -198,9 +205,11 @@ package struct RefreshQueue: Sendable {
         }
     }
 
-    /// Another host is at it: meanwhile the issuer can bear other requests.
+    /// Ends the admission of an attempt because another host is refreshing.
     ///
-    /// - Returns: the issuer; `nil`: the attempt does not count any more.
+    /// The issuer can take other requests.
+    ///
+    /// - Returns: the issuer, or `nil` if the attempt no longer counts.
     package mutating func yielded(_ attempt: AttemptNumber, of name: SessionName) -> String? {
         guard let slot = admitted[name], slot.attempt == attempt else { return nil }
         admitted[name] = nil
@@ -208,24 +217,24 @@ package struct RefreshQueue: Sendable {
         return slot.issuer
     }
 
-    /// When ``admit(at:now:attempts:)`` may have something new although nothing has ended.
+    /// Returns the time at which ``admit(at:now:attempts:)`` may admit more, even if nothing ends before.
     package func wakeTime(of issuer: String, now: Instant) -> Instant? {
         pacing[issuer]?.wakeTime(at: now)
     }
 
-    /// The failures may have been the network's.
+    /// Resets the failures of all issuers, because the network may have caused them.
     package mutating func networkReturned() {
         for issuer in pacing.keys { pacing[issuer]?.networkReturned() }
     }
 
-    /// An attempt has ended, one way or the other.
+    /// Ends an attempt, successful or not.
     ///
     /// - Parameters:
-    ///   - attempt: which.
-    ///   - name: whose.
-    ///   - failure: `nil`: the issuer answered with tokens, or was not asked.
-    ///   - now: when.
-    /// - Returns: the issuer that can bear another one now; `nil`: the attempt does not count any more.
+    ///   - attempt: the number of the attempt.
+    ///   - name: its session.
+    ///   - failure: the failure, or `nil` if the issuer responded with tokens or got no request.
+    ///   - now: the time at which the attempt ended.
+    /// - Returns: the issuer that can take another request now, or `nil` if the attempt no longer counts.
     package mutating func ended(
         _ attempt: AttemptNumber,
         of name: SessionName,
@@ -245,7 +254,7 @@ package struct RefreshQueue: Sendable {
         return slot.issuer
     }
 
-    /// Lets go of everything that is held back or counted: the agent locks or stops.
+    /// Removes all held and admitted attempts, because the agent locks or stops.
     package mutating func forget() {
         held = [:]
         admitted = [:]
@@ -254,7 +263,9 @@ package struct RefreshQueue: Sendable {
 
     // MARK: Store
 
-    /// The next room to make in the store; after that `nil` until ``reservationEnded()``.
+    /// Returns the next reservation to make in the store.
+    ///
+    /// Then it returns `nil` until ``reservationEnded()``.
     package mutating func nextReservation() -> Reservation? {
         guard !isReserving, !reservations.isEmpty else { return nil }
         isReserving = true
@@ -263,7 +274,7 @@ package struct RefreshQueue: Sendable {
         return next
     }
 
-    /// The last one that ``nextReservation()`` returned has been made, has failed, or is not wanted any more.
+    /// Ends the last reservation of ``nextReservation()``: it was made, failed or is no longer required.
     package mutating func reservationEnded() {
         isReserving = false
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a refresh was made, as a stable word for log, events, status and metrics.
+/// The reason for a refresh, as a stable word for log, events, status and metrics.
 package enum RefreshReason: String, CaseIterable, Sendable {
-    /// Its planned time had come, or a refusal was checked; a retry has the reason of the first try.
+    /// The planned time had come, or a rejection was confirmed. A retry has the reason of the first attempt.
     case due
-    /// A request for a token was not satisfied by the present one.
+    /// A request for a token was not satisfied by the current one.
     case asked
-    /// A server had refused the present token.
+    /// A server had rejected the current token.
     case refusedToken = "refused_token"
-    /// The agent started and found it overdue, or interrupted.
+    /// The agent found the refresh overdue or interrupted when it started.
     case start
-    /// The network came back, so what could not be sent was tried at once.
+    /// The network returned, so unsent requests were retried at once.
     case networkBack = "network_back"
-    /// A person asked for it by name, or corrected the configuration.
+    /// The user requested the refresh, or corrected the configuration.
     case person
 }

@@ -1,36 +1,44 @@
 // SPDX-License-Identifier: MIT
 
-/// When a token is due for refresh, and when it is too old to be handed out.
+/// The rules for the time at which a token is due for refresh, and at which it is no longer served.
 package enum RefreshSchedule {
-    /// Shorter-lived tokens are refreshed only when somebody asks: on a timer they would mean a request storm.
+    /// The minimum lifetime of automatically refreshed tokens, 2 seconds.
+    ///
+    /// Tokens with a shorter lifetime are refreshed only on request. On a timer they would cause a request
+    /// storm.
     package static let shortestAutomaticLifetime = Duration.seconds(2)
 
-    /// The hosts of a fleet spread over a tenth of the lifetime, but not more than this.
+    /// The maximum jitter between the hosts of a fleet, 300 seconds.
+    ///
+    /// Otherwise it is a tenth of the lifetime.
     package static let longestJitter = Duration.seconds(300)
 
-    /// How long before its end a token that lives `lifetime` is refreshed: the policy's lead, at most a third of it.
+    /// Returns the time before expiry at which a token is refreshed: the policy's lead, at most a third of
+    /// `lifetime`.
     ///
-    /// A third in any case for a session of a fleet: so long the fleet's store may be away without anybody noticing.
+    /// For a shared session it is always a third. For that time, nobody notices an outage of the fleet's
+    /// store.
     package static func lead(forLifetime lifetime: Duration, policy: SessionPolicy) -> Duration {
         guard policy.isShared else { return min(policy.refreshBefore, lifetime / 3) }
-        // A reader asks only once the keepers have let the time pass.
+        // A reader requests a refresh only after the keepers have missed theirs.
         return policy.isReader ? lifetime / 6 : lifetime / 3
     }
 
-    /// When `token` is refreshed without being asked for.
+    /// Returns the time at which `token` is refreshed automatically.
     ///
-    /// Expiry − lead, brought forward by the token's own jitter so that sessions that started together
-    /// drift apart; never later, and by no more than the spread of the policy. `nil` for lifetimes under
-    /// ``shortestAutomaticLifetime``.
+    /// It is the expiry minus the lead, minus the token's own jitter. The jitter makes sessions that started
+    /// together drift apart. It never delays the refresh, and is limited by the policy.
+    ///
+    /// - Returns: the time, or `nil` without an expiry and for lifetimes below ``shortestAutomaticLifetime``.
     package static func dueTime(for token: AccessToken, policy: SessionPolicy) -> Instant? {
         guard let lifetime = token.lifetime else { return nil }
         return dueTime(since: token.obtainedAt, lifetime, jitter: token.jitter, policy: policy)
     }
 
-    /// When the refresh token that ends with `end` is used without being asked for, so that the login goes on.
+    /// Returns the time at which the refresh token that expires with `end` is used automatically, to extend
+    /// the login.
     ///
-    /// - Returns: `nil` where that is of no use: a refresh does not move the end, or one has come since it
-    ///   was due.
+    /// - Returns: the time, or `nil` if a refresh does not extend the login, or one was made after the time.
     package static func dueTime(
         before end: LoginEnd,
         renewing token: AccessToken,
@@ -50,15 +58,15 @@ package enum RefreshSchedule {
     ) -> Instant? {
         guard lifetime >= shortestAutomaticLifetime else { return nil }
         let lead = lead(forLifetime: lifetime, policy: policy)
-        // The hosts of a fleet are not to refresh at one moment; for others the time that was asked for is exact.
+        // The hosts of a fleet must not refresh at the same moment. For others the configured time is exact.
         let window = policy.isShared ? min(lifetime / 10, longestJitter) : lead / 20
         return start + (lifetime - lead - window * min(max(jitter, 0), 1))
     }
 
-    /// The least remaining lifetime with which a token is handed out to a requester who asked for `minimum`.
+    /// Returns the minimum remaining validity of a token for a requester that specified `minimum`.
     ///
-    /// An explicit minimum counts as it is; the policy's default is capped at half of the lifetime, so that
-    /// short tokens work at all.
+    /// An explicit minimum applies unchanged. The policy's default is capped at half of the lifetime, so that
+    /// tokens with a short lifetime work at all.
     package static func requiredValidity(
         of life: TokenValidity,
         minimum: Duration?,

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 
-/// Whether a session may send its refresh token.
+/// The permission of a session to send its refresh token.
 package enum ReservationResult: Equatable, Sendable {
-    /// The intent is durable. `within`: the moments that the request must not be later than; `nil`: at any time.
+    /// The intent is durable. The request must meet the deadlines in `within`, or has none if it is `nil`.
     case granted(within: ExchangeDeadlines? = nil)
-    /// Another host of the fleet is at it: its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``),
-    /// or another answer.
+    /// Another host of the fleet is refreshing.
+    ///
+    /// Its record follows (``Session/recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``), or another
+    /// result.
     case held
-    /// The answer to another host's request is missing, and that host is waited for; with what to say of it.
+    /// The response to another host's request is missing, and this host waits until the instant. The text
+    /// explains it.
     case notBefore(Instant, String)
-    /// This host is a reader, and may not ask the keepers for another token than the present one.
+    /// This host is a reader and could not ask the keepers for a token other than the current one.
     case unasked(StorageFailure)
-    /// The store that the hosts of the fleet share is away, or answered too late: nothing was sent.
+    /// The fleet's store is unreachable, or responded too late. Nothing was sent.
     case unreachable(FleetStoreError)
-    /// There is no place for the answer.
+    /// There is no space for the response.
     case failed(StorageFailure)
 }

@@ -1,47 +1,52 @@
 // SPDX-License-Identifier: MIT
 
-/// What the configuration says about one session's timing.
+/// The configured timing and behavior of one session.
 package struct SessionPolicy: Equatable, Sendable {
-    /// Refresh this long before expiry, capped at a third of the token's lifetime.
+    /// The time before expiry at which a token is refreshed, capped at a third of its lifetime.
     package var refreshBefore: Duration
-    /// A `get` never returns a token with less left, capped at half of the lifetime.
+    /// The minimum remaining validity of a served token, capped at half of its lifetime.
     package var minimumValidity: Duration
-    /// Longest a `get` waits for a shared refresh.
+    /// The maximum time that a `get` waits for a shared refresh.
     package var getTimeout: Duration
-    /// The most refreshes a second that its issuer gets from all of its sessions (``IssuerPacing``).
+    /// The maximum number of refreshes per second of all sessions of the issuer (``IssuerPacing``).
     package var refreshesPerSecond: Int
-    /// Force a new login after this long.
+    /// The time after which a new login is required.
     package var maximumSessionAge: Duration?
-    /// Warn this long before the end of the login; `nil`: ``noticeTime(before:since:)`` decides.
+    /// The time before the end of the login at which to warn, or `nil` if ``noticeTime(before:since:)``
+    /// decides.
     package var warnBefore: Duration?
-    /// An access token that is still good is served when its login has ended (kinds `oidc` and `oauth2`).
+    /// Whether a valid access token is served after its login has ended (kinds `oidc` and `oauth2`).
     package var tokensOutliveLogin: Bool
-    /// Its tokens come from something that is there anyway (``Renewal/anew``): nobody has to log in, neither at
-    /// first nor after a failure.
+    /// Whether no user has to log in, because tokens are obtained without a login (``Renewal/anew``).
     package var startsByItself: Bool
-    /// What its tokens are made of, as ``LoginSettings/text``.
+    /// The source that the tokens must come from, as ``LoginSettings/text``, or `nil` if it is not compared.
     ///
-    /// Others are not served. `nil`: nobody compares it here.
+    /// Tokens of another source are not served.
     package var madeOf: String?
-    /// What to try before a person is asked to log in again.
+    /// The logins to try before the user is asked to log in again.
     package var silentLogins: [SilentLogin]
-    /// Which of its tokens are the credentials of a role.
+    /// The tokens that are AWS role credentials.
     package var roles: RoleTokens
-    /// All hosts of a fleet have it, and refresh it in turns: the fleet's record says what it is.
+    /// Whether all hosts of a fleet have the session and refresh it in turns.
+    ///
+    /// The fleet's record is authoritative.
     package var isShared: Bool
-    /// How long the server accepts a refresh token again that it has replaced; `nil`: not at all, or nobody knows.
+    /// The time during which the server accepts a replaced refresh token again, or `nil` if not at all or
+    /// unknown.
     package var reuseGrace: Duration?
-    /// This host opens access tokens only: the keepers of the fleet refresh the session.
+    /// Whether this host opens access tokens only.
+    ///
+    /// The keepers of the fleet refresh the session.
     package var isReader: Bool
-    /// What ends with a token that is revoked; `nil`: nobody knows.
+    /// The scope of a revocation at the server, or `nil` if unknown.
     package var revokes: RevocationScope?
 
-    /// How a person logs in to `session` at another host; `nil`: at this one.
+    /// Returns the advice to log in to `session` at another host, or `nil` if the login is made at this one.
     package func loginElsewhere(to session: SessionName) -> String? {
         isReader ? "tokenctl login \(session) at a host with role = \"keeper\"" : nil
     }
 
-    /// What brings `session` back to a host that has left it.
+    /// Returns the command that brings `session` back to a host that has left it.
     static func rejoining(_ session: SessionName) -> String { "tokenctl fleet join \(session)" }
 
     package init(
@@ -78,7 +83,7 @@ package struct SessionPolicy: Equatable, Sendable {
         self.revokes = revokes
     }
 
-    /// The policy for a token that is the credentials of a role.
+    /// The policy for a token that is a set of role credentials.
     package var forRoles: SessionPolicy {
         var policy = self
         policy.minimumValidity = max(minimumValidity, RoleTokens.leastValidity)
@@ -86,28 +91,28 @@ package struct SessionPolicy: Equatable, Sendable {
         return policy
     }
 
-    /// The policy for the token of `variant`.
+    /// Returns the policy for the token of `variant`.
     func of(_ variant: TokenVariant) -> SessionPolicy {
         roles == .variants && variant != .primary ? forRoles : self
     }
 
-    /// When a person is told that a login which began at `start` ends at `end`.
+    /// Returns the time at which the user is warned about the end of a login from `start` to `end`.
     ///
-    /// By default a tenth of its life before the end, at most three days.
+    /// By default it is a tenth of that time before the end, at most three days.
     func noticeTime(before end: Instant, since start: Instant) -> Instant {
         end - (warnBefore ?? min(.seconds(3 * 86_400), max(.zero, end - start) / 10))
     }
 }
 
-/// What ends at a server with a token that is revoked, spelled as the configuration's `revokes`.
+/// The logins that end at a server when a token is revoked, spelled as in the configuration's `revokes`.
 package enum RevocationScope: String, CaseIterable, Sendable {
-    /// The login that it is of.
+    /// Only the login of the revoked token.
     case token
     /// Every login of the same user and client.
     case grant
 }
 
-/// A way to log in again without a person, spelled as in the configuration's `reauth` list.
+/// A kind of noninteractive login, spelled as in the configuration's `reauth` list.
 package enum SilentLogin: String, CaseIterable, Sendable {
     /// The standard output of `reauth_command` is the password or assertion.
     case command

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// The requests that wait for a refresh, in the order they came.
+/// The requests that wait for a refresh, in order of arrival.
 struct Waiters: Equatable, Sendable {
     struct Waiter: Equatable, Sendable {
         var need: TokenRequirements
-        /// Only a token obtained after this moment will do: a refresh was asked for by name.
+        /// The moment after which the token must be obtained, because a refresh was explicitly requested.
         var newerThan: Instant?
-        /// Why a refresh for this request is made.
+        /// The reason for a refresh caused by this request.
         var reason = RefreshReason.asked
     }
 
@@ -15,7 +15,7 @@ struct Waiters: Equatable, Sendable {
 
     var isEmpty: Bool { byID.isEmpty }
 
-    /// When the first of them gives up.
+    /// The earliest deadline of all waiters.
     private(set) var earliestDeadline: Instant?
 
     mutating func add(_ id: WaiterID, _ waiter: Waiter) {
@@ -24,7 +24,9 @@ struct Waiters: Equatable, Sendable {
         earliestDeadline = min(earliestDeadline ?? waiter.need.deadline, waiter.need.deadline)
     }
 
-    /// Removes one; `false` when it is not among them.
+    /// Removes a waiter.
+    ///
+    /// - Returns: `false` if it is not among the waiters.
     mutating func remove(_ id: WaiterID) -> Bool {
         guard byID.removeValue(forKey: id) != nil else { return false }
         order.removeAll { $0 == id }
@@ -32,7 +34,7 @@ struct Waiters: Equatable, Sendable {
         return true
     }
 
-    /// Removes and returns those for which `decide` has an answer, in their order.
+    /// Removes the waiters for which `decide` returns a reply, and returns the replies in order of arrival.
     mutating func answer(_ decide: (Waiter) -> Reply?) -> [Effect] {
         var effects: [Effect] = []
         var remaining: [WaiterID] = []
@@ -50,19 +52,21 @@ struct Waiters: Equatable, Sendable {
         return effects
     }
 
-    /// Why the longest waiting request for `variant` waits.
+    /// Returns the reason of the longest waiting request for `variant`.
     func reason(for variant: TokenVariant) -> RefreshReason {
         order.lazy.compactMap { byID[$0] }.first { $0.need.variant == variant }?.reason ?? .asked
     }
 
-    /// The variant that is needed next, among the foreign ones or among the owner's: the login's own token, which most
-    /// programs use, before those of other scopes and audiences, and of these the one that was asked for first.
+    /// Returns the variant that is needed next, among the foreign requests or among the owner's.
+    ///
+    /// The login's own token, which most programs use, precedes those of other scopes and audiences. Of these
+    /// the one that was requested first is next.
     func nextVariant(isForeign: Bool) -> TokenVariant? {
         let needs = order.lazy.compactMap { byID[$0]?.need }.filter { $0.isForeign == isForeign }
         return needs.contains { $0.variant == .primary } ? .primary : needs.first?.variant
     }
 
-    /// Whether somebody waits for `variant`, and all who do asked through a `[[socket]]`.
+    /// Returns whether there are requests for `variant`, all of them through a `[[socket]]`.
     func areForeign(for variant: TokenVariant) -> Bool {
         let needs = byID.values.lazy.map(\.need).filter { $0.variant == variant }
         return !needs.isEmpty && needs.allSatisfy(\.isForeign)

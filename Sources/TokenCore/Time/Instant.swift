@@ -5,14 +5,14 @@
 /// Nanoseconds since boot (`CLOCK_BOOTTIME` on Linux). Arithmetic saturates: an absurd lifetime from a
 /// server becomes a far future, never a trap.
 package struct Instant: Comparable, Hashable, Sendable {
-    /// Nanoseconds since boot; negative for a moment before it.
+    /// The nanoseconds since boot, negative for a moment before it.
     package let nanoseconds: Int64
 
     package init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
-    /// The instant `seconds` after boot.
+    /// Returns the instant `seconds` after boot.
     package static func seconds(_ seconds: Int64) -> Instant {
         Instant(nanoseconds: 0) + .seconds(seconds)
     }
@@ -37,7 +37,7 @@ package struct Instant: Comparable, Hashable, Sendable {
 }
 
 extension Duration {
-    /// Nanoseconds, clamped to what 64 bits hold (about 292 years).
+    /// The duration in nanoseconds, clamped to 64 bits (about 292 years).
     package var saturatedNanoseconds: Int64 {
         let (seconds, attoseconds) = saturatedComponents
         let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -47,12 +47,14 @@ extension Duration {
         return sum
     }
 
-    /// Whole seconds, rounded towards zero.
+    /// The duration in whole seconds, rounded towards zero.
     package var wholeSeconds: Int64 { saturatedComponents.seconds }
 
-    /// The components, clamped to seconds that 64 bits hold; `components` itself traps beyond them.
+    /// The duration's components, clamped to 64-bit seconds.
     ///
-    /// The difference of two absurd times can be such a duration.
+    /// `components` itself traps beyond them.
+    ///
+    /// The difference of two extreme times can be such a duration.
     var saturatedComponents: (seconds: Int64, attoseconds: Int64) {
         min(max(self, .seconds(Int64.min)), .seconds(Int64.max)).components
     }

@@ -10,23 +10,26 @@ package struct Moment: Equatable, Sendable {
         self.wallTime = wallTime
     }
 
-    /// What the wall clock will show at `instant`, as it stands now.
+    /// Returns the wall-clock time at `instant`, if the wall clock does not step.
     package func wallTime(at instant: Instant) -> WallTime {
         wallTime + (instant - now)
     }
 
-    /// When the boot-time clock reads the equivalent of `wallTime`, as the wall clock stands now.
+    /// Returns the instant at `wallTime`, if the wall clock does not step.
     package func instant(at wallTime: WallTime) -> Instant {
         now + (wallTime - self.wallTime)
     }
 }
 
-/// How far the wall clock is from the boot-time clock.
+/// The difference between the wall clock and the boot-time clock.
 ///
-/// It changes only when the wall clock steps, or when time passes that the boot-time clock does not count: a paused
-/// virtual machine.
+/// It changes only when the wall clock steps, or when time passes that the boot-time clock does not count, as
+/// in a paused virtual machine.
 package struct ClockOffset: Equatable, Sendable {
-    /// Smaller differences are corrections of a clock that is right, or readings that another process has interrupted.
+    /// The largest difference that does not count as a step, 60 seconds.
+    ///
+    /// Smaller differences are corrections of an accurate clock, or two readings with an interruption in
+    /// between.
     package static let smallestStep = Duration.seconds(60)
 
     private let seconds: Duration
@@ -35,7 +38,9 @@ package struct ClockOffset: Equatable, Sendable {
         seconds = (moment.wallTime - WallTime(secondsSince1970: 0)) - (moment.now - Instant(nanoseconds: 0))
     }
 
-    /// The step of the wall clock since `earlier`, positive for one forward, or `nil` if there was none.
+    /// Returns the step of the wall clock since `earlier`, or `nil` if there was none.
+    ///
+    /// A step forward is positive.
     package func step(since earlier: ClockOffset) -> Duration? {
         let step = seconds - earlier.seconds
         return step > Self.smallestStep || step < .zero - Self.smallestStep ? step : nil
@@ -43,6 +48,6 @@ package struct ClockOffset: Equatable, Sendable {
 }
 
 extension Timekeeper {
-    /// Both clocks, read one after the other.
+    /// The current reading of both clocks, one after the other.
     package var moment: Moment { Moment(now: now, wallTime: wallTime) }
 }

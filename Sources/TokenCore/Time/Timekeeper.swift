@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Reads the two clocks; the port through which tests move time.
+/// The port for reading the two clocks.
+///
+/// Tests implement it to move time.
 package protocol Timekeeper: Sendable {
-    /// The boot-time clock. Never goes back, counts suspend.
+    /// The boot-time clock, which never goes back and counts suspend.
     var now: Instant { get }
-    /// The wall clock. May step either way at any moment.
+    /// The wall clock, which may step either way at any moment.
     var wallTime: WallTime { get }
 }
 
 extension Timekeeper {
-    /// The wall-clock time at which the boot-time clock will read `instant`, as the wall clock stands now.
+    /// Returns the wall-clock time at `instant`, if the wall clock does not step.
     package func wallTime(at instant: Instant) -> WallTime {
         moment.wallTime(at: instant)
     }

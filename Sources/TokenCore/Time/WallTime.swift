@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// A moment on the wall clock, counted from 1970-01-01 UTC, leap seconds not counted.
+/// A moment on the wall clock, counted from 1970-01-01 UTC without leap seconds.
 ///
-/// For display, for the wire and across reboots only, all in whole seconds; deadlines are ``Instant``s. The fraction
-/// is there so that the same instant becomes the same second whenever it is asked for.
+/// It is used only for display, on the wire and across reboots, always in whole seconds. Deadlines are
+/// ``Instant``s. The fraction ensures that the same instant always becomes the same second.
 package struct WallTime: Comparable, Hashable, Sendable {
     package let secondsSince1970: Int64
-    /// Nanoseconds past the second, below 1,000,000,000.
+    /// The nanoseconds past the second, below 1,000,000,000.
     package let fraction: Int32
 
     package init(secondsSince1970: Int64, fraction: Int32 = 0) {
