@@ -6,10 +6,10 @@ import Synchronization
 import Text
 import TokenCore
 
-/// What the agent has written into one token file, so that another file at the same path is told from it.
+/// The mark of a token file that the agent wrote, by which another file at the same path is recognized.
 struct TokenFileMark: Hashable, Sendable {
     let inode: UInt64
-    /// Bytes of the whole content.
+    /// The length in bytes of the complete content.
     let length: Int
     let digest: TokenFingerprint
 
@@ -19,15 +19,15 @@ struct TokenFileMark: Hashable, Sendable {
         self.digest = digest
     }
 
-    /// The mark of a file with this content.
+    /// Creates the mark of a file with this content.
     ///
-    /// - Throws: ``TokenFileError`` if there is no digest.
+    /// - Throws: ``TokenFileError`` if the digest cannot be computed.
     init(_ identity: TokenFileLocation.Identity, holding bytes: [UInt8]) throws(TokenFileError) {
         guard let digest = TokenFileMark.digest(of: bytes) else { throw .failed("its content has no digest") }
         self.init(inode: identity.inode, length: bytes.count, digest: digest)
     }
 
-    /// Reads `INODE:LENGTH:DIGEST`.
+    /// Parses `INODE:LENGTH:DIGEST`.
     init?(_ text: ArraySlice<UInt8>) {
         let parts = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         guard parts.count == 3, let inode = UInt64(String(decoding: parts[0], as: UTF8.self)),
@@ -39,7 +39,9 @@ struct TokenFileMark: Hashable, Sendable {
 
     var text: String { "\(inode):\(length):\(Hex.encoded(digest.bytes))" }
 
-    /// Whether it is of a file with this inode and content, or with the beginning of it that a killed agent wrote.
+    /// Returns whether this is the mark of a file with this inode and content.
+    ///
+    /// A draft matches also with a part of its content, as a killed agent may leave it.
     func fits(_ inode: UInt64, _ content: [UInt8], isDraft: Bool) -> Bool {
         guard inode == self.inode else { return false }
         return isDraft && content.count < length
@@ -51,31 +53,33 @@ struct TokenFileMark: Hashable, Sendable {
     }
 }
 
-/// The list of the token files that are there, kept in the state directory: what a killed agent left can be removed by
-/// the next one, even if the configuration has changed meanwhile.
+/// The list of existing token files, kept in the state directory.
 ///
-/// Each line is the marks of the files that may be at a path, separated by commas, a blank and the path. Nothing else at
-/// the path is removed, whatever the list says: it may be an old copy, or name another file by now.
+/// With it, the next agent can remove the files of a killed one, even if the configuration has changed since.
+///
+/// Each line contains the marks of the files that may be at a path, separated by commas, then a space and the
+/// path. No other file at the path is removed, whatever the list says: the list may be an old copy, or its
+/// path may have a new file.
 package final class TokenFileLedger: Sendable {
-    /// More than any list has: a thousand paths.
+    /// The maximum size in bytes of a list: more than any list needs, as a thousand paths fit.
     private static let largest = 1 << 20
-    /// The file that is replaced, and the one that replaces it.
+    /// The maximum number of marks for each path: those of the old file and of its replacement.
     private static let mostMarks = 2
 
-    /// `nil`: no list is kept.
+    /// The path of the list, or `nil` if none is kept.
     private let path: String?
     private let listed: Mutex<[ByteText: [TokenFileMark]]>
 
-    /// The list in `stateDirectory`, which nobody else can enter; `nil`: none.
+    /// Reads the list in `stateDirectory`, which no one else can enter; `nil` keeps no list.
     package init(stateDirectory: String?) {
         let path = stateDirectory.map { $0 + "/token-files" }
         self.path = path
         listed = Mutex(path.map(TokenFileLedger.entries) ?? [:])
     }
 
-    /// Removes every file of the list that the agent wrote, for a store that no agent uses.
+    /// Removes every listed file that the agent wrote, for a store that no agent uses.
     ///
-    /// - Returns: a line for a person about each that is still there.
+    /// - Returns: A line for the user about each file that remains.
     package func removeFiles() -> [String] {
         listed.withLock { listed in
             guard !listed.isEmpty else { return [] }
@@ -85,7 +89,7 @@ package final class TokenFileLedger: Sendable {
                     try TokenFileLocation(file.text).remove(matching: marks)
                     listed[file] = nil
                 } catch {
-                    // Without its directory the file is gone too.
+                    // Without its directory, the file does not exist either.
                     if case .noDirectory = error {
                         listed[file] = nil
                     } else {
@@ -102,9 +106,9 @@ package final class TokenFileLedger: Sendable {
         }
     }
 
-    /// Lists a file that is going to be written, with those that may be at its path until then.
+    /// Adds a file that will be written, next to the one that may be at its path until then.
     ///
-    /// - Throws: ``TokenFileError``; the file must not be written then.
+    /// - Throws: ``TokenFileError`` if the list cannot be written; the file must not be written then.
     func add(_ file: String, _ mark: TokenFileMark) throws(TokenFileError) {
         try listed.withLock { listed throws(TokenFileError) in
             let former = listed[file.bytewise]
@@ -118,7 +122,9 @@ package final class TokenFileLedger: Sendable {
         }
     }
 
-    /// Takes a file that is gone off the list; a list that cannot be written names one too many.
+    /// Removes a file that no longer exists from the list.
+    ///
+    /// If the list cannot be written, it keeps one path too many, which is harmless.
     func remove(_ file: String) {
         listed.withLock { listed in
             guard listed.removeValue(forKey: file.bytewise) != nil else { return }
@@ -140,7 +146,7 @@ package final class TokenFileLedger: Sendable {
         _ = try place.replace(with: Array(text.utf8), isDurable: true)
     }
 
-    /// What the list at `path` says; nothing if it is not a file of ours.
+    /// Reads the list at `path`; empty unless it is a private file of this user.
     private static func entries(in path: String) -> [ByteText: [TokenFileMark]] {
         let file = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return [:] }
@@ -153,7 +159,7 @@ package final class TokenFileLedger: Sendable {
         let count = unsafe pread(file, &text, text.count, 0)
         var entries: [ByteText: [TokenFileMark]] = [:]
         for line in text.prefix(max(0, count)).split(separator: UInt8(ascii: "\n")) {
-            // A line without marks says nothing about who wrote the file.
+            // A line without marks cannot show that the agent wrote the file.
             guard let blank = line.firstIndex(of: UInt8(ascii: " ")) else { continue }
             let path = String(decoding: line[line.index(after: blank)...], as: UTF8.self)
             let marks = line[..<blank].split(separator: UInt8(ascii: ",")).compactMap { TokenFileMark($0) }

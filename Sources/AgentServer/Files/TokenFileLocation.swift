@@ -3,16 +3,16 @@
 import Glibc
 import Text
 
-/// Why a token file is not as it should be.
+/// The reason a token file is missing or outdated.
 enum TokenFileError: Error, Equatable, Sendable {
-    /// There is no such directory, and a confined agent cannot use one that is made later.
+    /// The directory does not exist, and a sandboxed agent cannot use one that is created later.
     case noDirectory(String)
-    /// Our own confinement, not its mode, keeps us from writing in its directory.
+    /// The agent's sandbox, not the directory's mode, prevents writing.
     case outOfReach
-    /// Anything else: a clause for a person.
+    /// Any other reason, as a clause for the user.
     case failed(String)
 
-    /// A clause for a person.
+    /// The reason as a clause for the user.
     var reason: String {
         switch self {
         case .noDirectory(let path): "the directory \(path) does not exist"
@@ -21,7 +21,7 @@ enum TokenFileError: Error, Equatable, Sendable {
         }
     }
 
-    /// Whether only a new start of the agent can help.
+    /// Whether only a restart of the agent can help.
     var needsRestart: Bool {
         switch self {
         case .noDirectory, .outOfReach: true
@@ -29,17 +29,18 @@ enum TokenFileError: Error, Equatable, Sendable {
         }
     }
 
-    /// What the latest system call said.
+    /// Returns an error for `operation` with the message of `errno`.
     static func latest(_ operation: String) -> TokenFileError {
         .failed("cannot \(operation): \(unsafe String(cString: strerror(errno)))")
     }
 }
 
-/// Where a token file is: its directory, open, and the names in it.
+/// The location of a token file: its open directory, and the names of the file and its draft.
 ///
-/// The directory belongs to us and nobody else can write it or replace it, so that no name in it can lead elsewhere.
+/// The directory belongs to the agent's user, and no one else can write or replace it, so no name in it can
+/// lead elsewhere.
 struct TokenFileLocation: ~Copyable {
-    /// A file, whatever its name.
+    /// The identity of a file, independent of its name.
     struct Identity: Equatable, Sendable {
         fileprivate var device: dev_t
         private(set) var inode: UInt64
@@ -50,17 +51,19 @@ struct TokenFileLocation: ~Copyable {
         }
     }
 
-    /// Bytes of the largest token file: a token and what is around it.
+    /// The maximum size in bytes of a token file: a token and the text around it.
     private static let largest = 1 << 20
 
     private let directory: Int32
     private let name: String
-    /// The name of the next file until it is whole; one name, so that what a killed agent left is found.
+    /// The name of the new file until it is complete.
+    ///
+    /// It is always the same, so that the draft of a killed agent is found.
     private var draft: String { ".\(name).new" }
 
     /// Opens the directory of `path`, which is absolute.
     ///
-    /// - Throws: ``TokenFileError`` if it is not there, or not ours alone.
+    /// - Throws: ``TokenFileError`` if the directory does not exist or others can write it.
     init(_ path: String) throws(TokenFileError) {
         let parent = ListeningSocket.directory(of: path)
         try Self.reach(parent)
@@ -72,9 +75,11 @@ struct TokenFileLocation: ~Copyable {
         try self.init(unchecked: path)
     }
 
-    /// Opens the directory of `path` to remove a file whose identity is known: that goes even where others may write by now.
+    /// Opens the directory of `path` to remove a file whose identity is known.
     ///
-    /// - Throws: ``TokenFileError`` if it is not there, or is a symbolic link.
+    /// This works even if others can write the directory by now.
+    ///
+    /// - Throws: ``TokenFileError`` if the directory does not exist or is a symbolic link.
     init(removing path: String) throws(TokenFileError) {
         try Self.reach(ListeningSocket.directory(of: path))
         try self.init(unchecked: path)
@@ -88,7 +93,8 @@ struct TokenFileLocation: ~Copyable {
 
     private init(unchecked path: String) throws(TokenFileError) {
         let parent = ListeningSocket.directory(of: path)
-        // Only to name it in other calls, which our own confinement allows everywhere.
+        // `O_PATH` suffices to name the directory in other calls, and the agent's sandbox allows it
+        // everywhere.
         let opened = unsafe open(parent, __O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard opened >= 0 else { throw .latest("open \(parent)") }
         directory = opened
@@ -98,15 +104,16 @@ struct TokenFileLocation: ~Copyable {
 
     deinit { close(directory) }
 
-    /// Puts a file that holds `bytes` in the place of whatever has the name; a reader sees the old one or the new
-    /// one, whole.
+    /// Replaces the file with one that contains `bytes`.
+    ///
+    /// Readers see either the old or the new file, never a partial one.
     ///
     /// - Parameters:
-    ///   - bytes: what the file holds.
-    ///   - isDurable: whether they must outlive a power cut.
-    ///   - record: is told which file it is before anything is written into it.
-    /// - Returns: which file it is.
-    /// - Throws: ``TokenFileError``, also of `record`; the old one is there then.
+    ///   - bytes: The new content.
+    ///   - isDurable: Whether the content must survive a power cut.
+    ///   - record: Receives the identity of the new file before anything is written to it.
+    /// - Returns: The identity of the new file.
+    /// - Throws: ``TokenFileError``, also from `record`; the old file then remains.
     borrowing func replace(
         with bytes: [UInt8],
         isDurable: Bool = false,
@@ -121,13 +128,15 @@ struct TokenFileLocation: ~Copyable {
         return identity
     }
 
-    /// Fails if files cannot be made there.
+    /// Checks that files can be created in the directory.
+    ///
+    /// - Throws: ``TokenFileError`` if they cannot.
     borrowing func probe() throws(TokenFileError) {
         _ = try write([], isDurable: false) { _ in }
         unlinkDraft()
     }
 
-    /// Writes the draft.
+    /// Writes the draft, and removes it if that fails.
     private borrowing func write(
         _ bytes: [UInt8],
         isDurable: Bool,
@@ -139,7 +148,7 @@ struct TokenFileLocation: ~Copyable {
         guard file >= 0 else { throw creationFault }
         defer { close(file) }
         var status = stat()
-        // A umask may have taken even the owner's bits.
+        // A umask may have removed even the owner's permissions.
         do throws(TokenFileError) {
             guard fchmod(file, 0o600) == 0, unsafe fstat(file, &status) == 0 else {
                 throw .latest("write the file")
@@ -155,10 +164,10 @@ struct TokenFileLocation: ~Copyable {
         return Identity(status)
     }
 
-    /// Why no file could be made; reads errno.
+    /// The reason no file could be created; reads `errno`.
     private var creationFault: TokenFileError {
         let reason = errno
-        // Its mode lets us, so it was the agent's own confinement that did not.
+        // The directory's mode permits it, so the agent's sandbox denied it.
         if reason == EACCES, unsafe faccessat(directory, ".", W_OK, 0) == 0 { return .outOfReach }
         errno = reason
         return .latest("make a file in its directory")
@@ -181,10 +190,10 @@ struct TokenFileLocation: ~Copyable {
         _ = unsafe unlinkat(directory, draft, 0)
     }
 
-    /// Removes the file, and what was begun; what somebody has put in its place stays.
+    /// Removes the draft, and the file if it is still the one with `identity`.
     ///
-    /// - Parameter identity: the file that was put there.
-    /// - Throws: ``TokenFileError``; it is still there.
+    /// - Parameter identity: The identity of the file that the agent wrote.
+    /// - Throws: ``TokenFileError`` if the file remains.
     borrowing func remove(_ identity: Identity) throws(TokenFileError) {
         unlinkDraft()
         var status = stat()
@@ -195,9 +204,9 @@ struct TokenFileLocation: ~Copyable {
         if Identity(status) == identity { try unlink(name) }
     }
 
-    /// Removes the file, and what a killed agent had begun, each if it is one of those with `marks`.
+    /// Removes the file and the draft of a killed agent, each only if it matches one of `marks`.
     ///
-    /// - Throws: ``TokenFileError``; it is still there.
+    /// - Throws: ``TokenFileError`` if a matching file remains.
     borrowing func remove(matching marks: [TokenFileMark]) throws(TokenFileError) {
         for (name, isDraft) in [(draft, true), (name, false)] {
             guard let (inode, content) = contents(of: name),
@@ -207,7 +216,7 @@ struct TokenFileLocation: ~Copyable {
         }
     }
 
-    /// The file of this name, if it is a regular one of ours alone.
+    /// Returns the inode and content of a file, or `nil` unless it is a regular file of this user.
     private borrowing func contents(of name: String) -> (inode: UInt64, bytes: [UInt8])? {
         let file = unsafe openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return nil }

@@ -4,15 +4,15 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// One `[[file]]`: a file at a fixed place that holds a session's present token, as long as there is one.
+/// A `[[file]]` of the configuration: the path of a file, and the session whose current token it contains.
 package struct TokenFileTarget: Equatable, Sendable {
-    /// Absolute; printable.
+    /// The absolute path, in printable characters.
     package var path: String
     package var session: SessionName
     package var variant: TokenVariant
-    /// Whether it is the ID token.
+    /// Whether the file contains the ID token.
     package var wantsIDToken: Bool
-    /// What stands around the token; `nil`: an object with what is known of it.
+    /// The output format, or `nil` for a JSON object with the token's metadata.
     package var form: TokenOutputFormat?
 
     package init(
@@ -29,17 +29,18 @@ package struct TokenFileTarget: Equatable, Sendable {
         self.form = form
     }
 
-    /// Makes the directory of a file while the agent still can: before it confines itself.
+    /// Creates the directory of a file before the agent enters its sandbox, which prevents it.
     ///
-    /// A failure is reported when the file is to be written.
-    /// - Returns: whether a token may stand there: nobody else can write the directory.
+    /// An error is reported when the file is written.
+    ///
+    /// - Returns: Whether the directory is safe for a token, because no one else can write it.
     @discardableResult
     package static func prepareDirectory(of path: String) -> Bool {
         (try? ListeningSocket.prepareDirectory(of: path, isOpenToOthers: true)) != nil
     }
 }
 
-/// What a token file holds, but for the token itself.
+/// The content of a token file, without the token itself.
 struct TokenFileContent: Sendable {
     let before: [UInt8]
     let after: [UInt8]
@@ -66,6 +67,6 @@ struct TokenFileContent: Sendable {
         self.form = form
     }
 
-    /// Whether the file's readers would take `token` for what it is.
+    /// Returns whether `token` can be represented in the file's format.
     func fits(_ token: UnsafeRawBufferPointer) -> Bool { unsafe form.fits(token) }
 }

@@ -3,16 +3,18 @@
 import NIOCore
 import NIOPosix
 
-/// The thread on which token files are written, in the order in which the jobs are given; it begins with the first.
+/// The thread that writes token files, in the order in which jobs are added; the first job starts it.
 ///
-/// Not the store's: a directory whose file system does not answer must keep no refresh from being durable.
-/// Confined to the event loop, except for the jobs themselves.
+/// It is not the store's thread: a file system that does not respond must not delay the writing of a
+/// refreshed token's record.
+///
+/// Confined to the agent's event loop, except for the jobs themselves.
 final class TokenFileThread {
     private let pool = NIOThreadPool(numberOfThreads: 1)
     private let eventLoop: any EventLoop
     private let work: PendingWork
     private var isBegun = false
-    /// Jobs given to it and not finished.
+    /// The number of unfinished jobs.
     private(set) var jobs = 0
 
     init(eventLoop: any EventLoop, work: PendingWork) {
@@ -20,7 +22,7 @@ final class TokenFileThread {
         self.work = work
     }
 
-    /// Runs `job` after all earlier ones, and calls `then` on the loop with its result.
+    /// Runs `job` after all earlier jobs, and calls `then` on the event loop with its result.
     func run<Value: Sendable>(
         _ job: @escaping @Sendable () -> Value,
         then: @escaping (Value) -> Void = { _ in }
@@ -36,7 +38,7 @@ final class TokenFileThread {
         }
     }
 
-    /// Runs `job` after all earlier ones and returns its result.
+    /// Runs `job` after all earlier jobs and returns its result.
     func result<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation,
         of job: @escaping @Sendable () -> Value
@@ -44,7 +46,7 @@ final class TokenFileThread {
         await withCheckedContinuation { continuation in run(job) { continuation.resume(returning: $0) } }
     }
 
-    /// Calls `action` once all earlier jobs are done, but not later than after `limit`.
+    /// Calls `action` after all earlier jobs, but no later than after `limit`.
     func drain(within limit: TimeAmount, then action: @escaping () -> Void) {
         guard jobs > 0 else { return action() }
         var isCalled = false
@@ -63,7 +65,7 @@ final class TokenFileThread {
         )
     }
 
-    /// Takes no more jobs; waits for none that the disk holds up.
+    /// Stops accepting jobs, without waiting for a job that the disk delays.
     func end() {
         if isBegun { pool.shutdownGracefully { _ in } }
     }

@@ -6,11 +6,11 @@ import Synchronization
 import Text
 import TokenCore
 
-/// Puts tokens into their files and removes them; called on one thread alone, in order.
+/// Writes and removes token files; used by one thread at a time, in order.
 final class TokenFileWriter: Sendable {
     private let memory: SealedMemory
     private let ledger: TokenFileLedger
-    /// The file that was put at each path.
+    /// The identity of the file last written to each path.
     private let written = Mutex<[ByteText: TokenFileLocation.Identity]>([:])
 
     init(memory: SealedMemory, ledger: TokenFileLedger) {
@@ -18,9 +18,9 @@ final class TokenFileWriter: Sendable {
         self.ledger = ledger
     }
 
-    /// Replaces the file at `path` in one step.
+    /// Replaces the file at `path` atomically.
     ///
-    /// - Returns: why it is not there, or still the one before.
+    /// - Returns: The error if the file was not replaced, otherwise `nil`.
     func write(_ token: SecretID, in content: TokenFileContent, to path: String) -> TokenFileError? {
         do throws(TokenFileError) {
             let place = try TokenFileLocation(path)
@@ -36,16 +36,16 @@ final class TokenFileWriter: Sendable {
         }
     }
 
-    /// Removes the file at `path`, if it is the one that was put there.
+    /// Removes the file at `path` if the agent wrote it.
     ///
-    /// - Returns: why it is still there.
+    /// - Returns: The error if the file remains, otherwise `nil`.
     func remove(_ path: String) -> TokenFileError? {
         let identity = written.withLock { $0[path.bytewise] }
         guard let identity else { return nil }
         do throws(TokenFileError) {
             try TokenFileLocation(removing: path).remove(identity)
         } catch {
-            // Without its directory the file is gone too.
+            // Without its directory, the file does not exist either.
             guard case .noDirectory = error else { return error }
         }
         written.withLock { $0[path.bytewise] = nil }
@@ -53,7 +53,9 @@ final class TokenFileWriter: Sendable {
         return nil
     }
 
-    /// Why no file can be put at `path`; `nil`: one can.
+    /// Checks that a file can be written to `path`.
+    ///
+    /// - Returns: The error that prevents it, or `nil`.
     func probe(_ path: String) -> TokenFileError? {
         do throws(TokenFileError) {
             try TokenFileLocation(path).probe()
@@ -63,7 +65,7 @@ final class TokenFileWriter: Sendable {
         }
     }
 
-    /// What the file shall hold; the caller wipes it.
+    /// Returns the content of the file; the caller must wipe it.
     private func text(
         of token: SecretID,
         in content: TokenFileContent
@@ -73,7 +75,7 @@ final class TokenFileWriter: Sendable {
         do {
             try unsafe memory.open(token) { token in
                 fits = unsafe content.fits(token)
-                // At once, so that growing leaves no copy behind.
+                // Reserved in one step, so that growing the array leaves no copy of the token behind.
                 text.reserveCapacity(content.before.count + token.count + content.after.count)
                 text += content.before
                 unsafe text.append(contentsOf: token)

@@ -6,31 +6,35 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Keeps the present tokens of sessions in the files that the configuration names (`[[file]]`).
+/// The files of the configuration (`[[file]]`) that contain the sessions' current tokens.
 ///
-/// A file holds what a `get` would answer at once, and is gone while there is nothing to answer: after a logout, while
-/// the agent is locked. It goes with its login too, whose last token a `get` may still answer: nobody tells a reader of
-/// a file that it is the last.
+/// A file contains the token that a `get` would return at once, and does not exist while there is none, such
+/// as after a logout or while the agent is locked. It is also removed when its login ends, although a `get`
+/// may still return the last token, because a reader of a file cannot be told that it is the last.
+///
+/// - Entry points: ``follow(_:in:)`` for each change of a session, ``adopt(_:in:)`` for a new configuration.
+/// - May not: block the event loop; ``TokenFileThread`` writes.
+///
 /// Confined to the agent's event loop.
 final class TokenFiles {
-    /// A file, and what was last done about it.
+    /// The state of one file.
     fileprivate final class KeptFile {
         let outlet: TokenFileTarget
-        /// What it is to hold; `nil`: it is not to be there.
+        /// The token that the file should contain, or `nil` if the file should not exist.
         var wanted: SecretID?
-        /// When that is not served any more; `nil`: never, or there is none.
+        /// The time at which `wanted` is no longer served, or `nil` if it does not expire or there is none.
         var wantedEnd: Instant?
-        /// The same of what was last put there, while nothing else can be.
+        /// The time at which the last written token is no longer served; used while it cannot be replaced.
         var heldEnd: Instant?
-        /// When what has failed is tried again.
+        /// The time of the next attempt after an error.
         var retryAt: Instant?
-        /// The earliest moment to ask for another token.
+        /// The earliest time of the next token request.
         var nextAsk = Instant(nanoseconds: .min)
-        /// Changes with each job of the thread.
+        /// The number of the file's last job on the thread.
         var job = 0
-        /// Why its place has not taken the last change, as it was logged.
+        /// The logged error that kept the last change from being written.
         var fault: TokenFileError?
-        /// Why there is nothing to put there, as it was logged; `nil`: there is something, or nobody expects anything.
+        /// The logged reason for a missing token, or `nil` if there is a token or none is expected.
         var lack: TokenFileError?
         var complaint: TokenFileError? { fault ?? lack }
 
@@ -39,25 +43,29 @@ final class TokenFiles {
         var key: ByteText { outlet.path.bytewise }
     }
 
-    /// By this time before its end a token has been replaced, or when a third of its life is left: libraries keep what
-    /// they read for as long.
+    /// The maximum remaining validity at which a token must have been replaced; it is a third of a shorter
+    /// lifetime.
+    ///
+    /// Libraries cache for about this long what they read from a file.
     private static let longestLead = Duration.seconds(600)
-    /// How much earlier it is asked for; a tenth of its life if that is less.
+    /// The maximum time by which a new token is requested earlier than that; it is a tenth of a shorter
+    /// lifetime.
     private static let longestMargin = Duration.seconds(60)
-    /// How long whoever has logged in or out waits for the disk.
+    /// The maximum wait of a login or logout for the disk.
     private static let patience = TimeAmount.seconds(2)
-    /// How long to wait after a failure, of the disk or of a request.
+    /// The delay after an error of the disk or of a request.
     private static let pause = Duration.seconds(30)
 
     private let writer: TokenFileWriter
     private let thread: TokenFileThread
-    /// Rings when a token has to be asked for, or ends, or the disk is to be tried again.
+    /// Fires when a token must be requested, a token expires, or a write must be retried.
     private let alarm: Alarm<ByteText>
     private let logger: Logger
     private var files: [ByteText: KeptFile] = [:]
     private var bySession: [SessionName: [KeptFile]] = [:]
-    /// Names requests that nobody waits for; far from those of programs, which count from 1, and of sources, which count
-    /// down.
+    /// The identifier of the next request.
+    ///
+    /// It is far from those of programs, which count up from 1, and of source tokens, which count down.
     private var nextWaiter = UInt64.max / 2
 
     init(
@@ -74,13 +82,13 @@ final class TokenFiles {
         take(outlets)
     }
 
-    /// Those that are not as they should be, each with the reason.
+    /// The files that are missing or outdated, each with the reason.
     var complaints: [(outlet: TokenFileTarget, fault: TokenFileError)] {
         files.values.compactMap { file in file.complaint.map { (outlet: file.outlet, fault: $0) } }
             .sorted { $0.outlet.path < $1.outlet.path }
     }
 
-    /// Begins to look after the files.
+    /// Starts the alarm and checks that all files can be written.
     func begin(in agent: isolated SessionAgent) {
         alarm.onFire { [weak agent] in agent?.assumeIsolated { $0.configuration.files.timeReached(in: $0) } }
         for file in files.values {
@@ -93,7 +101,7 @@ final class TokenFiles {
         }
     }
 
-    /// Ends for good; what is to be removed has been.
+    /// Stops for good; all removals have been done before.
     func end() {
         alarm.planNothing()
         thread.end()
@@ -101,18 +109,18 @@ final class TokenFiles {
 
     // MARK: What happens to sessions
 
-    /// Has the files of a session hold what it has now; called with each change of it, before anybody is told.
+    /// Updates the files of a session; called for each change of the session, before any other effect of it.
     func follow(_ name: SessionName, in agent: isolated SessionAgent) {
         guard let files = bySession[name] else { return }
         for file in files { settle(file, in: agent) }
     }
 
-    /// As ``follow(_:in:)`` does, for all sessions: the agent begins or ends to serve.
+    /// Updates the files of all sessions, when the agent begins or stops serving.
     func followAll(in agent: isolated SessionAgent) {
         for file in files.values { settle(file, in: agent) }
     }
 
-    /// Does what has become due.
+    /// Updates the files that are due.
     func timeReached(in agent: isolated SessionAgent) {
         for key in alarm.takeDue() {
             if let file = files[key] { settle(file, in: agent) }
@@ -120,23 +128,23 @@ final class TokenFiles {
         alarm.set()
     }
 
-    /// Calls `action` once the files are as they were to be when it was called; a disk that does not answer is not
-    /// waited for.
+    /// Calls `action` after all current changes have been written, or after a timeout if the disk does not
+    /// respond.
     func whenWritten(_ action: @escaping () -> Void) {
         thread.drain(within: Self.patience, then: action)
     }
 
-    /// Waits as ``whenWritten(_:)`` does.
+    /// Waits until all current changes have been written, with the timeout of ``whenWritten(_:)``.
     func untilWritten(isolation: isolated (any Actor)? = #isolation) async {
         await withCheckedContinuation { continuation in whenWritten { continuation.resume() } }
     }
 
-    /// Takes over the files of another configuration.
+    /// Applies the files of a new configuration.
     ///
     /// - Parameters:
-    ///   - outlets: all there are now.
-    ///   - agent: has the configuration in force.
-    /// - Returns: those that cannot be written before the agent is started again.
+    ///   - outlets: All files of the new configuration.
+    ///   - agent: The agent, whose active configuration is the new one.
+    /// - Returns: The files that cannot be written until the agent is restarted.
     func adopt(
         _ outlets: [TokenFileTarget],
         in agent: isolated SessionAgent
@@ -147,7 +155,7 @@ final class TokenFiles {
             alarm.plan(key, at: nil)
             put(nil, in: nil, into: file, in: agent)
         }
-        // Also those that were there: a directory outside the sandbox stays there until a restart.
+        // Existing files are checked too: a directory outside the sandbox stays outside until a restart.
         let all = files.map(\.value.outlet).sorted { $0.path < $1.path }
         guard !all.isEmpty else { return [] }
         let faults = await thread.result { [writer] in all.map { writer.probe($0.path) } }
@@ -175,7 +183,8 @@ final class TokenFiles {
 
     // MARK: One file
 
-    /// Has `file` hold what its session has now, asks for what it will need, and plans the next look.
+    /// Updates `file` to its session's current token, requests the next token if due, and plans the next
+    /// check.
     private func settle(_ file: KeptFile, in agent: isolated SessionAgent) {
         let moment = agent.moment
         let token = token(for: file.outlet, at: moment.now, in: agent)
@@ -183,7 +192,7 @@ final class TokenFiles {
         if secret != file.wanted || file.retryAt.map({ $0 <= moment.now }) ?? false {
             if secret != file.wanted { file.nextAsk = moment.now }
             let content = token.map { TokenFileContent($0, for: file.outlet, at: moment) }
-            // It is not served in its last second.
+            // A token is not served in the last second of its validity.
             let end = token?.life(isID: file.outlet.wantsIDToken).expiresAt
             file.wantedEnd = end.map { $0 - Duration.milliseconds(999) }
             put(secret, in: content, into: file, in: agent)
@@ -196,7 +205,7 @@ final class TokenFiles {
         let due = dueTime(of: token, for: file.outlet, at: moment.now, in: agent)
         if let due, due.at <= moment.now, file.nextAsk <= moment.now {
             file.nextAsk = moment.now + Self.pause
-            // Not before what is to be done about the present change has been done.
+            // Deferred, so that the other effects of the current change come first.
             agent.work.later { [self] in ask(for: file.outlet, lasting: due.life, in: agent) }
         }
         let next = due.map { max($0.at, file.nextAsk) }
@@ -204,7 +213,7 @@ final class TokenFiles {
         alarm.plan(file.key, at: [file.wantedEnd, held, next, file.retryAt].compactMap(\.self).min())
     }
 
-    /// A token that could not be replaced has ended: without room for another one it can still be removed.
+    /// Removes a file whose token has expired and could not be replaced; a full disk still allows that.
     private func removeEnded(_ file: KeptFile) {
         file.heldEnd = nil
         let path = file.outlet.path
@@ -215,7 +224,7 @@ final class TokenFiles {
         }
     }
 
-    /// What a `get` would be answered with at once, as long as the login lives; `nil`: nothing.
+    /// Returns the token that a `get` would return at once, or `nil` if there is none or the login has ended.
     private func token(
         for outlet: TokenFileTarget,
         at now: Instant,
@@ -230,7 +239,7 @@ final class TokenFiles {
         return token(for: need, of: outlet.session, at: now, in: agent)
     }
 
-    /// Why there is no ID token, where asking again would not bring one.
+    /// Returns the reason for a missing ID token if another request would not provide one, otherwise `nil`.
     private func lackOfIDToken(
         _ outlet: TokenFileTarget,
         at now: Instant,
@@ -245,7 +254,7 @@ final class TokenFiles {
         return "the ID token has ended, and a refresh brought no other one: tokenctl login \(outlet.session)"
     }
 
-    /// Why the server gives no such token, which is asked for again all the same.
+    /// Returns the reason the server rejects such tokens, or `nil`; the token is still requested again.
     private func refusal(
         of outlet: TokenFileTarget,
         at now: Instant,
@@ -267,7 +276,10 @@ final class TokenFiles {
         return token
     }
 
-    /// When another token is asked for, and how long the present one must last then; `nil`: nobody needs to ask.
+    /// Returns the time of the next token request, and the remaining validity that the current token then
+    /// lacks.
+    ///
+    /// - Returns: `nil` if no request is needed.
     private func dueTime(
         of token: AccessToken?,
         for outlet: TokenFileTarget,
@@ -286,7 +298,7 @@ final class TokenFiles {
         return (end - lead, lead)
     }
 
-    /// Asks the session for a token; what it brings is seen when the session changes.
+    /// Requests a token from the session; the result arrives as a change of the session.
     private func ask(for outlet: TokenFileTarget, lasting life: Duration?, in agent: isolated SessionAgent) {
         guard agent.phase == .working else { return }
         let waiter = WaiterID(rawValue: nextWaiter)
@@ -294,7 +306,8 @@ final class TokenFiles {
         agent.apply(outlet.session) { session, moment in
             let need = TokenRequirements(
                 variant: outlet.variant,
-                // One more nanosecond than is left at the moment at which it is due.
+                // One nanosecond more than remains at the due time, so that the current token does not
+                // satisfy the request.
                 minimumValidity: life.map { $0 + .nanoseconds(1) },
                 wantsIDToken: outlet.wantsIDToken,
                 deadline: moment.now + session.policy.getTimeout
@@ -304,7 +317,7 @@ final class TokenFiles {
         agent.refreshes.demand(outlet.session, in: agent)
     }
 
-    /// Has `secret` put into the file, or the file removed.
+    /// Writes `secret` to the file, or removes the file if it is `nil`.
     private func put(
         _ secret: SecretID?,
         in content: TokenFileContent?,
@@ -319,13 +332,14 @@ final class TokenFiles {
         let wasFaulty = file.fault != nil
         thread.run { [writer] () -> TokenFileError? in
             guard let secret, let content else {
-                // What kept a file from being written is over only once another one could be made.
+                // An earlier write error is resolved only if a file can be created again.
                 return writer.remove(path) ?? (wasFaulty ? writer.probe(path) : nil)
             }
             return writer.write(secret, in: content, to: path)
         } then: { [self] fault in
             guard file.job == job else { return }
-            // One that an earlier job has told of since then.
+            // The error was reported by an earlier job after this one was added, so this job did not check
+            // that it is resolved.
             if fault == nil, secret == nil, file.fault != nil, !wasFaulty {
                 put(nil, in: nil, into: file, in: agent)
             } else {
