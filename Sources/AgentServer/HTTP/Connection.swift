@@ -2,9 +2,9 @@
 
 import NIOCore
 
-/// What all connections share, at whichever socket they come in.
+/// The services that all connections share, at every socket.
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class ConnectionServices {
     let loop: AgentLoop
     let agent: any HTTPRequestServing
@@ -23,53 +23,58 @@ final class ConnectionServices {
     }
 }
 
-/// One peer's connection: cuts bytes into requests, answers them in order, and bounds what the peer can use.
+/// One peer's connection: it parses requests, sends responses in order, and limits the peer's use of
+/// resources.
 ///
-/// At most one request is being answered at a time, so pipelined answers keep their order by themselves.
+/// At most one request is processed at a time, so pipelined responses keep their order.
+///
+/// - Entry points: ``begin()`` after accepting, ``answer(_:)`` and ``stream(_:onTaken:)`` for the agent.
+/// - May not: decide about requests; ``HTTPRequestServing`` does.
+/// - Runs on: the agent's event loop.
 final class Connection: DescriptorWatching, @unchecked Sendable {
-    // Unchecked: every property is confined to the event loop.
+    // Unchecked because every property is confined to the event loop.
     enum State: Equatable {
-        /// Waiting for the next request, or for the rest of one.
+        /// The next request, or the rest of one, has not arrived.
         case reading
-        /// A request is with the agent. Next: `reading`, or `draining` when the connection must close.
+        /// The agent is processing a request. Next: `reading`, or `draining` if the connection must close.
         case answering
-        /// An endless answer is being written. Next: `draining`.
+        /// An endless response is being written. Next: `draining`.
         case streaming
-        /// The last answer is written; input is thrown away until the peer closes.
+        /// The last response has been written; input is discarded until the peer closes. Next: `closed`.
         case draining
         case closed
     }
 
-    /// What goes on in the present turn of the loop.
+    /// The activities of the current turn of the loop.
     private struct Turn {
-        /// Requests are being taken out of the input.
+        /// Whether requests are being parsed.
         var isParsing = false
-        /// What has come is being read; answers are sent together when that is done.
+        /// Whether input is being read; the responses are sent together afterwards.
         var isInRead = false
-        /// The rest of the input is for a later turn.
+        /// Whether parsing of the remaining input is scheduled for a later turn.
         var isParseQueued = false
     }
 
-    /// What the peer has stopped doing.
+    /// The state of the peer's ends of the connection.
     private struct PeerEnd {
-        /// It sends nothing more, and may still read.
+        /// Whether the peer has closed its sending end; it may still read.
         var isHalfClosed = false
-        /// It takes its answers, so that few of them wait.
+        /// Whether the peer reads its responses fast enough.
         var isTaking = true
     }
 
     private struct Deadlines {
-        /// The peer has begun a request and has to finish it.
+        /// The deadline for the rest of a request that the peer has begun.
         var request: Scheduled<Void>?
-        /// The peer has left answers unread and has to take them.
+        /// The deadline for a peer that does not read its responses.
         var stall: Scheduled<Void>?
     }
 
     private(set) var caller: Caller
     private(set) var state = State.reading
-    /// What the agent owes the peer beyond the present turn of the loop.
+    /// The reply that the agent will send in a later turn of the loop.
     var awaited: PendingReply?
-    /// How the present request is to be answered.
+    /// The writer of the current request's response.
     private(set) var writer = HTTPResponseWriter(keepsAlive: false, isHTTP11: true, isHead: false)
     private let services: ConnectionServices
     private var socket: PeerSocket
@@ -80,10 +85,10 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
     private var turn = Turn()
     private var deadlines = Deadlines()
     private var peerEnd = PeerEnd()
-    /// What the register remembers of the connection.
+    /// The connection's entry in the register.
     var registration: ConnectionRegister.Entry?
 
-    /// A connection at `socket`, from which nothing is read before ``begin()``.
+    /// Creates a connection on `socket`, which reads nothing before ``begin()``.
     init(_ caller: Caller, _ services: ConnectionServices, socket: consuming PeerSocket) {
         self.caller = caller
         self.socket = socket
@@ -93,20 +98,26 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
 
     var limits: RequestLimits { services.limits }
 
-    /// The socket; `nil` once the connection is closed.
+    /// The socket's descriptor, or `nil` once the connection is closed.
     var descriptor: CInt? { socket.descriptor }
 
-    /// Whether nothing is owed to the peer.
+    /// Whether no response to the peer is pending.
     var isIdle: Bool { state == .reading || state == .draining }
 
-    /// Begins to read; a request is often here by now.
+    /// Begins to read; a request has often arrived by now.
+    ///
+    /// - Throws: ``PollFailure`` if the socket cannot be polled.
     func begin() throws(PollFailure) {
         try socket.begin(self)
-        // Between a look that finds nothing and the read, bytes of an unknown writer could come.
+        // With a sender check, only read after a poll: bytes of an unknown writer could arrive between a
+        // check that finds no bytes and the read.
         if senders == nil { ready(.readable) }
     }
 
-    /// Begins to answer `request` as though the peer had sent it: with a bare token, and then the end.
+    /// Begins to process `request` as if the peer had sent it; the response is the bare token, followed by
+    /// the end of the connection.
+    ///
+    /// - Throws: ``PollFailure`` if the socket cannot be polled.
     func begin(answering request: HTTPRequest) throws(PollFailure) {
         try socket.begin(self)
         state = .answering
@@ -115,7 +126,7 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
         services.agent.receive(request, on: self)
     }
 
-    /// Closes at once, whatever is under way.
+    /// Closes the connection at once, in any state.
     func close() {
         guard state != .closed else { return }
         let before = state
@@ -132,14 +143,15 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
         services.register.remove(self)
     }
 
-    /// Whether part of a request has been read and the rest is not here.
+    /// Whether a request has only partly arrived.
     var hasPartOfRequest: Bool { state == .reading && input.hasPartOfRequest }
 
-    /// Closes unless there are bytes that nobody has read.
+    /// Closes the connection unless it has unread bytes.
     ///
-    /// The last look comes after the kernel was told to take no more: a request that comes too late is
-    /// refused at the peer's end, instead of being taken and lost.
-    /// - Returns: whether it is closed.
+    /// The last check comes after the kernel was told to accept no more bytes. A request that arrives too
+    /// late is thus refused at the peer's end, instead of being accepted and lost.
+    ///
+    /// - Returns: Whether the connection is closed.
     @discardableResult
     func closeUnlessAsked() -> Bool {
         if state == .reading, socket.hasUnreadBytes(stopping: false) || socket.hasUnreadBytes(stopping: true)
@@ -150,10 +162,10 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
         return true
     }
 
-    /// Limits the requests that follow to what `forwarding` names.
+    /// Restricts the following requests to those that `forwarding` allows.
     func restrict(to forwarding: ForwardingRestriction) { caller.restrict(to: forwarding) }
 
-    /// Watches from now on that only the process that connected writes to this connection.
+    /// Checks from now on that only the process that connected writes to this connection.
     func watchSender() {
         guard let descriptor else { return }
         senders = SenderVerifier(descriptor: descriptor, witness: caller.witness)
@@ -179,15 +191,15 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
 // MARK: Reading
 
 extension Connection {
-    /// Requests of one peer that are answered in one turn of the loop: 16, less than a millisecond of work.
+    /// The maximum number of one peer's requests in one turn of the loop: less than a millisecond of work.
     private static let mostInTurn = 16
-    /// Reads in one turn of the loop.
+    /// The maximum number of reads in one turn of the loop, so that other connections get theirs.
     private static let mostReads = 4
 
     func ready(_ readiness: Readiness) {
         if readiness.contains(.writable) { sendUnsent() }
         if !readiness.isDisjoint(with: [.readable, .gone]), mayRead { read() }
-        // What it sent before it left is answered, as far as the answers can be kept.
+        // Requests sent before the peer closed are answered, unless too many responses are unread.
         if !readiness.isDisjoint(with: .gone), peerEnd.isHalfClosed || !mayRead { close() }
     }
 
@@ -204,14 +216,17 @@ extension Connection {
         updateReading()
     }
 
-    /// Reads and answers what has come; `false` if nothing more is expected here now.
+    /// Reads once, and processes the input.
+    ///
+    /// - Returns: `false` if no more input is expected now.
     private func readOnce() -> Bool {
         senders?.look()
         switch input.read(from: socket, through: services.input) {
         case .bytes(let count):
             senders?.noteRead()
             if state == .draining { input.clear() } else if !turn.isParsing, !turn.isParseQueued { parse() }
-            // Another read could find bytes that came after the look, and a short one has found the end.
+            // With a sender check, a second read could find bytes that arrived after the check. A short read
+            // has emptied the socket.
             return senders == nil && count >= RequestInput.piece
         case .nothing: return false
         case .end:
@@ -223,7 +238,8 @@ extension Connection {
         }
     }
 
-    /// Goes on with the next request: in this turn of the loop while ``parse()`` runs, else in a later one.
+    /// Continues with the next request: in this turn of the loop while ``parse()`` runs, otherwise in a later
+    /// one.
     private func continueReading() {
         guard !turn.isParsing else { return }
         flushUnlessReading()
@@ -243,7 +259,7 @@ extension Connection {
         var left = Connection.mostInTurn
         while state == .reading, input.count > 0, hasRoomForAnswers {
             guard left > 0 else {
-                // The loop looks at its other connections first.
+                // The loop serves its other connections first.
                 return queueParse()
             }
             left -= 1
@@ -253,7 +269,7 @@ extension Connection {
                 refuse(error)
             }
         }
-        // All that came whole has been answered, and nothing follows.
+        // All complete requests have been answered, and no more follow.
         if peerEnd.isHalfClosed, state == .reading, hasRoomForAnswers { finish() }
         updateRequestDeadline()
     }
@@ -266,7 +282,9 @@ extension Connection {
         updateReading()
     }
 
-    /// Handles what the parser finds next; `false` when it needs more bytes.
+    /// Handles the next result of the parser.
+    ///
+    /// - Returns: `false` if the parser needs more bytes.
     private func takeStep() throws(RequestError) -> Bool {
         switch try input.next() {
         case .request(let request):
@@ -297,7 +315,7 @@ extension Connection {
         answer(HTTPResponse(refusal))
     }
 
-    /// Starts the clock at the first byte of a request, not when the connection opens.
+    /// Starts the request deadline at the first byte of a request, not when the connection opens.
     private func updateRequestDeadline() {
         guard hasPartOfRequest else { return endRequestDeadline() }
         guard deadlines.request == nil else { return }
@@ -313,7 +331,7 @@ extension Connection {
         deadlines.request = nil
     }
 
-    /// Whether the answers already queued leave room for another.
+    /// Whether the queued responses leave room for another.
     private var hasRoomForAnswers: Bool {
         if (output?.readableBytes ?? 0) >= limits.unreadAnswers { flush() }
         return peerEnd.isTaking
@@ -325,7 +343,7 @@ extension Connection {
 
     private func updateReading() { socket.setReading(mayRead) }
 
-    /// Notes that the peer sends no more; it gets what it is still owed.
+    /// Records that the peer sends no more; pending responses are still sent.
     private func inputEnded() {
         peerEnd.isHalfClosed = true
         switch state {
@@ -339,19 +357,19 @@ extension Connection {
 // MARK: Answering
 
 extension Connection {
-    /// Answers the present request.
+    /// Sends `answer` as the response to the current request.
     func answer(_ answer: HTTPResponse) {
         guard !writer.isBare else {
-            // Whoever is given nothing must not take that for a token.
+            // A bare-token peer would take any response for a token, so it gets none.
             schedule(after: limits.withholdTime) { $0.close() }
             return
         }
         respond { writer, output in writer.write(answer, to: &output) }
     }
 
-    /// Answers the present request with whatever `write` appends.
+    /// Responds to the current request with the bytes that `write` appends.
     ///
-    /// If it throws, the request is still to be answered.
+    /// If `write` throws, the request still needs a response.
     func respond(_ write: (HTTPResponseWriter, inout ByteBuffer) throws -> Void) rethrows {
         guard state == .answering else { return }
         try append { try write(writer, &$0) }
@@ -369,14 +387,14 @@ extension Connection {
         try write(&buffer)
     }
 
-    /// Closes after the last answer, reading on for a while so that the peer surely gets it.
+    /// Closes after the last response, and reads on for a while so that the peer receives it.
     private func finish() {
         state = .draining
         deadlines.request?.cancel()
         flush()
         input.clear()
         if socket.unsentCount > 0 {
-            // The peer has time to read them, but not for ever; ``sendUnsent()`` goes on.
+            // The peer has a limited time to read them; ``sendUnsent()`` continues.
             schedule(after: limits.stallTime) { $0.close() }
             updateReading()
         } else {
@@ -384,9 +402,9 @@ extension Connection {
         }
     }
 
-    /// Closes once the peer has had time to read what the kernel has for it.
+    /// Closes after the peer has had time to read the bytes in the kernel's buffer.
     private func linger() {
-        // Nothing is left to read: what is written still reaches the peer.
+        // No input is left, so closing does not discard the written bytes.
         if peerEnd.isHalfClosed { return close() }
         socket.endOutput()
         schedule(after: limits.lingerTime) { $0.close() }
@@ -408,7 +426,7 @@ extension Connection {
         noteUnsent()
     }
 
-    /// Goes on with what the peer had no room for.
+    /// Sends bytes that did not fit into the socket before.
     private func sendUnsent() {
         guard socket.sendUnsent() else { return close() }
         noteUnsent()
@@ -420,7 +438,7 @@ extension Connection {
         }
     }
 
-    /// Stops reading requests while the peer leaves many answers unread, for which it has some time.
+    /// Stops reading requests while the peer has many unread responses, and closes if that lasts too long.
     private func noteUnsent() {
         if peerEnd.isTaking, socket.unsentCount > limits.unreadAnswers {
             peerEnd.isTaking = false
@@ -438,7 +456,7 @@ extension Connection {
 // MARK: Endless answers
 
 extension Connection {
-    /// Begins an endless answer, of lines of `contentType`.
+    /// Begins an endless response with lines of `contentType`.
     func beginStream(_ contentType: StaticString) {
         guard state == .answering else { return }
         state = .streaming
@@ -447,9 +465,9 @@ extension Connection {
         flushUnlessReading()
     }
 
-    /// Adds to the answer begun by ``beginStream(_:)``; a peer that leaves too much unread is dropped.
+    /// Appends to the response begun by ``beginStream(_:)``, and drops a peer that leaves too much unread.
     ///
-    /// `onTaken` is called when the peer has taken all there is, if it ever does.
+    /// `onTaken` is called when the peer has read everything, if it ever does.
     func stream(_ bytes: [UInt8], onTaken: (() -> Void)? = nil) {
         guard state == .streaming else { return }
         stream.append(onTaken) { writer.writeChunk(bytes, to: &$0) }
@@ -467,7 +485,7 @@ extension Connection {
         finish()
     }
 
-    /// Sends the next piece, after what was answered before.
+    /// Sends the next piece, after any earlier response.
     private func continueStream() {
         guard state == .streaming, var piece = stream.next() else { return }
         flush()
@@ -483,7 +501,7 @@ extension Connection {
         onTaken?()
     }
 
-    /// Ends the connection in the middle of the answer, so that the peer cannot take it for a whole one.
+    /// Closes the connection in the middle of the response, so that the peer can tell that it is incomplete.
     private func dropStream() {
         services.agent.streamDropped(self)
         close()

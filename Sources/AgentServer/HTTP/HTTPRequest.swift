@@ -3,9 +3,9 @@
 import Text
 import TokenCore
 
-/// One request, read to its end and accepted by every guard.
+/// A complete request that has passed all checks of the parser.
 struct HTTPRequest: Equatable, Sendable {
-    /// The methods some route knows; anything else is answered 405.
+    /// The methods of the agent's routes; other methods get status 405.
     enum Method: String, Sendable {
         case get = "GET"
         case head = "HEAD"
@@ -14,13 +14,13 @@ struct HTTPRequest: Equatable, Sendable {
         case other = ""
     }
 
-    /// The parts of the head that matter after parsing.
+    /// The parsed parts of the head.
     var head: HTTPRequestHead
     var body: [UInt8] = []
 
     var method: Method { head.method }
 
-    /// The request for nothing but the token of `session`, on behalf of a peer that sends none.
+    /// Returns a request for the bare token of `session`, on behalf of a peer that sends no request.
     static func bareToken(of session: SessionName) -> HTTPRequest {
         HTTPRequest(
             head: HTTPRequestHead(
@@ -36,23 +36,23 @@ struct HTTPRequest: Equatable, Sendable {
     }
 }
 
-/// The request line and the few fields the agent acts on; shared by requests that repeat the same bytes.
+/// The request line and the header fields that the agent uses; shared by requests that repeat the same bytes.
 final class HTTPRequestHead: Equatable, Sendable {
     let method: HTTPRequest.Method
     let address: RequestAddress
-    /// Whether it is HTTP/1.1 rather than 1.0.
+    /// Whether the version is HTTP/1.1 rather than 1.0.
     let isHTTP11: Bool
-    /// Whether the peer wants to send more requests on this connection.
+    /// Whether the connection stays open for more requests.
     let keepsAlive: Bool
-    /// Body bytes to come, 0…65,536.
+    /// The length of the body in bytes, 0…65,536.
     let contentLength: Int
     /// Whether the peer waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     let expectsContinue: Bool
     /// Whether the peer prefers `text/plain` to JSON.
     let prefersPlainText: Bool
-    /// The listener for which the peer says that it asks: its name and the digest of its table.
+    /// The listener that the peer claims to act for: its name and the digest of its table.
     let listener: String?
-    /// The program that started the peer, as the peer says.
+    /// The program that started the peer, according to the peer itself.
     let claimedCaller: String?
 
     init(

@@ -2,16 +2,18 @@
 
 import TokenCore
 
-/// What a connection hands its requests to, on the event loop.
+/// The receiver of a connection's requests, on the event loop.
 protocol HTTPRequestServing: Sendable {
-    /// A peer has connected; nothing has been read from it.
+    /// Handles a new connection, from which nothing has been read.
     func welcome(_ connection: Connection)
-    /// Gets `session` a token that can be given without waiting, and calls `done` once, with the reason if there is none.
+    /// Prepares a token of `session` that can be served without waiting.
+    ///
+    /// `done` is called once, with the failure if there is none.
     func prepareToken(of session: SessionName, then done: @escaping @Sendable (RequestFailure?) -> Void)
-    /// Answers `request` on `connection`, now or later.
+    /// Processes `request` and responds on `connection`, now or later.
     func receive(_ request: HTTPRequest, on connection: Connection)
-    /// The peer left while its request was being answered.
+    /// Handles a peer that closed its connection before the response.
     func peerLeft(_ connection: Connection)
-    /// An endless answer is ended because the peer has left too much of it unread.
+    /// Handles an endless response that is dropped because the peer has left too much of it unread.
     func streamDropped(_ connection: Connection)
 }

@@ -3,11 +3,11 @@
 import AgentProtocol
 import Text
 
-/// A complete answer that holds no secret; tokens are written by ``TokenResponseTemplate``.
+/// A complete response without secrets; ``TokenResponseTemplate`` writes those with tokens.
 struct HTTPResponse: Equatable, Sendable {
     var status: HTTPStatus
     var contentType: StaticString = "application/json"
-    /// Further header fields, each printable and without line ends.
+    /// Further header fields, with printable names and values.
     var fields: [Field] = []
     var body: [UInt8]
 
@@ -16,7 +16,7 @@ struct HTTPResponse: Equatable, Sendable {
         var value: String
     }
 
-    /// A JSON text and a line feed, so that a terminal shows it well.
+    /// Returns a JSON response, with a final line feed for display in a terminal.
     static func message<Members>(_ message: WireMessage<Members>, status: HTTPStatus = .ok) -> HTTPResponse {
         HTTPResponse(status: status, body: message.json.serialized + [.lineFeed])
     }
@@ -32,13 +32,13 @@ struct HTTPResponse: Equatable, Sendable {
 }
 
 extension HTTPResponse {
-    /// The answer to a request that breaks the rules of the socket.
+    /// Creates the response to a malformed or forbidden request.
     init(_ refusal: RequestError) {
         self = HTTPResponse(RequestFailure(code: refusal.code, message: refusal.message))
         status = refusal.status
     }
 
-    /// The error answer of the contract: `{"error":{…}}`, and `Retry-After` where there is one.
+    /// Creates the response to a failed request: `{"error":{…}}`, with `Retry-After` if the failure has one.
     init(_ failure: RequestFailure) {
         self = .message(RefusalMessage { $0.error = failure.wire }, status: HTTPStatus(failure.code))
         if let seconds = failure.retryAfterSeconds {

@@ -2,21 +2,21 @@
 
 import NIOCore
 
-/// Writes HTTP/1.1 answers into a buffer.
+/// A writer of HTTP/1.1 responses to a buffer.
 struct HTTPResponseWriter {
-    /// Whether the connection stays open after this answer.
+    /// Whether the connection stays open after this response.
     var keepsAlive: Bool
-    /// Whether the peer speaks HTTP/1.1; an HTTP/1.0 peer must be told that the connection stays open.
+    /// Whether the peer uses HTTP/1.1; an HTTP/1.0 peer must be told that the connection stays open.
     var isHTTP11: Bool
-    /// `HEAD`: the fields of the answer without its body (RFC 9110 §9.3.2).
+    /// Whether the body is omitted, for a `HEAD` request (RFC 9110 §9.3.2).
     var isHead: Bool
-    /// Only a token is written, without a head; nothing else is.
+    /// Whether only a token is written, without a head; any other response is not written.
     var isBare = false
 
-    /// For a peer that sends no request.
+    /// The writer for a peer that sends no request.
     static let bare = HTTPResponseWriter(keepsAlive: false, isHTTP11: true, isHead: false, isBare: true)
 
-    /// For nearly all requests.
+    /// The writer for nearly all requests.
     static let usual = HTTPResponseWriter(keepsAlive: true, isHTTP11: true, isHead: false)
 
     /// Whether the head is the same as that of ``usual``.
@@ -32,7 +32,7 @@ struct HTTPResponseWriter {
         if !isHead { output.writeBytes(answer.body) }
     }
 
-    /// Status line and fields, up to the value of `Content-Length`; no cache may keep what the agent says.
+    /// Returns the status line and fields, up to the value of `Content-Length`; responses must not be cached.
     func headUpToLength(_ status: HTTPStatus, _ contentType: StaticString) -> [UInt8] {
         var head = ByteBuffer()
         writeStart(status, contentType, to: &head)
@@ -40,14 +40,14 @@ struct HTTPResponseWriter {
         return Array(head.readableBytesView)
     }
 
-    /// Writes the head of an answer of unknown length; its body follows in ``writeChunk(_:to:)``s.
+    /// Writes the head of a response of unknown length; calls of ``writeChunk(_:to:)`` write its body.
     func writeStreamHead(_ contentType: StaticString, to output: inout ByteBuffer) {
         writeStart(.ok, contentType, to: &output)
         if isHTTP11 { output.writeStaticString("\r\nTransfer-Encoding: chunked") }
         output.writeStaticString("\r\n\r\n")
     }
 
-    /// Writes one piece of a stream (RFC 9112 §7.1); an HTTP/1.0 peer reads until close.
+    /// Writes one chunk of a stream (RFC 9112 §7.1); an HTTP/1.0 peer reads until the connection closes.
     func writeChunk(_ bytes: [UInt8], to output: inout ByteBuffer) {
         guard isHTTP11 else {
             output.writeBytes(bytes)

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 
-/// The status codes the agent answers with (RFC 9110 §15, RFC 4918 §11.3).
+/// The status codes of the agent's responses (RFC 9110 §15, RFC 4918 §11.3).
 enum HTTPStatus: Int, CaseIterable, Sendable {
     case ok = 200
     case badRequest = 400
@@ -21,7 +21,7 @@ enum HTTPStatus: Int, CaseIterable, Sendable {
     case unavailable = 503
     case unsupportedVersion = 505
 
-    /// The status that goes with a failure code.
+    /// Creates the status for a failure code.
     init(_ code: FailureCode) {
         self = HTTPStatus(rawValue: code.httpStatus) ?? .internalError
     }

@@ -2,15 +2,19 @@
 
 import Text
 
-/// Reads one complete request head, strictly: what two HTTP implementations might read differently is refused.
+/// A strict parser for one complete request head.
+///
+/// It rejects anything that two HTTP implementations might read differently.
 struct HeadParser {
     private let bytes: [UInt8]
     private let limits: RequestLimits
     private var offset = 0
 
+    /// Creates a parser of one request head.
+    ///
     /// - Parameters:
-    ///   - bytes: the head with its final empty line, every line ended by CR LF.
-    ///   - limits: how long the request line and the fields may be.
+    ///   - bytes: The head with its final empty line, every line ending with CR LF.
+    ///   - limits: The maximum lengths of the request line and the fields.
     init(bytes: [UInt8], limits: RequestLimits) {
         self.bytes = bytes
         self.limits = limits
@@ -33,7 +37,7 @@ struct HeadParser {
         return try fields.head(method: method, target: request.target, limits: limits)
     }
 
-    /// The next line without its end.
+    /// Removes the next line, and returns it without its line end.
     private mutating func takeLine() -> ArraySlice<UInt8> {
         let start = offset
         while bytes[offset] != .lineFeed { offset += 1 }

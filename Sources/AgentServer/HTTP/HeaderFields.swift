@@ -2,7 +2,7 @@
 
 import Text
 
-/// Collects the header fields of one request and judges them together.
+/// The header fields of one request, checked together after the last one.
 struct HeaderFields {
     private let isHTTP11: Bool
     private var isOurHost: Bool?
@@ -20,13 +20,17 @@ struct HeaderFields {
         keepsAlive = isHTTP11
     }
 
-    /// Takes one line.
+    /// Adds one header line.
+    ///
+    /// - Throws: ``RequestError`` if the field is malformed, repeated or not allowed.
     mutating func add(_ line: ArraySlice<UInt8>) throws(RequestError) {
         guard let (name, value) = HTTPSyntax.field(line) else { throw .malformed }
         try read(Name(name), value)
     }
 
-    /// The finished head, once all fields are in.
+    /// Returns the head after all fields have been added.
+    ///
+    /// - Throws: ``RequestError`` if the request is not allowed as a whole, such as one from a browser.
     func head(
         method: HTTPRequest.Method,
         target: ArraySlice<UInt8>,
@@ -60,7 +64,8 @@ struct HeaderFields {
             contentLength = try length(value)
         case .transferEncoding: isChunked = true
         case .origin, .referer: isFromBrowser = true
-        // `none` is what the person typed or opened; everything else comes from a page (Fetch Metadata §2.4).
+        // `none` is an address that the user typed or opened; all other values come from a page (Fetch
+        // Metadata §2.4).
         case .fetchSite: if !value.elementsEqual("none".utf8) { isFromBrowser = true }
         case .connection: takeConnection(value)
         case .expect:
@@ -79,7 +84,7 @@ struct HeaderFields {
 
     private func length(_ value: ArraySlice<UInt8>) throws(RequestError) -> Int {
         guard !value.isEmpty, value.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .malformed }
-        // Longer than any body we take; also keeps the number in range.
+        // Nine digits exceed the maximum body, and keep the number in range.
         guard value.count <= 9, let length = Int(String(decoding: value, as: UTF8.self)) else {
             throw .bodyTooLong
         }
@@ -96,7 +101,7 @@ struct HeaderFields {
         }
     }
 
-    /// `/path`, also taken from `http://tokenagent/path` (RFC 9112 §3.2).
+    /// Returns the target as `/path`, also if it is `http://tokenagent/path` (RFC 9112 §3.2).
     private func originForm(_ target: ArraySlice<UInt8>) throws(RequestError) -> String {
         if target.first == UInt8(ascii: "/") { return String(decoding: target, as: UTF8.self) }
         let scheme: StaticString = "http://"
@@ -113,7 +118,7 @@ struct HeaderFields {
 }
 
 extension HeaderFields {
-    /// The fields that change what the agent does.
+    /// The fields that affect the agent.
     private enum Name {
         case host
         case contentLength
@@ -129,7 +134,7 @@ extension HeaderFields {
         case unimportant
 
         init(_ name: ArraySlice<UInt8>) {
-            // Lengths first: most fields do not matter here.
+            // Lengths are compared first, as most fields are not used.
             self =
                 switch name.count {
                 case 4 where name.says("host"): .host
@@ -150,7 +155,9 @@ extension HeaderFields {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether `text/plain` is the first of the media types we know (RFC 9110 §12.5.1; weights are ignored).
+    /// Whether `text/plain` comes first among the media types that the agent knows.
+    ///
+    /// Weights are ignored (RFC 9110 §12.5.1).
     fileprivate var prefersPlainText: Bool {
         for range in split(separator: .comma) {
             let type = range.prefix { $0 != UInt8(ascii: ";") }.trimmedOfBlanks

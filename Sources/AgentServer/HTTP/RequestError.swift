@@ -2,18 +2,19 @@
 
 import AgentProtocol
 
-/// A request that breaks the rules of the socket; answered once, then the connection is closed.
+/// The errors of malformed or forbidden requests; after the response, the connection is closed.
 enum RequestError: Error, Equatable, CaseIterable {
-    /// Not HTTP, or HTTP that two readers could understand differently.
+    /// The request is not HTTP, or two implementations could read it differently.
     case malformed
     case lineTooLong
     case headersTooLong
     case bodyTooLong
-    /// The whole request did not arrive in time.
+    /// The complete request did not arrive in time.
     case tooSlow
-    /// `Host` is missing, repeated, or names something other than this agent.
+    /// `Host` is missing or repeated, or names something other than this agent.
     case wrongHost
-    /// `Origin`, `Referer`, or a `Sec-Fetch-Site` other than `none`: the request comes from a web page.
+    /// The request comes from a web page: it has `Origin`, `Referer`, or a `Sec-Fetch-Site` other than
+    /// `none`.
     case fromBrowser
     case chunkedBody
     case unknownExpectation

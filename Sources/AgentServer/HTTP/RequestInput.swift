@@ -2,29 +2,30 @@
 
 import NIOCore
 
-/// The bytes that a peer has sent and that are not parsed yet; requests are taken out of them.
+/// The bytes that a peer has sent and that have not been parsed yet.
 ///
-/// Nearly always whole requests come, and are parsed in the shared buffer. Only what is left of it gets memory of its own.
+/// Nearly always, complete requests arrive and are parsed in the shared buffer. Only the rest of an
+/// incomplete request gets a separate buffer.
 struct RequestInput {
-    /// Bytes read together once part of a request is here.
+    /// The number of bytes read at once after part of a request has arrived.
     static let piece = 4_096
 
     private var parser: RequestParser
     private var bytes = ByteBuffer()
-    /// How much of the shared buffer has been written, if `bytes` is that one.
+    /// The number of bytes written to the shared buffer, or `nil` if `bytes` is not the shared buffer.
     private var borrowed: Int?
 
     init(limits: RequestLimits) {
         parser = RequestParser(limits: limits)
     }
 
-    /// How many bytes are here.
+    /// The number of bytes that have not been parsed.
     var count: Int { bytes.readableBytes }
 
-    /// Whether part of a request has been read and the rest is not here.
+    /// Whether a request has only partly arrived.
     var hasPartOfRequest: Bool { count > 0 || parser.isInsideRequest }
 
-    /// Reads what `socket` has; ``settle(_:)`` follows before another connection reads.
+    /// Reads the available bytes of `socket`; requires ``settle(_:)`` before another connection reads.
     mutating func read(from socket: borrowing PeerSocket, through shared: SharedBuffer) -> PeerSocket.Reading
     {
         if count == 0, borrowed == nil {
@@ -38,7 +39,7 @@ struct RequestInput {
         return socket.read(into: &bytes)
     }
 
-    /// Gives the shared buffer back.
+    /// Returns the shared buffer, and copies unparsed bytes to a separate one.
     mutating func settle(_ shared: SharedBuffer) {
         guard let written = borrowed else {
             if count == 0 { bytes = ByteBuffer() }
@@ -50,12 +51,14 @@ struct RequestInput {
         shared.giveBack(used, written: written)
     }
 
-    /// Takes the next request, if all of it is here.
+    /// Removes the next request, if it is complete.
+    ///
+    /// - Throws: ``RequestError`` if the request is malformed or too long.
     mutating func next() throws(RequestError) -> RequestParser.Step {
         try parser.next(from: &bytes)
     }
 
-    /// Throws away what is here.
+    /// Discards the bytes that have not been parsed.
     mutating func clear() {
         bytes.moveReaderIndex(to: bytes.writerIndex)
     }

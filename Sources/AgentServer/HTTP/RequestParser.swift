@@ -3,37 +3,41 @@
 import Glibc
 import NIOCore
 
-/// Cuts a stream of bytes into requests, in whatever pieces the bytes arrive.
+/// A parser that extracts requests from a stream of bytes, in whatever pieces the bytes arrive.
 struct RequestParser {
+    /// The results of one step of the parser.
     enum Step: Equatable {
         case request(HTTPRequest)
         case needsMore
-        /// The head is complete and the peer asks before it sends the body.
+        /// The head is complete, and the peer waits for `100 Continue` before it sends the body (RFC 9110
+        /// §10.1.1).
         case wantsContinue
     }
 
     private let limits: RequestLimits
-    /// The last head and what it says: clients send the same bytes again and again.
+    /// The bytes of the last head and the parsed head, because clients repeat the same bytes.
     ///
-    /// Nothing that was decided about the request is kept, and no secret: those are in bodies.
+    /// It contains no decision about the request and no secret: secrets are in bodies.
     private var last: (bytes: [UInt8], head: HTTPRequestHead)?
-    /// Bytes of the longest head that is kept, so that many connections cost little.
+    /// The maximum length in bytes of a head kept in `last`, so that many connections use little memory.
     private static let longestKept = 256
-    /// A complete head whose body is still arriving.
+    /// The complete head of a request whose body is still arriving.
     private var head: HTTPRequestHead?
-    /// How many bytes of the present head have been searched for its end.
+    /// The number of bytes of the current head that have been searched for its end.
     private var searched = 0
-    /// Whether the one empty line that may stand before the present head has been skipped.
+    /// Whether the one empty line allowed before the current head has been skipped.
     private var hasSkippedLine = false
 
     init(limits: RequestLimits) {
         self.limits = limits
     }
 
-    /// Whether a head has been read but not its body.
+    /// Whether a head has been read, but not yet its body.
     var isInsideRequest: Bool { head != nil }
 
-    /// Takes the next request out of `input`, if all of it is there.
+    /// Removes the next request from `input`, if it is complete.
+    ///
+    /// - Throws: ``RequestError`` if the request is malformed or too long.
     mutating func next(from input: inout ByteBuffer) throws(RequestError) -> Step {
         var isNewHead = false
         if head == nil {
@@ -52,7 +56,7 @@ struct RequestParser {
         return .request(HTTPRequest(head: head, body: body))
     }
 
-    /// Skips one empty line: some old clients end a body with one line end too many (RFC 9112 §2.2).
+    /// Skips one empty line, because some old clients end a body with one line end too many (RFC 9112 §2.2).
     private mutating func skipEmptyLine(in input: inout ByteBuffer) {
         guard !hasSkippedLine, searched < 2, input.readableBytes >= 2,
             input.readableBytesView.first == .carriageReturn,
@@ -63,7 +67,7 @@ struct RequestParser {
         hasSkippedLine = true
     }
 
-    /// The number of bytes of the head with its empty line, or `nil` while that line has not arrived.
+    /// Returns the number of bytes of the head with its empty line, or `nil` if that line has not arrived.
     private mutating func headCount(in input: ByteBuffer) throws(RequestError) -> Int? {
         let bytes = input.readableBytesUInt8Span
         var index = searched

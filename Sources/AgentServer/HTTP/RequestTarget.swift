@@ -2,9 +2,9 @@
 
 import Text
 
-/// Takes request targets apart (RFC 3986 §3.3, §3.4).
+/// Parsing of request targets (RFC 3986 §3.3, §3.4).
 enum RequestTarget {
-    /// The decoded segments of an absolute path; `nil` when one cannot be decoded.
+    /// Returns the decoded segments of an absolute path, or `nil` if one cannot be decoded.
     static func segments(of path: Substring) -> [ByteText]? {
         var segments: [ByteText] = []
         for part in Substring(path.utf8.dropFirst()).bytewise.split(on: "/", omittingEmpty: false) {
@@ -13,12 +13,12 @@ enum RequestTarget {
             }
             segments.append(text.bytewise)
         }
-        // One slash at the end names the same thing.
+        // A trailing slash does not change the meaning.
         if segments.count > 1, segments.last == "" { segments.removeLast() }
         return segments
     }
 
-    /// The decoded parameters of a query, in their order; `nil` when one cannot be decoded.
+    /// Returns the decoded parameters of a query in order, or `nil` if one cannot be decoded.
     static func parameters(of query: some StringProtocol) -> [(name: ByteText, value: String)]? {
         guard let parameters = FormEncoding.decoded(query),
             parameters.allSatisfy({ !endsEarly($0.name) && !endsEarly($0.value) })
@@ -26,7 +26,7 @@ enum RequestTarget {
         return parameters.map { ($0.name.bytewise, $0.value) }
     }
 
-    /// Whether `text` holds a zero byte, which ends a text for some readers.
+    /// Returns whether `text` contains a zero byte, at which some readers would end the text.
     private static func endsEarly(_ text: String) -> Bool {
         text.utf8.contains(0)
     }

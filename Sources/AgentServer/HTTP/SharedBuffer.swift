@@ -2,29 +2,29 @@
 
 import NIOCore
 
-/// One buffer that all connections of a loop use in turn, for requests or for answers, wiped after every use.
+/// A buffer that all connections of a loop use in turn, for requests or for responses, wiped after every use.
 ///
-/// Both hold secrets: reusing a single buffer keeps them from being strewn over the heap, and zeroing it costs less
-/// than the system call beside it.
+/// Requests and responses contain secrets. Reusing one buffer keeps copies of them from spreading over the
+/// heap, and zeroing it costs less than the accompanying system call.
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class SharedBuffer {
     private var spare: ByteBuffer?
-    /// A buffer that grew beyond this is given back to the system instead of being kept.
+    /// The maximum capacity in bytes of a reused buffer; a larger one is freed.
     private static let keptCapacity = 65_536
 
-    /// Takes the buffer, empty; a second taker before ``giveBack(_:)`` gets a buffer of its own.
+    /// Takes the empty buffer; a second caller before ``giveBack(_:)`` gets a separate buffer.
     func take() -> ByteBuffer {
         guard let buffer = spare else { return ByteBufferAllocator().buffer(capacity: 4_096) }
         spare = nil
         return buffer
     }
 
-    /// Takes back a buffer whose bytes are done with, and overwrites them.
+    /// Wipes a buffer and keeps it for reuse.
     ///
     /// - Parameters:
-    ///   - buffer: the one that was taken.
-    ///   - written: how many bytes at its beginning were written, if some of them were discarded since.
+    ///   - buffer: A buffer from ``take()``, whose bytes are no longer needed.
+    ///   - written: The number of bytes written at its beginning, if some have been discarded since.
     func giveBack(_ buffer: consuming ByteBuffer, written: Int = 0) {
         let used = max(written, buffer.writerIndex)
         buffer.clear()

@@ -2,32 +2,35 @@
 
 import NIOCore
 
-/// The part of an endless answer that the peer has not taken.
+/// The part of an endless response that the peer has not read.
 ///
-/// One piece at a time is with the socket, the rest waits here in one buffer. So the bytes counted are the
-/// memory it costs, however short the lines are.
+/// The socket has one piece at a time, and the rest waits here in one buffer. So the bytes counted equal the
+/// memory used, however short the lines are.
 struct StreamOutput {
-    /// Most bytes handed to the socket together; few enough that requests would still be read.
+    /// The maximum number of bytes passed to the socket at once; few enough that requests are still read
+    /// meanwhile.
     private static let piece = 65_536
 
     private var waiting = ByteBuffer()
     private var underWay = 0
-    /// Called once, when the peer has taken everything.
+    /// The action once the peer has read everything.
     private var onTaken: (() -> Void)?
 
-    /// Bytes the peer has not taken.
+    /// The number of bytes that the peer has not read.
     var unread: Int { waiting.readableBytes + underWay }
 
-    /// Whether the socket has a piece.
+    /// Whether the socket is sending a piece.
     var hasPieceUnderWay: Bool { underWay > 0 }
 
-    /// Adds what `write` appends; a given `onTaken` replaces the one before.
+    /// Adds the bytes that `write` appends; `onTaken`, if given, replaces the previous action.
     mutating func append(_ onTaken: (() -> Void)? = nil, _ write: (inout ByteBuffer) -> Void) {
         write(&waiting)
         if let onTaken { self.onTaken = onTaken }
     }
 
-    /// The next piece for the socket; `nil` while the socket has one, or if nothing waits.
+    /// Removes the next piece for the socket.
+    ///
+    /// - Returns: `nil` while the socket is sending a piece, or if no bytes wait.
     mutating func next() -> ByteBuffer? {
         guard underWay == 0, waiting.readableBytes > 0 else { return nil }
         let piece = waiting.readSlice(length: min(Self.piece, waiting.readableBytes))
@@ -36,34 +39,37 @@ struct StreamOutput {
         return piece
     }
 
-    /// Notes that the socket has sent its piece.
-    /// - Returns: what to call, if nothing is left.
+    /// Records that the socket has sent its piece.
+    ///
+    /// - Returns: The action to call, if no bytes are left.
     mutating func pieceTaken() -> (() -> Void)? {
         underWay = 0
         return waiting.readableBytes == 0 ? onTaken.take() : nil
     }
 
-    /// Takes everything that still waits, to be sent even while the socket has a piece.
+    /// Removes all waiting bytes, to be sent even while the socket is sending a piece.
     mutating func takeAll() -> ByteBuffer {
         defer { waiting = ByteBuffer() }
         return waiting
     }
 }
 
-/// What all endless answers together have unread: many connections must not evade the bound of one.
+/// The unread bytes of all endless responses, limited in total so that many connections cannot evade the
+/// limit of one.
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class StreamBacklog {
-    /// Bytes that one endless answer may leave unread.
+    /// The maximum number of unread bytes of one endless response.
     static let mostUnread = 1 << 20
-    /// Bytes that all endless answers together may leave unread.
+    /// The maximum number of unread bytes of all endless responses.
     private static let mostInAll = 16 << 20
 
     private var streams: [ObjectIdentifier: (connection: Connection, unread: Int)] = [:]
     private var total = 0
 
-    /// Notes what `connection` has unread now.
-    /// - Returns: the connections to drop: this one, or those with the most unread.
+    /// Records the number of unread bytes of `connection`.
+    ///
+    /// - Returns: The connections to drop: this one, or those with the most unread bytes.
     func update(_ connection: Connection, unread: Int) -> [Connection] {
         set(connection, unread)
         var dropped: [Connection] = []
