@@ -3,17 +3,17 @@
 import Glibc
 import TokenCore
 
-/// Who is at the other end of a connection, and where it came in.
+/// The peer of a connection, and the socket on which it connected.
 struct Caller {
     /// The process that connected.
     let peer: PeerCredentials
-    /// The `[[socket]]` it connected to; `nil`: the agent's own socket.
+    /// The path of the `[[socket]]` that it connected to, or `nil` for the agent's own socket.
     let socketPath: String?
-    /// What limits it to the tokens of some sessions; `nil`: nothing does.
+    /// The restriction to the tokens of some sessions, or `nil` if there is none.
     private(set) var restriction: Restriction?
-    /// When the connection was accepted, or a moment later.
+    /// The time at which the connection was accepted, or a moment later.
     let acceptedAt: Instant
-    /// What is known of the peer's process, where rules ask for it.
+    /// The identity of the peer's process, where rules require it.
     let witness: PeerVerifier
     private let isOwnUser: Bool
 
@@ -30,13 +30,14 @@ struct Caller {
         isOwnUser = peer.userID == geteuid()
     }
 
-    /// Whether it is limited to the tokens of some sessions.
+    /// Whether the connection is restricted to the tokens of some sessions.
     var isRestricted: Bool { restriction != nil }
 
-    /// Whether it is the agent's own user, who can read the configuration, at the agent's own socket.
+    /// Whether the peer is the agent's own Unix user, who can read the configuration, at the agent's own
+    /// socket.
     var isOwnUserAtOwnSocket: Bool { isOwnUser && !isRestricted }
 
-    /// Limits it to what `forwarding` names.
+    /// Restricts the connection to the sessions in `forwarding`.
     mutating func restrict(to forwarding: ForwardingRestriction) {
         restriction = .forwarding(forwarding)
         witness.forgetOrigin()

@@ -4,9 +4,9 @@ import AgentProtocol
 import Logging
 import TokenCore
 
-/// What a peer wants and a person is asked about.
+/// An action that requires the user's confirmation.
 enum ConfirmedAction: String, Hashable {
-    /// A token, also one from a refresh.
+    /// A token, including one from a refresh.
     case token
     case login
     case logout
@@ -21,13 +21,15 @@ enum ConfirmedAction: String, Hashable {
     }
 }
 
-/// What a person is asked once: all requests of one process for one thing share a question while it is open.
+/// The identity of a confirmation prompt: all requests of one process for one thing share it while it is
+/// open.
 struct ConfirmationKey: Hashable {
     var action: ConfirmedAction
     var process: Int32
-    /// Tells the process from a later one of the same number.
+    /// The process's start time, which distinguishes it from a later process with the same number.
     var startedAt: Instant?
-    /// Tells the program that the question names from one that the process has become since.
+    /// The executable image, which distinguishes the program in the prompt from one that the process has
+    /// executed since.
     var image: String?
     var session: SessionName
     var variant: TokenVariant
@@ -45,17 +47,18 @@ struct ConfirmationKey: Hashable {
     }
 }
 
-/// A request that goes on once a person has said yes.
+/// A request that continues once the user has agreed.
 struct UnconfirmedRequest {
     var call: PendingTokenRequest
     var proceed: @Sendable (isolated SessionAgent, PendingTokenRequest) throws(RequestFailure) -> Void
 }
 
-/// The questions that a person is asked before something is given out or done.
+/// The confirmations that the user gives before a token is served or an action is taken.
 ///
-/// Confined to the agent's event loop.
+/// - Entry points: ``confirmed(_:to:_:within:in:_:)``.
+/// - Runs on: the agent's event loop, to which it is confined.
 final class Confirmations {
-    /// Longest a person may take; shorter when the request itself waits less.
+    /// The maximum time for the user's reply: 30 seconds, or less if the request itself waits less.
     static let patience = Duration.seconds(30)
 
     private let commands: any CommandRunning
@@ -69,12 +72,12 @@ final class Confirmations {
         self.tokens = tokens
     }
 
-    /// How many requests wait for a person.
+    /// The number of requests that wait for the user.
     var waitingCount: Int { questions.waiting }
 
-    /// Asks a person first, if the session's rules want it; then `serve` goes on.
+    /// Calls `serve`, after the user's confirmation if the session's rules require it.
     ///
-    /// The person may take as long as the request waits (`timeout`), and no longer than ``patience``.
+    /// The user has as much time as the request waits (`timeout`), but at most ``patience``.
     func confirmed(
         _ call: PendingTokenRequest,
         to action: ConfirmedAction = .token,
@@ -90,7 +93,7 @@ final class Confirmations {
         ask(call, action, variant, within: timeout, in: agent, then: serve)
     }
 
-    /// Asks the person, or joins the question that is open already.
+    /// Prompts the user, or adds the request to the prompt that is already open.
     private func ask(
         _ call: PendingTokenRequest,
         _ action: ConfirmedAction,
@@ -124,7 +127,9 @@ final class Confirmations {
         }
     }
 
-    /// Runs the command that asks; returns `nil` if the person agrees, else the reason for the refusal.
+    /// Runs the command that prompts the user.
+    ///
+    /// - Returns: `nil` if the user agrees, otherwise the reason for the denial.
     func ask(
         _ environment: [String: String],
         within limit: Duration,
@@ -152,7 +157,8 @@ final class Confirmations {
                 deny(request.call, key.action, objection, in: agent)
                 continue
             }
-            // The person has agreed to the program that was named, not to one that the process may be by now.
+            // The user has agreed to the program named in the prompt. The process may have executed another
+            // one since.
             tokens.lookAgain(at: request.call, in: agent) { [tokens] call in
                 do throws(RequestFailure) {
                     try request.proceed(agent, call)
@@ -183,17 +189,19 @@ final class Confirmations {
         tokens.answer(failure, to: call, in: agent)
     }
 
-    /// The peer of `connection` left.
+    /// Removes the requests of `connection`, whose peer left.
     func withdraw(_ connection: Connection, from key: ConfirmationKey) {
         questions.withdraw(connection, from: key)
     }
 
-    /// Answers all requests about which a person is being asked.
+    /// Fails all requests that wait for the user.
     func refuseAll(_ failure: RequestFailure, in agent: isolated SessionAgent) {
         for request in questions.closeAll() { tokens.answer(failure, to: request.call, in: agent) }
     }
 
-    /// What the command is told, all of it safe to show on a screen.
+    /// Returns the environment of the command.
+    ///
+    /// All values are safe to show on a screen.
     private static func environment(
         of call: PendingTokenRequest,
         _ action: ConfirmedAction

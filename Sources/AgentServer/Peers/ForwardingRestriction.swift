@@ -4,16 +4,16 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// What a peer has limited its connection to before it lets another host use it, as `tokenctl ssh` does.
+/// The restriction that a peer puts on its connection before another host uses it, as `tokenctl ssh` does.
 ///
-/// From then on the connection is what one at a `[[socket]]` for these sessions would be, and it stays that.
+/// From then on the connection is treated like one at a `[[socket]]` for these sessions, until it closes.
 struct ForwardingRestriction: Equatable, Sendable {
-    /// Bytes of a host: what a name of the DNS may have, with a user and a port.
+    /// The maximum length of a host in bytes: a DNS name with a user and a port.
     private static let longestHost = 320
-    /// Sessions that one connection may be for: more than anybody types.
+    /// The maximum number of sessions of one connection: more than anybody types.
     private static let mostSessions = 256
 
-    /// What the peer calls the host: visible ASCII.
+    /// The peer's name for the host, in visible ASCII.
     let host: String
     let sessions: Set<SessionName>
 

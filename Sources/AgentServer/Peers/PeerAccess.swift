@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// Which users may connect to a socket.
+/// The users that may connect to a socket.
 struct PeerAccess: Equatable, Sendable {
-    /// Whether root may, although the agent belongs to another user.
+    /// Whether root may connect although the agent belongs to another user.
     var allowsRoot = false
-    /// Users beside our own.
+    /// The user IDs that may connect in addition to the agent's own.
     var users: Set<uid_t> = []
 
     func admits(_ user: uid_t) -> Bool {

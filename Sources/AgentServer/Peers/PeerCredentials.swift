@@ -3,7 +3,7 @@
 import CHardening
 import Glibc
 
-/// Who is at the other end of a connection, as the kernel noted it when it connected.
+/// The credentials of a connection's peer, which the kernel recorded when it connected.
 struct PeerCredentials: Equatable, Sendable {
     var processID: pid_t
     var userID: uid_t
@@ -13,7 +13,7 @@ struct PeerCredentials: Equatable, Sendable {
         self.userID = userID
     }
 
-    /// Reads `SO_PEERCRED` of an accepted connection; `nil` when the kernel does not tell.
+    /// Reads `SO_PEERCRED` of an accepted connection, or returns `nil` if the kernel does not provide it.
     init?(descriptor: CInt) {
         var processID: pid_t = 0
         var userID: uid_t = 0

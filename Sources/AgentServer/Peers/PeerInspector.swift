@@ -2,9 +2,11 @@
 
 import TokenCore
 
-/// Finds out which process is at the other end of a connection, for rules and for the audit log.
+/// The inspector of peer processes, for rules and for the audit log.
 struct PeerInspector: Sendable {
-    /// Looks for the audit log alone that may be under way; a crowd of connections gets lines without programs.
+    /// The maximum number of concurrent inspections for the audit log alone.
+    ///
+    /// Beyond it, log lines have no programs.
     private static let mostLooks = 64
 
     let processes: (any ProcessExamining)?
@@ -14,17 +16,18 @@ struct PeerInspector: Sendable {
         self.processes = processes
     }
 
-    /// How many peers are being looked at for the audit log.
+    /// The number of active inspections for the audit log.
     var looksUnderWay: Int { looks.count }
 
-    /// Begins the first look at a peer that has just connected; nobody waits for it.
+    /// Starts the first inspection of a peer that has just connected, without waiting for it.
     func lookFirst(at connection: Connection) {
         connection.caller.witness.begin { firstLook(at: connection) }
     }
 
-    /// Finds out for the audit log which program has just connected; nobody waits for it.
+    /// Finds the program that has just connected for the audit log, without waiting for it.
     ///
-    /// The number of a process is enough: a process that began before the connection came is the one that connected.
+    /// The process number is sufficient: a process that started before the connection is the one that
+    /// connected.
     func see(_ connection: Connection, in agent: isolated SessionAgent) {
         guard processes != nil, looks.count < Self.mostLooks else { return }
         looks.count += 1
@@ -43,7 +46,8 @@ struct PeerInspector: Sendable {
         return Task { try? await processes?.examine(process, digesting: []) }
     }
 
-    /// Looks at the peer now and settles what is known of it, for the rules in force at the end of the look.
+    /// Inspects the peer now and updates its identity, for the rules that are active when the inspection
+    /// ends.
     func look(at connection: Connection, in agent: isolated SessionAgent) async {
         let first = await connection.caller.witness.begin { firstLook(at: connection) }.value
         let process = PeerProcess(of: connection)
@@ -57,7 +61,7 @@ struct PeerInspector: Sendable {
         connection.caller.witness.identify(first, found.flatMap { process.isStill($0) ? $0 : nil })
     }
 
-    /// Finds out who is at the other end, then goes on if the peer still waits.
+    /// Inspects the peer, then calls `proceed` if it is still waiting.
     func identify(
         _ connection: Connection,
         in agent: isolated SessionAgent,
@@ -72,7 +76,7 @@ struct PeerInspector: Sendable {
     }
 }
 
-/// How many looks are under way.
+/// The number of active inspections.
 private final class LookCount: @unchecked Sendable {
     // Unchecked: confined to the agent's event loop.
     var count = 0

@@ -4,14 +4,14 @@ import CHardening
 import Glibc
 import TokenCore
 
-/// The process that connected, held so that another one with its number is not taken for it.
+/// The process that connected, held so that another process with the same number is not mistaken for it.
 struct PeerProcess: Sendable {
     private enum Hold {
         /// A descriptor of the process itself (SO_PEERPIDFD, Linux 6.5).
         case descriptor(CInt)
-        /// An older kernel: the process must have begun before this.
+        /// The latest possible start time of the process, on an older kernel.
         case began(before: Instant)
-        /// The process is gone.
+        /// The process has exited.
         case lost
     }
 
@@ -29,7 +29,9 @@ struct PeerProcess: Sendable {
         }
     }
 
-    /// Whether `facts`, found just now, are about the peer: it still runs, so nobody else had its number.
+    /// Returns whether `facts`, obtained just now, describe the peer.
+    ///
+    /// The peer is still running, so no other process had its number.
     func isStill(_ facts: PeerIdentity) -> Bool {
         switch hold {
         case .descriptor(let descriptor):

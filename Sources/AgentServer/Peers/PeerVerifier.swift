@@ -2,41 +2,42 @@
 
 import TokenCore
 
-/// What is known of the process at the other end of one connection, where rules ask for it.
+/// The identity of the process at the other end of one connection, where rules require it.
 ///
-/// A process can hand its connection on, and become another program by exec. So the program is looked at when
-/// the connection comes and again when something is answered. Both looks must find the same process running
-/// the same file in the same unit, and every byte must have been written by the process that connected. Of
-/// any other connection nothing is known, and no rule about programs or units fits it.
+/// A process can pass its connection to another process, or execute another program. So the process is
+/// inspected when it connects and again when a request is served. Both inspections must find the same process
+/// running the same file in the same unit, and every byte must have been written by the process that
+/// connected. Otherwise the identity is unknown, and no rule about programs or units matches.
 ///
-/// The number of a process is enough to tell the writer: no other process has it while the one that connected
-/// lives, and each look checks that it lives.
+/// The process number is sufficient to identify the writer: no other process has it while the one that
+/// connected is running, and each inspection checks that it is.
 final class PeerVerifier: @unchecked Sendable {
     // Unchecked: confined to the event loop of the connection.
     private let process: Int32
-    /// Finds what the peer was when it connected.
+    /// The inspection at the time of the connection.
     private var firstLook: Task<PeerIdentity?, Never>?
     private var hasStrangeSender = false
-    /// Whether there was nothing to read at the last look, so that bytes read now have an unknown writer.
+    /// Whether there was nothing to read at the last check, so that bytes read now have an unknown writer.
     private var expectsNothing = false
     private var isIdentified = false
-    /// What is known of the peer for the request that is being answered.
+    /// The identity of the peer for the request being served.
     private(set) var facts: PeerIdentity? { didSet { writtenOrigin = nil } }
-    /// What the audit log says of the peer where no rule asks for facts: found once, when it connected.
+    /// The identity for the audit log where no rule requires one, found once, when the peer connected.
     private(set) var seen: PeerIdentity?
-    /// The program that started the peer, as the peer says itself.
+    /// The program that started the peer, as claimed by the peer.
     private(set) var claimedCaller: String?
-    /// The listener for which the request is that is being answered, by a table that is in force.
+    /// The listener that the active request is for, if its configuration is the active one.
     private(set) var listener: String?
-    /// How the audit log names the peer by those facts, once it has.
+    /// The peer's name in the audit log according to those facts, once it was needed.
     private var writtenOrigin: AuditRecord.Origin?
 
     init(process: Int32) {
         self.process = process
     }
 
-    /// Begins the first look, unless it has begun already.
-    /// - Returns: what the peer was at the first look.
+    /// Starts the first inspection unless it has already started.
+    ///
+    /// - Returns: The task whose value is the identity at the time of the connection.
     @discardableResult
     func begin(_ look: () -> Task<PeerIdentity?, Never>) -> Task<PeerIdentity?, Never> {
         if let firstLook { return firstLook }
@@ -45,68 +46,70 @@ final class PeerVerifier: @unchecked Sendable {
         return begun
     }
 
-    /// Notes who wrote the bytes that are read next; `nil` if there are none yet.
+    /// Records the writer of the bytes that are read next, or `nil` if there are none yet.
     func noteSender(_ sender: Int32?) {
         expectsNothing = sender == nil
         if let sender, sender != process { hasStrangeSender = true }
     }
 
-    /// Notes that something was read.
+    /// Records that bytes were read.
     func noteRead() {
         if expectsNothing { hasStrangeSender = true }
     }
 
-    /// Decides from the first look and the latest one what is known now.
+    /// Updates ``facts`` from the first inspection and the latest one.
     func identify(_ first: PeerIdentity?, _ latest: PeerIdentity?) {
         facts = nil
         guard !hasStrangeSender, let first, let latest else { return }
         facts = first.confirmed(by: latest)
     }
 
-    /// Notes for which listener the request is that begins.
+    /// Records the listener that the new request is for.
     func noteListener(_ name: String?) {
         guard name != nil || listener != nil else { return }
         listener = name
         writtenOrigin = nil
     }
 
-    /// Notes what the peer was when it connected, for the audit log alone; `write` names it for lines not written yet.
+    /// Records the identity at the time of the connection, for the audit log alone.
+    ///
+    /// `write` names the peer in lines that are not written yet.
     func noteSeen(_ facts: PeerIdentity, _ write: () -> AuditRecord.Origin) {
         seen = facts
         guard self.facts == nil, let writtenOrigin else { return }
         writtenOrigin.become(write())
     }
 
-    /// Notes which program has started the peer, as it says itself.
+    /// Records the program that has started the peer, as claimed by the peer.
     func noteClaim(_ caller: String?) {
         guard let caller, caller != claimedCaller else { return }
         claimedCaller = caller
         writtenOrigin = nil
     }
 
-    /// What rules look at: what is known of the peer, with the listener it asks for if it is the program that serves them.
+    /// The identity that rules examine, including the listener if the peer is the proxy program.
     var described: PeerIdentity? {
         guard var described = facts, described.isProxy, let listener else { return facts }
         described.listener = listener
         return described
     }
 
-    /// Notes that ``facts`` were found just now, for the request that begins.
+    /// Records that ``facts`` were obtained just now, for the new request.
     func beginRequest() {
         isIdentified = true
     }
 
-    /// Whether ``facts`` have been found for the request that begins; those of an earlier one are forgotten.
+    /// Returns whether ``facts`` were obtained for the new request, and forgets those of an earlier one.
     func takeIdentified() -> Bool {
         defer { isIdentified = false }
         if !isIdentified, facts != nil { facts = nil }
         return isIdentified
     }
 
-    /// The audit log names the peer in another way from now on.
+    /// Discards the peer's name in the audit log, as it has changed.
     func forgetOrigin() { writtenOrigin = nil }
 
-    /// How the audit log names the peer by the present ``facts``; made by `make` when first needed.
+    /// Returns the peer's name in the audit log according to ``facts``, created by `make` when first needed.
     func origin(_ make: () -> AuditRecord.Origin) -> AuditRecord.Origin {
         if let writtenOrigin { return writtenOrigin }
         let made = make()

@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-/// The questions a person has not answered yet, each with the requests that wait for its answer.
+/// The prompts that the user has not answered yet, each with the requests that wait for it.
 ///
-/// The first question of a process is asked even if others have many open; a further one only while few are
-/// open. So a process that asks much keeps no other waiting.
+/// The first prompt of a process is admitted even if other processes have many. A further one is admitted
+/// only while few are open. So a process with many requests does not keep others waiting.
 struct PendingConfirmations {
     enum Admission {
-        /// Nobody has asked it yet.
+        /// The user has not been prompted for this yet.
         case asked
-        /// The person is being asked already.
+        /// The prompt is already open.
         case joined
         case refused
     }
 
-    /// Questions open at most for a process to add a second one of its own: more would only bury the person.
+    /// The maximum number of open prompts at which a process may add a second one.
+    ///
+    /// More would overwhelm the user.
     private static let few = 4
-    /// Questions open at most in all: many processes with one question each are a flood too.
+    /// The maximum number of open prompts.
+    ///
+    /// Many processes with one prompt each are a flood too.
     private static let most = 32
 
     private var requests: [ConfirmationKey: [UnconfirmedRequest]] = [:]
 
-    /// How many requests wait.
+    /// The number of requests that wait.
     var waiting: Int { requests.values.map(\.count).reduce(0, +) }
 
-    /// Lets a request wait, unless its question is one too many.
+    /// Adds a request, unless its prompt would exceed a limit.
     mutating func add(_ request: UnconfirmedRequest, to key: ConfirmationKey) -> Admission {
         if requests[key] != nil {
             requests[key]?.append(request)
@@ -35,18 +39,20 @@ struct PendingConfirmations {
         return .asked
     }
 
-    /// Ends a question and returns the requests that waited for it.
+    /// Closes a prompt and returns the requests that waited for it.
     mutating func close(_ key: ConfirmationKey) -> [UnconfirmedRequest] {
         requests.removeValue(forKey: key) ?? []
     }
 
-    /// Ends all questions and returns the requests that waited.
+    /// Closes all prompts and returns the requests that waited.
     mutating func closeAll() -> [UnconfirmedRequest] {
         defer { requests = [:] }
         return requests.values.flatMap(\.self)
     }
 
-    /// Forgets the request of a peer that left; the person may still be thinking about it.
+    /// Removes the request of a peer that left.
+    ///
+    /// The prompt stays open, as the user may be about to answer it.
     mutating func withdraw(_ connection: Connection, from key: ConfirmationKey) {
         requests[key]?.removeAll { $0.call.connection === connection }
     }

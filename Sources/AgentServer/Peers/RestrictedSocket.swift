@@ -4,22 +4,25 @@ import Glibc
 import Text
 import TokenCore
 
-/// A further socket, for the tokens of some sessions alone: to be forwarded, to be put into a container, or
-/// to be shared with another user on purpose.
+/// An additional socket for the tokens of some sessions only.
+///
+/// Such a socket is forwarded, mounted into a container, or shared with another user on purpose.
 package struct RestrictedSocket: Equatable, Sendable {
     package var path: String
     package var sessions: Set<SessionName>
-    /// Scopes that a request for a token may name; empty: only what the login was granted as a whole.
+    /// The scopes that a token request may name.
+    ///
+    /// If empty, tokens have only the scopes of the whole login.
     package var scopes: Set<ByteText>
-    /// Audiences that a request for a token may name.
+    /// The audiences that a token request may name.
     package var audiences: Set<ByteText>
-    /// Permission bits of the socket's file.
+    /// The permission bits of the socket's file.
     package var mode: mode_t
-    /// The group of the socket's file; `nil`: the process's own.
+    /// The group of the socket's file, or `nil` for the process's group.
     package var group: gid_t?
-    /// Users beside our own who may connect.
+    /// The user IDs that may connect in addition to the agent's own.
     package var users: Set<uid_t>
-    /// Whether each peer is given the bare token of the one session, without a request.
+    /// Whether each peer gets the bare token of the one session without a request.
     package var writesToken: Bool
 
     package init(
@@ -42,10 +45,12 @@ package struct RestrictedSocket: Equatable, Sendable {
         self.writesToken = writesToken
     }
 
-    /// The session whose token every peer is given without a request; `nil`: peers send requests.
+    /// The session whose token every peer gets without a request, or `nil` if peers send requests.
     var unaskedSession: SessionName? { writesToken ? sessions.first : nil }
 
-    /// What decides about the socket's file and its language; if it changes, the socket is opened anew.
+    /// The properties of the socket's file and its protocol.
+    ///
+    /// If one changes, the socket is recreated.
     struct File: Equatable {
         var path: String
         var mode: mode_t

@@ -2,16 +2,16 @@
 
 import TokenCore
 
-/// What limits a connection to the tokens of some sessions.
+/// The restriction of a connection to the tokens of some sessions.
 enum Restriction: Equatable, Sendable {
-    /// The `[[socket]]` at this path, as it is configured when a request comes.
+    /// A restriction to the `[[socket]]` at this path, as configured at the time of a request.
     case socket(path: String)
-    /// What the peer has asked for, which lends the connection to another host.
+    /// A restriction that the peer has requested before it lets another host use the connection.
     case forwarding(ForwardingRestriction)
 
-    /// What keeps the peers limited by it apart from others, and tells them in the log.
+    /// A name that identifies the peers with this restriction, also in the log.
     ///
-    /// A path begins with a slash, so no two have the same name.
+    /// A path begins with a slash, so no two restrictions have the same name.
     var name: String {
         switch self {
         case .socket(let path): path

@@ -3,21 +3,24 @@
 import Text
 import TokenCore
 
-/// Who may see what: restricted sockets, and the rules of sessions.
+/// The visibility of sessions at restricted sockets and by the rules of sessions.
 extension LiveConfiguration {
-    /// The `[[socket]]` as it is configured now; `nil` if it is no longer configured, or it is none.
+    /// Returns the configured `[[socket]]`, or `nil` if it is no longer configured or the restriction is
+    /// another one.
     private func socket(of restriction: Restriction) -> RestrictedSocket? {
         guard case .socket(let path) = restriction else { return nil }
         return current.sockets.first { $0.path == path }
     }
 
-    /// The sessions that `restriction` leaves; `nil` if its `[[socket]]` is no longer configured.
+    /// Returns the sessions that `restriction` permits, or `nil` if its `[[socket]]` is no longer configured.
     func sessions(of restriction: Restriction) -> Set<SessionName>? {
         if case .forwarding(let forwarding) = restriction { return forwarding.sessions }
         return socket(of: restriction)?.sessions
     }
 
-    /// Whether the peer's connection is for `name`; known also while the agent is locked.
+    /// Returns whether the peer's connection is for `name`.
+    ///
+    /// Works while the agent is locked, too.
     func isListed(_ name: SessionName, at connection: Connection) -> Bool {
         guard let restriction = connection.caller.restriction else { return true }
         return sessions(of: restriction)?.contains(name) ?? true
@@ -30,12 +33,14 @@ extension LiveConfiguration {
         return admission(of: connection, to: name) != .hidden
     }
 
-    /// Whether the peer may know of a configured session `name`; known also while no session is loaded.
+    /// Returns whether `name` is configured and visible to the peer.
+    ///
+    /// Works while no session is loaded, too.
     func isConfigured(_ name: SessionName, for connection: Connection) -> Bool {
         current.sessions.keys.contains(name) && isShown(name, to: connection)
     }
 
-    /// The names of the configured sessions that a peer may know of.
+    /// Returns the names of the configured sessions that are visible to a peer.
     func shownNames(to connection: Connection) -> Set<SessionName> {
         Set(current.sessions.keys.filter { isShown($0, to: connection) })
     }
@@ -45,12 +50,12 @@ extension LiveConfiguration {
         return settings.admission(of: connection.caller.witness.described)
     }
 
-    /// Whether a person is to be asked before `connection` gets something of `name`.
+    /// Returns whether the user must confirm requests of `connection` about `name`.
     func needsConfirmation(_ name: SessionName, for connection: Connection) -> Bool {
         rules.exist && admission(of: connection, to: name) == .askingFirst
     }
 
-    /// The name of the listener for which `claim` says that a request is; `nil` unless its table is in force as it is.
+    /// Returns the listener that `claim` names, or `nil` unless the claimed configuration is the active one.
     func listener(claimed claim: String?) -> String? {
         guard let parts = claim?.bytewise.split(on: " "), parts.count == 2,
             let digest = current.listeners[parts[0].bytewise], digest.bytewise == parts[1].bytewise
@@ -58,20 +63,22 @@ extension LiveConfiguration {
         return String(parts[0])
     }
 
-    /// Whether the answer depends on who asks.
+    /// Returns whether the response depends on the peer's identity.
     func mustIdentify(for route: Route) -> Bool {
         guard rules.exist else { return false }
         guard let name = route.session else { return route.traits.showsSessions }
         // An unknown name is treated like a hidden one.
         guard self[name]?.isOpen == true else { return true }
-        // What is told about it may name those.
+        // Messages about the session may name its sources.
         return current.sources(of: name).contains { self[$0]?.isOpen != true }
     }
 
-    /// Checks what is asked for beside the plain token.
+    /// Checks the scopes, audience or role of a request for something other than the plain token.
     ///
-    /// At a `[[socket]]` that is only what its table names, from another host nothing; roles only where their
-    /// credentials are handed out.
+    /// A `[[socket]]` permits only those that its configuration names, and a forwarded connection permits
+    /// none. Roles are served only where their credentials are.
+    ///
+    /// - Throws: ``RequestFailure`` if the variant is not permitted.
     func checkVariant(_ variant: TokenVariant, _ call: PendingTokenRequest) throws(RequestFailure) {
         if variant != .primary, call.format != .role, self[call.session]?.policy.roles == .variants {
             throw .unnamedRole(of: call.session)
@@ -92,7 +99,7 @@ extension LiveConfiguration {
         }
     }
 
-    /// Whether what was allowed when `call` was made is still allowed, by what is known of the peer now.
+    /// Returns whether `call` is still permitted, according to the peer's current identity.
     func isStillAdmitted(_ call: PendingTokenRequest) -> Bool {
         guard isShown(call.session, to: call.connection) else { return false }
         guard admission(of: call.connection, to: call.session) == .askingFirst else { return true }
@@ -104,11 +111,11 @@ extension LiveConfiguration {
     }
 }
 
-/// What every request needs to know of the rules in force.
+/// The properties of the active rules that every request needs.
 struct ActiveRules {
     /// Whether any session has rules.
     let exist: Bool
-    /// Paths of the programs whose digests rules name.
+    /// The paths of the programs whose digests are named by rules.
     let digested: Set<String>
 
     init(_ configuration: AgentConfiguration) {
