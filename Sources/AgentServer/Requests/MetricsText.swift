@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// Metrics in the Prometheus text exposition format, version 0.0.4.
+/// The metrics in the Prometheus text exposition format, version 0.0.4.
 struct MetricsText {
     private(set) var text = ""
 
@@ -95,7 +95,9 @@ struct MetricsText {
         text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
     }
 
-    /// Label values are session names and our own words, so none needs an escape.
+    /// Appends a sample.
+    ///
+    /// Label values are session names and constants, so none needs an escape.
     private mutating func sample(_ name: String, _ labels: [(name: String, value: String)], _ value: Int64) {
         let list = labels.map { "\($0.name)=\"\($0.value)\"" }.joined(separator: ",")
         text += list.isEmpty ? "\(name) \(value)\n" : "\(name){\(list)} \(value)\n"

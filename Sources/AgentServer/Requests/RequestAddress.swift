@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// The target of a request, taken apart.
+/// The target of a request, split into its parts.
 struct RequestAddress: Equatable, Sendable {
-    /// Path and query as sent, beginning with `/`; printable ASCII without a blank.
+    /// The path and query as sent, beginning with `/`, in printable ASCII without spaces.
     let target: String
     let path: Substring
-    /// Without its question mark.
+    /// The query without its question mark.
     let query: Substring
-    /// `nil` if nothing is at the path.
+    /// The route, or `nil` if there is none at the path.
     let route: Route?
 
     init(_ target: String) {

@@ -7,7 +7,11 @@ import Text
 struct RequestBody<Members: WireMembers> {
     private let message: WireMessage<Members>
 
-    /// Reads `bytes`; an empty body is an empty object.
+    /// Parses `bytes`.
+    ///
+    /// An empty body is an empty object.
+    ///
+    /// - Throws: ``RequestFailure`` if the body is not an object or has an unknown member.
     init(_ bytes: [UInt8], _: Members.Type = Members.self) throws(RequestFailure) {
         guard !bytes.isEmpty else {
             message = WireMessage()
@@ -24,7 +28,7 @@ struct RequestBody<Members: WireMembers> {
         self.message = message
     }
 
-    /// What a member holds; `nil` if it is missing or `null`.
+    /// Returns the value of a member, or `nil` if it is missing or `null`.
     func value<Value>(_ member: KeyPath<Members, WireMember<Value>>) throws(RequestFailure) -> Value? {
         guard let json = message.json(of: member), json != .null else { return nil }
         guard let value = Value(json) else { throw mistyped(member) }

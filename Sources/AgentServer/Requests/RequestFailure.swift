@@ -4,15 +4,15 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// Why a request could not be served, as the peer is told.
+/// The failure of a request, as the peer receives it.
 package struct RequestFailure: Error, Equatable, Sendable {
     package var code: FailureCode
-    /// One sentence for a person.
+    /// One sentence for the user.
     package var message: String
     package var session: String?
-    /// The command that helps, or what to change.
+    /// The command that helps, or the setting to change.
     package var remedy: String?
-    /// Whole seconds, rounded up, at least 1.
+    /// The delay before a retry in whole seconds, rounded up, at least 1.
     package var retryAfterSeconds: Int64?
 
     package init(
@@ -29,7 +29,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
         retryAfterSeconds = retryAfter.map { max(1, ($0 + .nanoseconds(999_999_999)).wholeSeconds) }
     }
 
-    /// The failure of a request whose `path` has no route.
+    /// Creates the failure of a request whose `path` has no route.
     init(nothingAt path: Substring) {
         guard Route.namesNoSession(path) else {
             self.init(code: .notFound, message: "There is nothing at this address.")
@@ -38,7 +38,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
         self = .noSuchName
     }
 
-    /// A text that cannot be a name is unknown.
+    /// The failure for a text that cannot be a session name, which counts as unknown.
     static let noSuchName = RequestFailure(
         code: .notFound,
         message: "There is no session of that name.",
@@ -54,7 +54,9 @@ package struct RequestFailure: Error, Equatable, Sendable {
         )
     }
 
-    /// A reload has changed what the session is; whoever asks again is told how it stands then.
+    /// Returns the failure of a request whose session a reload has just changed.
+    ///
+    /// A retry uses the new settings.
     static func changedSettings(of name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .temporarilyUnavailable,
@@ -63,8 +65,8 @@ package struct RequestFailure: Error, Equatable, Sendable {
         )
     }
 
-    /// Something else than a token was asked for than there is: a role's credentials are handed out at one address
-    /// alone.
+    /// Returns the failure of a token request to a session with role credentials, which only one endpoint
+    /// serves.
     static func roleCredentials(of name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .misconfigured,
@@ -83,7 +85,7 @@ package struct RequestFailure: Error, Equatable, Sendable {
         )
     }
 
-    /// A server has refused, without a reason, the token of a session that cannot be refreshed.
+    /// Returns the failure for a rejection without a reason, where the session cannot be refreshed.
     static func refusedOnce(_ name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .temporarilyUnavailable,
@@ -94,21 +96,21 @@ package struct RequestFailure: Error, Equatable, Sendable {
         )
     }
 
-    /// What every route but a few answers while the agent is locked.
+    /// The failure of nearly every route while the agent is locked.
     static let lockedAgent = RequestFailure(
         code: .locked,
         message: "The agent is locked.",
         remedy: "tokenctl unlock"
     )
 
-    /// What every request is answered once the agent stops.
+    /// The failure of every request once the agent is stopping.
     static let stoppingAgent = RequestFailure(
         code: .temporarilyUnavailable,
         message: "The agent is stopping.",
         retryAfter: .seconds(1)
     )
 
-    /// The `error` member of answers and events.
+    /// The `error` member of responses and events.
     var wire: FailureMessage {
         FailureMessage {
             $0.code = code

@@ -6,9 +6,13 @@ import NIOCore
 import Text
 import TokenCore
 
-/// HTTP requests, and what serves each of them.
+/// The handler of all HTTP requests.
 ///
-/// Confined to the agent's event loop.
+/// It checks every request in a fixed order, then passes it to the part that serves its route.
+///
+/// - Entry points: ``handle(_:on:in:)``, ``withdraw(_:in:)``, ``refuseAll(_:within:in:)``.
+/// - May not: read from or write to connections except through ``Connection``.
+/// - Runs on: the agent's event loop, to which it is confined.
 final class RequestHandler {
     let tokens: TokenRequests
     let reports: RefusalReports
@@ -69,20 +73,20 @@ final class RequestHandler {
         status = StatusRequests(ports: ports, identity: identity)
     }
 
-    // MARK: Doors
+    // MARK: Checks
 
-    /// A peer has connected; nothing has been read from it.
+    /// Starts to inspect a peer that has connected, before anything is read from it.
     func welcome(_ connection: Connection, in agent: isolated SessionAgent) {
         if agent.configuration.rules.exist { examiner.lookFirst(at: connection) }
         if audit.isKept { examiner.see(connection, in: agent) }
     }
 
-    /// Leads a request through the doors that every request passes, in this order, and serves it.
+    /// Checks a request in the order below, then serves it.
     ///
-    /// The socket comes first: a restricted one refuses most things, whatever else is wrong with them. Then
-    /// come the address and its method, which tell nothing about sessions. A request waits for the store
-    /// before anything is said that depends on it, and for the peer's identity before anything that depends
-    /// on the peer. Only then are the sessions looked at.
+    /// The socket comes first: a restricted socket rejects most requests, whatever else is wrong with them.
+    /// Then come the address and the method, which reveal nothing about sessions. A request waits for the
+    /// store before anything is said that depends on it, and for the peer's identity before anything that
+    /// depends on the peer. Only then are the sessions accessed.
     func handle(_ request: HTTPRequest, on connection: Connection, in agent: isolated SessionAgent) {
         let found = request.head.address.route
         let isIdentified = connection.caller.witness.takeIdentified()
@@ -132,7 +136,7 @@ final class RequestHandler {
         handle(arrival.request, on: arrival.connection, in: agent)
     }
 
-    /// Refuses what a restricted socket does not serve, before anything else about the request is looked at.
+    /// Rejects what a restricted socket does not serve, before anything else of the request is examined.
     ///
     /// The peers of such a socket are trusted with tokens and with nothing else.
     private func checkSocket(
@@ -160,7 +164,7 @@ final class RequestHandler {
         connection.answer(answer)
     }
 
-    /// Whether `route` can be answered without the sessions.
+    /// Returns whether `route` can be served without the sessions.
     private func works(
         _ route: Route,
         _ connection: Connection,
@@ -174,7 +178,7 @@ final class RequestHandler {
         }
     }
 
-    /// Looks whether the configuration has changed, takes over what has, then goes on if the peer still waits.
+    /// Reloads the configuration if it has changed, then calls `proceed` if the peer is still waiting.
     private func look(
         for connection: Connection,
         in agent: isolated SessionAgent,
@@ -182,17 +186,17 @@ final class RequestHandler {
     ) {
         Task {
             if await agent.configuration.hasChanged() {
-                // If a mistake prevents that, it is in the log, and in the answers from now on.
+                // An error in the configuration is in the log, and in the responses from now on.
                 _ = try? await agent.configuration.reload(by: .peer(of: connection), in: agent)
             }
             if connection.state == .answering { proceed(agent) }
         }
     }
 
-    /// Checks that the session of `route` exists, as far as the peer may know.
+    /// Checks that the session of `route` exists and is visible to the peer.
     ///
-    /// This is the only place that decides it, before anything else of the request is looked at. So neither
-    /// the answer nor the time it takes tells a session that the rules hide from one that does not exist.
+    /// This is the only place that decides it, before anything else of the request is examined. So neither
+    /// the response nor its timing distinguishes a hidden session from one that does not exist.
     private func checkKnown(
         _ route: Route,
         isKept: Bool,
@@ -205,7 +209,7 @@ final class RequestHandler {
         throw .unknown(name)
     }
 
-    /// Writes down that the peer asked for a token of a session that it may not know of.
+    /// Records in the audit log that the peer requested a token of a session that is hidden from it.
     private func auditHidden(
         _ failure: RequestFailure,
         _ route: Route?,
@@ -218,7 +222,7 @@ final class RequestHandler {
     }
 }
 
-// MARK: What serves each route
+// MARK: Serving each route
 
 extension RequestHandler {
     private func serve(
@@ -298,7 +302,7 @@ extension RequestHandler {
         }
     }
 
-    /// Serves `GET …/aws`: the credentials of a role, as the AWS SDKs read them.
+    /// Serves `GET …/aws`: the credentials of a role, in the format of the AWS SDKs.
     private func serveRole(
         of kept: SessionEntry,
         _ request: HTTPRequest,
@@ -330,7 +334,7 @@ extension RequestHandler {
         }
     }
 
-    /// Serves a login, or a part of one such as `POST …/client-secret`: what `serve` does, once it is confirmed.
+    /// Runs `serve` for a login, or a part of one such as `POST …/client-secret`, once it is confirmed.
     private func serveLogin(
         to name: SessionName,
         on connection: Connection,
@@ -357,7 +361,9 @@ extension RequestHandler {
         }
     }
 
-    /// Serves `POST /v1/reload`; with `check` it only says what a reload would change.
+    /// Serves `POST /v1/reload`.
+    ///
+    /// With `check` it only reports what a reload would change.
     private func serveReload(
         _ request: HTTPRequest,
         on connection: Connection,
@@ -376,7 +382,8 @@ extension RequestHandler {
                     guard configuration[name] == nil else {
                         return configuration.isShown(name, to: connection)
                     }
-                    // A removed session has the rules it had; those of an added one are not known yet.
+                    // A removed session had rules that are known. Those of an added session are not known
+                    // yet.
                     return isCheck ? !configuration.rules.exist : known.contains(name)
                 }
                 shown.mistakes.removeAll { !configuration.isShown($0, to: connection) }
@@ -396,17 +403,19 @@ extension RequestHandler {
     }
 }
 
-// MARK: Those who wait
+// MARK: Waiting requests
 
 extension RequestHandler {
-    /// Does what has become due as time has passed.
+    /// Runs the work that has become due.
     func timeReached(in agent: isolated SessionAgent) {
         vault.timeReached()
         tokens.endOverdueTurns(in: agent)
         logouts.late.timeReached(in: agent)
     }
 
-    /// Forgets what a peer that left was waiting for; what it started goes on for the others.
+    /// Removes what a peer that left was waiting for.
+    ///
+    /// Work that it started continues for others.
     func withdraw(_ connection: Connection, in agent: isolated SessionAgent) {
         defer { connection.awaited = nil }
         arrivals.withdraw(connection)
@@ -423,7 +432,7 @@ extension RequestHandler {
         }
     }
 
-    /// Answers everybody who waits, and lets what is in flight finish within `limit`: the agent locks.
+    /// Fails all waiting requests as the agent locks, and lets requests in flight finish within `limit`.
     func refuseAll(
         _ failure: RequestFailure,
         within limit: TimeAmount,
@@ -431,7 +440,7 @@ extension RequestHandler {
     ) async {
         refuseThoseInQueues(failure, in: agent)
         logins.refuseUnstored(failure, in: agent)
-        // Who waits for a bare token can be told nothing, and goes on waiting for a while.
+        // Bare-token peers cannot be sent an error, so they keep waiting.
         tokens.preparations.withdrawAll(in: agent)
         tokens.refuseWaiting(failure, in: agent)
         logouts.refuseAll(failure)
@@ -440,7 +449,7 @@ extension RequestHandler {
         logins.refuseAll(agent.stopping, in: agent)
     }
 
-    /// Answers everybody who waits for a session that goes.
+    /// Fails all requests that wait for a session that is being removed.
     func refuseAll(_ failure: RequestFailure, about name: SessionName, in agent: isolated SessionAgent) {
         logins.refuseAll(failure, of: name, in: agent)
         tokens.preparations.refuse(failure, for: name, in: agent)
@@ -448,26 +457,30 @@ extension RequestHandler {
         logouts.refuseAll(failure, of: name)
     }
 
-    /// Requests that wait for a person.
+    /// The number of requests that wait for the user.
     var waitingForPerson: Int { confirmations.waitingCount }
 
-    /// Requests that wait for their turn at a `[[socket]]`.
+    /// The number of requests that wait for their turn at a `[[socket]]`.
     var waitingForTurn: Int { turns.waitingCount }
 
-    /// Answers those who wait for a person or their turn: nothing that could bring them a token has begun.
+    /// Fails the requests that wait for the user or for their turn.
+    ///
+    /// No work for their tokens has started.
     private func refuseThoseInQueues(_ failure: RequestFailure, in agent: isolated SessionAgent) {
         confirmations.refuseAll(failure, in: agent)
         for waiting in turns.takeAll() { tokens.answer(failure, to: waiting.call, in: agent) }
     }
 
-    /// Begins to stop: from here on only what is in flight is waited for.
+    /// Begins to stop.
+    ///
+    /// From now on only requests in flight are waited for.
     func beginStopping(in agent: isolated SessionAgent) {
         vault.close()
         arrivals.refuse(agent.stopping)
         refuseThoseInQueues(agent.stopping, in: agent)
     }
 
-    /// Ends what is left, once nothing is in flight any more.
+    /// Fails the remaining requests once nothing is in flight any more.
     func finishStopping(in agent: isolated SessionAgent) async {
         logins.refuseAll(agent.stopping, in: agent)
         tokens.preparations.refuse(agent.stopping, in: agent)
@@ -478,7 +491,7 @@ extension RequestHandler {
     }
 }
 
-/// Where the socket's connections reach the agent.
+/// The agent's receiver of the socket's requests.
 struct RequestReception: HTTPRequestServing {
     let agent: SessionAgent
 
@@ -509,7 +522,9 @@ struct RequestReception: HTTPRequestServing {
 }
 
 extension SessionName {
-    /// Reads the name that a parameter gives; a text that cannot be a name is unknown.
+    /// Parses the session name in a parameter.
+    ///
+    /// A text that cannot be a name is reported as unknown.
     init(asked text: String) throws(RequestFailure) {
         guard let name = SessionName(text) else { throw .noSuchName }
         self = name

@@ -4,7 +4,7 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// What a request asks for: an ``Endpoint``, and which session, login or slot it is about.
+/// The route of a request: an ``Endpoint``, and the session, login or slot in the path.
 enum Route: Equatable, Sendable {
     case agent
     case sessions
@@ -39,13 +39,13 @@ enum Route: Equatable, Sendable {
     case fleetRepair
     case fleetRemove
 
-    /// The traits of its endpoint.
+    /// The traits of the route's endpoint.
     var traits: EndpointTraits { parts.endpoint.traits }
 
-    /// The one session it is about.
+    /// The session in the path, or `nil` if there is none.
     var session: SessionName? { parts.session }
 
-    /// The session whose token, or what takes its place, is asked for.
+    /// The session whose token or role credentials are requested.
     var handingOut: SessionName? {
         switch self {
         case .token(let name), .aws(let name): name
@@ -90,7 +90,9 @@ enum Route: Equatable, Sendable {
         }
     }
 
-    /// Whether its endpoint answers the method; an endless answer has no head to send alone.
+    /// Returns whether the endpoint accepts the method.
+    ///
+    /// An endless response has no `HEAD`.
     func accepts(_ given: HTTPRequest.Method) -> Bool {
         if given == .head { return traits.method == .get && !traits.isEndless }
         return given.rawValue == traits.method.rawValue
@@ -98,7 +100,7 @@ enum Route: Equatable, Sendable {
 }
 
 extension Route {
-    /// Finds the route of `path`, whatever the method; `nil` if there is none.
+    /// Finds the route of `path` for any method, or returns `nil` if there is none.
     init?(path: Substring) {
         if let name = Self.tokenSession(path) {
             self = .token(name)
@@ -114,7 +116,7 @@ extension Route {
         return nil
     }
 
-    /// The session that a request names, in its path or its query.
+    /// Returns the session that a request names in its path or its query.
     func named(_ query: Substring) -> SessionName? {
         switch self {
         case .events: (try? Subscriptions.filter(query)) ?? nil
@@ -123,7 +125,7 @@ extension Route {
         }
     }
 
-    /// Whether `path` is about a session, but the name in it cannot be a session's.
+    /// Returns whether `path` is about a session, but has a text that cannot be a session name.
     static func namesNoSession(_ path: Substring) -> Bool {
         guard let segments = RequestTarget.segments(of: path), segments.starts(with: ["v1", "sessions"]),
             segments.count > 2
@@ -131,8 +133,9 @@ extension Route {
         return SessionName(segments[2].text) == nil
     }
 
-    /// The session of a plainly written `/v1/sessions/NAME/token`, found without taking the path apart:
-    /// nearly all requests have it.
+    /// Returns the session of a plainly written `/v1/sessions/NAME/token`.
+    ///
+    /// Nearly all requests have this path, which is found without splitting it.
     private static func tokenSession(_ path: Substring) -> SessionName? {
         let (start, end) = ("/v1/sessions/".utf8, "/token".utf8)
         let bytes = path.utf8
@@ -180,7 +183,7 @@ extension Route {
     }
 }
 
-/// The path of an endpoint, to be compared with that of a request.
+/// The path of an endpoint, for comparison with that of a request.
 private struct Pattern {
     struct Arguments {
         var session: SessionName?
@@ -194,7 +197,7 @@ private struct Pattern {
         Pattern(endpoint: endpoint, segments: endpoint.traits.path.bytewise.split(on: "/").map(\.bytewise))
     }
 
-    /// What stands in the places of `NAME`, `ID` and `N`; `nil` if the path is another one.
+    /// Returns the values of `NAME`, `ID` and `N`, or `nil` if the path does not match.
     func arguments(in path: ArraySlice<ByteText>) -> Arguments? {
         guard path.count == segments.count else { return nil }
         var arguments = Arguments()

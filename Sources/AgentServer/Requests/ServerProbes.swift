@@ -3,11 +3,13 @@
 import AgentProtocol
 import TokenCore
 
-/// Looks at servers that a person thinks of using, for `tokenctl add`.
+/// The probes of servers that the user may add, for `tokenctl add`.
 ///
 /// Confined to the agent's event loop.
 final class ServerProbes {
-    /// Each may hold a connection for seconds, and nobody adds many sessions at once.
+    /// The maximum number of concurrent probes.
+    ///
+    /// Each may hold a connection for seconds, and few are ever needed at once.
     private static let mostAtOnce = 4
 
     private let diagnostics: any DiagnosticsProviding
@@ -17,7 +19,9 @@ final class ServerProbes {
         self.diagnostics = diagnostics
     }
 
-    /// Serves `POST /v1/examine`, for the agent's own user alone: the agent connects where the request says.
+    /// Serves `POST /v1/examine`.
+    ///
+    /// Only the agent's own Unix user may send it, as the agent connects to the server in the request.
     func serve(
         _ request: HTTPRequest,
         on connection: Connection,

@@ -4,7 +4,7 @@ import AgentProtocol
 import TokenCore
 
 extension RequestFailure {
-    /// Why a session gives no token, as the peer is told.
+    /// Creates the failure of a session that provides no token, as the peer receives it.
     init(_ failure: ServingFailure, of session: SessionName) {
         switch failure {
         case .loginRequired(_, let message, let remedy):
@@ -61,7 +61,8 @@ extension RequestFailure {
         }
     }
 
-    /// The same, with what the settings of the session add: why there is no ID token, and what could change that.
+    /// Creates the failure with details from the session's settings: why there is no ID token, and what may
+    /// change that.
     init(_ failure: ServingFailure, of session: SessionName, _ settings: SessionSettings?) {
         self.init(failure, of: session)
         guard case .noIDToken = failure, let settings else { return }
@@ -75,7 +76,7 @@ extension RequestFailure {
         }
     }
 
-    /// Why an authorization server gave no tokens, as the person who logs in is told.
+    /// Creates the failure of a login, as the user receives it.
     init(_ failure: RefreshFailure, of session: SessionName) {
         var remedy = failure.remedy
         let code: FailureCode
@@ -85,12 +86,12 @@ extension RequestFailure {
             code = .misconfigured
             if failure.kind.consequences.blamesClient {
                 let correction = remedy ?? "fix the configuration"
-                // What is needed beside the change is the login that just failed.
+                // In addition to the change, the login that just failed is needed.
                 remedy =
                     remedy == nil || failure.needsLogin
                     ? "\(correction), then tokenctl login \(session)" : remedy
             }
-        // The person, or the server for the person, said no.
+        // The user, or the server on the user's behalf, has declined.
         case .logInAgain where failure.kind == .interactionRequired && failure.code == "access_denied":
             code = .denied
         case .logInAgain:
@@ -107,7 +108,7 @@ extension RequestFailure {
         )
     }
 
-    /// Why the store did not do what was asked.
+    /// Creates the failure of a request to the store.
     init(_ refusal: StoreAccessError) {
         switch refusal {
         case .wrongKey:
@@ -129,7 +130,9 @@ extension RequestFailure {
         }
     }
 
-    /// `text` with a capital and a full stop; a first word that is an address or identifier stays as it is.
+    /// Returns `text` with a capital and a full stop.
+    ///
+    /// A first word that is an address or identifier is unchanged.
     static func sentence(_ text: String) -> String {
         guard let first = text.utf8.first, let last = text.utf8.last else { return "No reason was given." }
         let end = ".!?".utf8.contains(last) ? "" : "."

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 extension SessionStatus {
-    /// The session as `GET /v1/sessions/NAME` shows it to a peer that may not know of `hidden`.
+    /// Returns the session's status for `GET /v1/sessions/NAME`, without the sources `hidden` from the peer.
     func message(
         _ settings: SessionSettings,
         without hidden: HiddenSources,
@@ -41,7 +41,8 @@ extension SessionStatus {
         return message
     }
 
-    /// The session as it is shown at a `[[socket]]`: what a helper has to know, and nothing of the login.
+    /// Returns the session's status for a `[[socket]]`: only what a helper requires, and nothing about the
+    /// login.
     func restrictedMessage(_ settings: SessionSettings, at moment: Moment) -> SessionMessage {
         var message = SessionMessage()
         message.session = name.description
@@ -52,7 +53,9 @@ extension SessionStatus {
         return message
     }
 
-    /// What to know about the tokens; scopes that were asked for and not granted come first.
+    /// Returns the warnings about the tokens.
+    ///
+    /// Scopes that were requested but not granted come first.
     func notes(on settings: SessionSettings) -> [GrantWarning] {
         let missing = GrantWarning.scopes(
             asked: settings.scopes,
@@ -63,7 +66,7 @@ extension SessionStatus {
         return [missing, unknownAccount(settings)].compactMap(\.self) + remarks
     }
 
-    /// That nobody has verified whose login it is, where that was asked for.
+    /// Returns a warning if the account is not verified although an ID token was requested, otherwise `nil`.
     private func unknownAccount(_ settings: SessionSettings) -> GrantWarning? {
         guard ["oidc", "oauth2"].contains(settings.kind), loggedInAt != nil, subject == nil,
             (settings.scopes + scope).contains(where: { $0.bytewise == "openid" })
@@ -74,7 +77,7 @@ extension SessionStatus {
         )
     }
 
-    /// Seconds by which a server's clock may differ before it is worth a word.
+    /// The minimum difference of a server's clock that is reported, in seconds.
     private static let noticeableSkew: Int64 = 60
 
     private func addTimes(to message: inout SessionMessage, at moment: Moment) {
@@ -113,7 +116,7 @@ extension SessionStatus {
 }
 
 extension [GrantWarning] {
-    /// `nil` if there is nothing to say.
+    /// The warnings as a message, or `nil` if there are none.
     var wire: [NoteMessage]? {
         guard !isEmpty else { return nil }
         return map { remark in
@@ -146,7 +149,7 @@ extension CommitOutcome {
 }
 
 extension JSONObject {
-    /// The members in the order of their names.
+    /// Creates an object with the members in the order of their names.
     fileprivate init(_ members: [String: JSONValue]) {
         self.init()
         for (name, value) in members.sorted(by: { $0.key < $1.key }) { self[name] = value }
@@ -154,7 +157,7 @@ extension JSONObject {
 }
 
 extension SessionSettings {
-    /// Adds where the session's tokens may go.
+    /// Adds the hosts and resources that may receive the session's tokens.
     package func addPlaces(to message: inout SessionMessage) {
         if !hosts.isEmpty { message.hosts = hosts }
         message.resource = resource

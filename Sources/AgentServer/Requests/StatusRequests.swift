@@ -6,7 +6,7 @@ import NIOCore
 import Text
 import TokenCore
 
-/// What the agent tells about itself and its sessions.
+/// The requests about the agent itself and its sessions.
 struct StatusRequests {
     private let identity: AgentIdentity
     private let diagnostics: any DiagnosticsProviding
@@ -20,7 +20,8 @@ struct StatusRequests {
 
     /// Serves `GET /v1`.
     func agent(for connection: Connection, in agent: isolated SessionAgent) -> HTTPResponse {
-        // Peers that the agent is only forwarded to need not know its process, nor where its store is.
+        // Peers of a forwarded or shared socket do not get the agent's process number, nor the path of its
+        // store.
         let isOwn = !connection.caller.isRestricted
         var message = AgentMessage()
         message.version = identity.version
@@ -41,7 +42,7 @@ struct StatusRequests {
         return agent.phase == .opening ? agent.configuration.current.sessions.count : agent.sessions.count
     }
 
-    /// The sessions a peer may know of, in the order of their names.
+    /// Returns the sessions that are visible to a peer, in the order of their names.
     private func visibleSessions(to connection: Connection, in agent: isolated SessionAgent) -> [SessionEntry]
     {
         let shown = agent.sessions.keys.filter { agent.configuration.isShown($0, to: connection) }
@@ -122,7 +123,7 @@ struct StatusRequests {
 }
 
 extension Session {
-    /// What a program or file of the configuration fails at.
+    /// The finding about a configured program or file that fails, or `nil` if none does.
     fileprivate var helperCheck: DiagnosticCheck? {
         helperFailure.map { failure in
             DiagnosticCheck(
@@ -137,7 +138,8 @@ extension Session {
 }
 
 extension SessionEntry {
-    /// That no refresh of the session can be stored, and so none is made; `nil`: its last one could be.
+    /// The finding that no refresh of the session can be stored and so none is made, or `nil` if there is
+    /// none.
     fileprivate var storageCheck: DiagnosticCheck? {
         guard let failure = session.hindrance, failure.kind == .storage else { return nil }
         return DiagnosticCheck(
@@ -151,7 +153,7 @@ extension SessionEntry {
 }
 
 extension TokenFiles {
-    /// What is wrong with files, one finding each.
+    /// The findings about token files, one per file.
     fileprivate var checks: [DiagnosticCheck] {
         complaints.map { outlet, fault in
             DiagnosticCheck(
@@ -177,7 +179,7 @@ extension UnopenedSocket {
 }
 
 extension RestrictedSocket {
-    /// That those cannot reach the socket whom its mode lets in; `nil`: they can, or it lets nobody in.
+    /// The finding that a directory blocks users whom the socket's mode admits, or `nil` if none does.
     fileprivate var reachCheck: DiagnosticCheck? {
         guard mode & 0o077 != 0, let closed = SocketDirectory.closedDirectory(above: path) else { return nil }
         return DiagnosticCheck(

@@ -2,13 +2,13 @@
 
 import NIOCore
 
-/// A request that waits for the store to be open.
+/// A request that waits for the store to be opened.
 struct QueuedRequest {
     var request: HTTPRequest
     var connection: Connection
 }
 
-/// Requests that came while the store was being opened, and others who wait for that.
+/// The requests that arrived while the store was being opened, and other waiters for it.
 ///
 /// Confined to the agent's event loop.
 final class UnlockQueue {
@@ -19,35 +19,35 @@ final class UnlockQueue {
         waiters = LoopWaiters(eventLoop: eventLoop)
     }
 
-    /// How many requests wait.
+    /// The number of requests that wait.
     var count: Int { requests.count }
 
     func add(_ request: HTTPRequest, on connection: Connection) {
         requests.append(QueuedRequest(request: request, connection: connection))
     }
 
-    /// The peer of `connection` left.
+    /// Removes the requests of `connection`, whose peer left.
     func withdraw(_ connection: Connection) {
         if !requests.isEmpty { requests.removeAll { $0.connection === connection } }
     }
 
-    /// Waits until it is known whether the store opens without a person.
+    /// Waits until it is known whether the store opens without the user.
     func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
         await waiters.wait()
     }
 
-    /// Waits until it is known whether the store opens without a person, at most `limit`.
+    /// Waits until it is known whether the store opens without the user, but at most `limit`.
     func untilOpened(within limit: TimeAmount, isolation: isolated (any Actor)? = #isolation) async {
         await waiters.wait(atMost: limit)
     }
 
-    /// Ends the wait, now that it is known; returns the requests that waited.
+    /// Ends the wait and returns the requests that waited.
     func finish() -> [QueuedRequest] {
         waiters.resumeAll()
         return takeRequests()
     }
 
-    /// Refuses the requests that wait: the agent stops instead.
+    /// Fails the requests that wait, as the agent stops instead.
     func refuse(_ failure: RequestFailure) {
         for arrival in takeRequests() { arrival.connection.answer(HTTPResponse(failure)) }
     }
