@@ -2,28 +2,32 @@
 
 import Glibc
 
-/// All open connections; makes room when one process, or all together, hold too many.
+/// The open connections, of which some are closed when one process or all together hold too many.
 ///
 /// Only connections without a request are closed for that, the longest unused first, so a flood of idle ones
-/// costs its own sender and nobody else. A peer that has just connected gets a moment to send its first
-/// request. A connection whose request is here already, read or not, is never closed: an empty answer means
-/// that there was no room at all.
+/// affects only its own sender. A peer that has just connected gets a moment to send its first request. A
+/// connection whose request has arrived, read or not, is never closed: an empty response means that there was
+/// no room at all.
 ///
 /// Confined to the event loop.
 final class ConnectionRegister {
     struct Limits {
-        /// Connections one process may keep idle; far more than any pool of connections holds.
+        /// The maximum number of idle connections per process, far more than any connection pool holds.
         var perProcess: Int
-        /// Connections in all; the rest of the descriptors is for the store and the network.
+        /// The maximum number of connections.
+        ///
+        /// The other descriptors are for the store and the network.
         var overall: Int
-        /// Rounds of housekeeping after which an unused connection is closed: between 5 and 5½ minutes.
+        /// The number of housekeeping rounds after which an unused connection is closed: between 5 and 5½
+        /// minutes.
         var idleRounds = 11
-        /// Rounds of housekeeping after which one that never had a request is closed: between 30 and 60 seconds.
+        /// The number of rounds after which a connection without any request is closed: between 30 and 60
+        /// seconds.
         var silentRounds = 2
-        /// A connection that has had no request is new for this long: as long as a request may take.
+        /// The time during which a connection without a request counts as new: the time a request may take.
         var newness = Duration.seconds(5)
 
-        /// Leaves a quarter of the descriptors, at least 32, to everything that is not a connection.
+        /// Reserves a quarter of the descriptors, at least 32, for everything that is not a connection.
         init(descriptors: Int) {
             overall = max(8, min(4_096, descriptors - max(32, descriptors / 4)))
             perProcess = max(4, overall / 4)
@@ -39,14 +43,15 @@ final class ConnectionRegister {
         }
     }
 
-    /// What is remembered of a connection, which keeps it, so that a request need not look for it.
+    /// The entry of a connection, which holds it, so that a request need not search for it.
     final class Entry {
-        // Held by the register until the connection has closed, as the connection holds this.
+        // The register holds the entry until the connection has closed, as the connection holds the entry
+        // too.
         fileprivate let connection: Connection
         fileprivate let admittedAt: ContinuousClock.Instant
-        /// Orders connections by their last request.
+        /// The number of the latest request, which orders connections by their last use.
         fileprivate var lastUse: UInt64
-        /// How often housekeeping found the connection without a request since its last one.
+        /// The number of housekeeping rounds without a request since the last one.
         fileprivate var idleRounds = 0
         fileprivate var hasHadRequest = false
 
@@ -57,7 +62,8 @@ final class ConnectionRegister {
         }
     }
 
-    /// Connections at a time that are a crowd: what it leaves in the allocator is worth giving back.
+    /// The number of connections that are a burst: the memory freed after it is worth returning to the
+    /// system.
     private static let crowd = 256
 
     private let limits: Limits
@@ -65,9 +71,9 @@ final class ConnectionRegister {
     private var entries: [ObjectIdentifier: Entry] = [:]
     private var byProcess: [pid_t: Set<ObjectIdentifier>] = [:]
     private var uses: UInt64 = 0
-    /// How many connections came to a crowd or left one.
+    /// The number of connections that arrived during a burst or left one.
     private(set) var burstChanges = 0
-    /// Called when a connection comes and there was none.
+    /// The closure that is called when a first connection arrives.
     var onFirst: () -> Void = {}
 
     init(limits: Limits, now: @escaping () -> ContinuousClock.Instant = { .now }) {
@@ -77,7 +83,9 @@ final class ConnectionRegister {
 
     var count: Int { entries.count }
 
-    /// Takes a connection in; `false`: there is no room, because every connection has a request.
+    /// Adds a connection.
+    ///
+    /// - Returns: `false` if there is no room, because every connection has a request.
     func admit(_ connection: Connection) -> Bool {
         let process = connection.caller.peer.processID
         if byProcess[process]?.count ?? 0 >= limits.perProcess {
@@ -105,7 +113,7 @@ final class ConnectionRegister {
         if byProcess[process]?.isEmpty == true { byProcess[process] = nil }
     }
 
-    /// Notes that a connection is in use.
+    /// Records that a connection is in use.
     func requestCame(on connection: Connection) {
         uses += 1
         guard let entry = connection.registration else { return }
@@ -114,18 +122,20 @@ final class ConnectionRegister {
         entry.hasHadRequest = true
     }
 
-    /// Closes connections that nobody has used for long; called by ``Housekeeping``, every half minute while there are any.
+    /// Closes connections that have been unused for long.
+    ///
+    /// ``Housekeeping`` calls it every half minute while there are any connections.
     func closeUnused() {
         for entry in entries.values where entry.connection.isIdle {
             entry.idleRounds += 1
             let rounds = entry.hasHadRequest ? limits.idleRounds : limits.silentRounds
             if entry.idleRounds >= rounds { entry.connection.closeUnlessAsked() }
         }
-        // A burst may have left too many: its connections were new when they came.
+        // A burst may have left too many, as its connections were new when they arrived.
         for (process, ids) in byProcess where ids.count > limits.perProcess { trim(process, ids) }
     }
 
-    /// Closes what a process keeps idle beyond its share, the longest unused first.
+    /// Closes idle connections of a process beyond its share, the longest unused first.
     private func trim(_ process: pid_t, _ ids: Set<ObjectIdentifier>) {
         let start = now() - limits.newness
         let unused = ids.compactMap { entries[$0] }.filter { isChoice($0, .unused, newSince: start) }
@@ -136,7 +146,7 @@ final class ConnectionRegister {
         }
     }
 
-    /// Has every open connection watch who writes to it.
+    /// Makes every open connection check the writer of its bytes.
     func watchSenders() {
         for entry in entries.values { entry.connection.watchSender() }
     }
@@ -145,12 +155,12 @@ final class ConnectionRegister {
         for entry in entries.values where isMeant(entry.connection) { entry.connection.close() }
     }
 
-    /// Closes connections without a request, so that a stopping agent waits only for answers under way.
+    /// Closes connections without a request, so that a stopping agent waits only for active responses.
     func closeIdle() {
         for entry in entries.values where entry.connection.isIdle { entry.connection.closeUnlessAsked() }
     }
 
-    /// Which idle connections may be closed for others.
+    /// The kind of idle connections that may be closed for others.
     private enum Choice {
         /// Neither new nor in the middle of a request.
         case unused
@@ -158,14 +168,14 @@ final class ConnectionRegister {
         case unfinished
     }
 
-    /// How many connections are tried at most, as some turn out to have a request.
+    /// The maximum number of connections to try, as some turn out to have a request.
     private static let mostAttempts = 8
 
-    /// Closes one connection so that there is room for another.
+    /// Closes one connection to make room for another.
     ///
-    /// A process with more than its share gives first, its new ones too: a flood pays for itself. Then it is the one
-    /// that was unused for longest; and where all idle ones are new or in the middle of a request, that of the
-    /// process that holds the most.
+    /// A process with more than its share is the first to lose one, including new ones, so a flood affects
+    /// its own sender. Next is the longest unused connection. If all idle ones are new or in the middle of a
+    /// request, the process with the most connections loses one.
     private func makeRoom() -> Bool {
         let greediest = byProcess.values.max { $0.count < $1.count } ?? []
         if greediest.count > limits.perProcess, closeOldest(among: greediest, .unused, .new, .unfinished) {
@@ -175,7 +185,7 @@ final class ConnectionRegister {
             || closeOldest(among: entries.keys, .new)
     }
 
-    /// Closes the longest unused of `ids` that is one of the `choices`, the first of which goes first.
+    /// Closes the longest unused connection of `ids` that is of one of the kinds `choices`, tried in order.
     private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choices: Choice...) -> Bool {
         choices.contains { closeOldest(among: ids, $0) }
     }

@@ -3,15 +3,17 @@
 import AgentProtocol
 import Glibc
 
-/// Why the agent cannot listen; the person who started it can fix each case.
+/// An error that prevents the agent from listening.
+///
+/// The user who started the agent can fix each one.
 package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible {
-    /// Linux has room for 107 bytes (unix(7)).
+    /// The path is longer than the 107 bytes that Linux allows (unix(7)).
     case pathTooLong(path: String)
-    /// Somebody else could change the directory of the socket, or one above it.
+    /// Other users could change the directory of the socket, or one above it.
     case unsafeDirectory(path: String, reason: String)
-    /// Another agent answers there.
+    /// Another agent is listening there.
     case alreadyRunning(path: String)
-    /// Something that is not a socket is in the way.
+    /// The path exists and is not a socket.
     case occupied(path: String)
     /// A system call failed.
     case system(operation: String, path: String, reason: String)
@@ -29,7 +31,7 @@ package enum ListenFailure: Error, Equatable, Sendable, CustomStringConvertible 
         }
     }
 
-    /// What the latest system call said.
+    /// Returns the error of the latest system call.
     static func latest(_ operation: String, _ path: String) -> ListenFailure {
         .system(operation: operation, path: path, reason: systemMessage(errno))
     }

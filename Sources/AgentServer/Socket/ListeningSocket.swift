@@ -4,34 +4,40 @@ import AgentProtocol
 import CHardening
 import Glibc
 
-/// A listening Unix stream socket, made here or inherited from the program that started the agent.
+/// A listening Unix stream socket, created here or inherited from the program that started the agent.
 package struct ListeningSocket: Sendable {
-    /// Which file a path named at some moment.
+    /// The identity of the file that a path named at some moment.
     struct Identity: Equatable, Sendable {
         var device: dev_t
         var inode: ino_t
     }
 
     let descriptor: CInt
-    /// Where it is in the file system; `nil` if it is inherited, so not ours to remove or to watch.
+    /// The path of the socket, or `nil` if it is inherited, and so neither removed nor monitored by the
+    /// agent.
     let path: String?
     let identity: Identity?
-    /// The permission bits of its file, which decide who may connect.
+    /// The permission bits of the socket's file, which decide who may connect.
     private(set) var mode: mode_t = ListeningSocket.ownMode
     private(set) var group: gid_t?
 
-    /// For our own user alone.
+    /// The mode of a socket for the agent's own user only.
     private static let ownMode: mode_t = 0o600
-    /// Peers that have connected and are not accepted yet; more get `EAGAIN` from connect.
+    /// The maximum number of peers that wait to be accepted.
+    ///
+    /// For more, connect fails with `EAGAIN`.
     private static let backlog: CInt = 1_024
     package static let longestPath = 107
 
-    /// The directory of the socket `path`.
+    /// Returns the directory of the socket `path`.
     package static func directory(of path: String) -> String { SocketDirectory.parent(of: path) }
 
-    /// Makes or checks the directory of the socket `path`: ours, and ours alone unless `isOpenToOthers`.
+    /// Creates or checks the directory of the socket `path`.
     ///
-    /// One that is made lets those pass whom the socket lets in by `mode`.
+    /// It must belong to the agent's user, and be closed to others unless `isOpenToOthers`. A new directory
+    /// lets those users pass whom the socket admits by `mode`.
+    ///
+    /// - Throws: ``ListenFailure`` if the directory is unsafe or a system call fails.
     package static func prepareDirectory(
         of path: String,
         isOpenToOthers: Bool = false,
@@ -49,7 +55,9 @@ package struct ListeningSocket: Sendable {
         }
     }
 
-    /// Makes all that a socket at `path` needs except the socket, for a process that may make no files later.
+    /// Creates everything that a socket at `path` needs except the socket, for a process that may create no
+    /// files later.
+    ///
     /// - Throws: ``ListenFailure``, also if a live socket or something else is at `path`.
     package static func prepareRestricted(
         _ path: String,
@@ -62,24 +70,25 @@ package struct ListeningSocket: Sendable {
         _ = try isStale(path)
     }
 
-    /// The file under whose lock the socket `path` is claimed.
+    /// Returns the path of the lock file that guards the socket `path`.
     package static func lockPath(of path: String) -> String { path + ".lock" }
 
-    /// Listens at `path`, in a directory of ours; at no moment does the file allow more than `mode`.
+    /// Listens at `path`, in a directory of the agent's user.
     ///
-    /// Without `mode` the socket is for our own user, and its directory must be closed to others. With a
-    /// `mode` it is enough that nobody else can write to the directory.
+    /// The file never permits more than `mode`.
     ///
-    /// A server that answers there already is left alone. What remains of an agent that was killed is
-    /// removed; a lock file beside the socket makes sure that two agents starting at once do not remove each
-    /// other's.
+    /// Without `mode` the socket is for the agent's user only, and its directory must be closed to others.
+    /// With a `mode` it is sufficient that no other user can write to the directory.
+    ///
+    /// A server that is listening there is left alone. The stale file of a killed agent is removed. A lock
+    /// file next to the socket makes sure that two agents that start at once do not remove each other's file.
     ///
     /// - Parameters:
-    ///   - path: at most 107 bytes.
-    ///   - mode: permission bits of the socket's file, which the umask does not change.
-    ///   - group: the group of the socket's file; `nil` for the process's group.
-    /// - Returns: the socket, listening.
-    /// - Throws: ``ListenFailure``; a file that it leaves at the path is stale, and the next bind removes it.
+    ///   - path: The path, at most 107 bytes.
+    ///   - mode: The permission bits of the socket's file, which the umask does not change.
+    ///   - group: The group of the socket's file, or `nil` for the process's group.
+    /// - Returns: The listening socket.
+    /// - Throws: ``ListenFailure``. A file left at the path is stale, and the next bind removes it.
     package static func bind(
         to path: String,
         mode: mode_t? = nil,
@@ -108,7 +117,9 @@ package struct ListeningSocket: Sendable {
         }
     }
 
-    /// Takes over a socket that is listening already, as service managers hand them out (sd_listen_fds(3)).
+    /// Adopts a socket that is already listening, as service managers provide them (sd_listen_fds(3)).
+    ///
+    /// - Throws: ``ListenFailure`` if the descriptor is not a listening Unix stream socket.
     package static func inherited(_ descriptor: CInt) throws(ListenFailure) -> ListeningSocket {
         guard address(of: descriptor)?.sun_family == sa_family_t(AF_UNIX),
             option(SO_ACCEPTCONN, of: descriptor) == 1,
@@ -120,7 +131,8 @@ package struct ListeningSocket: Sendable {
         return ListeningSocket(descriptor: descriptor, path: nil, identity: nil)
     }
 
-    /// The path it was bound to, also by another process; `nil` if it has none, or an abstract name.
+    /// The path that the socket was bound to, also by another process, or `nil` if it has none or an abstract
+    /// name.
     package var boundPath: String? {
         guard let address = Self.address(of: descriptor) else { return nil }
         let bytes = unsafe withUnsafeBytes(of: address.sun_path) { unsafe Array($0.prefix { $0 != 0 }) }
@@ -134,16 +146,18 @@ package struct ListeningSocket: Sendable {
         return Self.identity(of: path) == identity
     }
 
-    /// Removes the socket's file, if it is still this one's.
+    /// Removes the socket's file if it still belongs to this socket.
     func removeFile() {
         guard let path, isInPlace else { return }
         unsafe unlink(path)
     }
 
-    /// Has the kernel tell who writes to those that connect from now on, should rules ever ask.
+    /// Makes the kernel report the writer of each message to connections from now on, in case rules require
+    /// it.
     ///
-    /// A connection is as the listening socket was when its peer connected (older kernels: when it was accepted).
-    /// So this comes before anybody can connect: what a peer writes before its own socket is told has an unknown writer.
+    /// A connection inherits the option when its peer connects (older kernels: when it is accepted). So the
+    /// option is set before any peer can connect. Bytes written before a connection has the option have an
+    /// unknown writer.
     private static func tellSenders(of descriptor: CInt) {
         _ = hardening_tell_senders(descriptor)
     }
@@ -158,8 +172,8 @@ package struct ListeningSocket: Sendable {
         _ mode: mode_t,
         _ group: gid_t?
     ) throws(ListenFailure) {
-        // The file takes the socket's own mode (unix(7)), so there is no moment with a wider one, and no
-        // call that changes the mode of a path: the filter of system calls refuses those.
+        // The file gets the socket's own mode (unix(7)). So its mode is never wider, and no call changes the
+        // mode of a path: the seccomp filter blocks such calls.
         guard fchmod(descriptor, mode) == 0 else { throw .latest("protect", path) }
         try bind(descriptor, to: path)
         do {
@@ -172,7 +186,7 @@ package struct ListeningSocket: Sendable {
 
     /// Binds the socket without the umask, which belongs to the whole process.
     ///
-    /// Everything that the agent makes meanwhile names a mode of its own, which is for its user alone.
+    /// Meanwhile everything else that the agent creates has an explicit mode, for its user only.
     private static func bind(_ descriptor: CInt, to path: String) throws(ListenFailure) {
         let mask = umask(0)
         defer { _ = umask(mask) }
@@ -180,7 +194,9 @@ package struct ListeningSocket: Sendable {
         guard bound == 0 else { throw .latest("bind", path) }
     }
 
-    /// Lets peers in at a socket that is bound to `path`; until then nobody can connect, whatever its mode.
+    /// Admits peers at a socket that is bound to `path`.
+    ///
+    /// Before that nobody can connect, whatever its mode.
     private static func letIn(_ path: String, _ descriptor: CInt, _ group: gid_t?) throws(ListenFailure) {
         if let group, unsafe lchown(path, .max, group) != 0 {
             throw .latest("give its group to", path)
@@ -194,7 +210,9 @@ package struct ListeningSocket: Sendable {
         return Identity(device: status.st_dev, inode: status.st_ino)
     }
 
-    /// Whether a socket that nobody listens on is at `path`; tries to connect to it.
+    /// Returns whether `path` is a socket on which nobody is listening, by connecting to it.
+    ///
+    /// - Throws: ``ListenFailure`` if something else is there, or a process is listening.
     private static func isStale(_ path: String) throws(ListenFailure) -> Bool {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return false }
@@ -216,7 +234,9 @@ package struct ListeningSocket: Sendable {
         }
     }
 
-    /// Takes the lock under which sockets are claimed; closing the descriptor gives it back.
+    /// Takes the lock that guards sockets.
+    ///
+    /// Closing the descriptor releases it.
     private static func lockFile(_ path: String) throws(ListenFailure) -> CInt {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .latest("open", path) }

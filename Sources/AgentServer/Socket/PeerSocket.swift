@@ -4,29 +4,31 @@ import CHardening
 import Glibc
 import NIOCore
 
-/// The socket of one connection, which it closes: hands over what has come, and keeps what the kernel has no room for.
+/// The socket of one connection, which it closes.
+///
+/// It buffers output that the kernel cannot take yet.
 ///
 /// Confined to the event loop.
 struct PeerSocket: ~Copyable {
     enum Reading: Equatable {
         case bytes(Int)
-        /// Nothing is here now.
+        /// There is nothing to read now.
         case nothing
         /// The peer sends nothing more.
         case end
-        /// The socket is of no use any more.
+        /// The socket cannot be used any more.
         case failure
     }
 
-    /// The socket; `nil` once it is closed.
+    /// The socket, or `nil` once it is closed.
     private(set) var descriptor: CInt?
     private let loop: AgentLoop
     private var watch: AgentLoop.Watch?
     private var interest = Readiness.readable
-    /// What is still to be sent.
+    /// The output that is not sent yet.
     private(set) var unsent = ByteBuffer()
 
-    /// Takes over `descriptor`, a stream socket that does not block.
+    /// Takes ownership of `descriptor`, a non-blocking stream socket.
     init(_ descriptor: CInt, loop: AgentLoop) {
         self.descriptor = descriptor
         self.loop = loop
@@ -36,21 +38,23 @@ struct PeerSocket: ~Copyable {
         if let descriptor { Glibc.close(descriptor) }
     }
 
-    /// Bytes that the kernel has had no room for.
+    /// The number of bytes that the kernel has not taken yet.
     var unsentCount: Int { unsent.readableBytes }
 
-    /// Has `watcher` told what the socket is ready for.
+    /// Starts to notify `watcher` when the socket is ready.
+    ///
+    /// - Throws: `PollFailure` if the loop cannot watch the descriptor.
     mutating func begin(_ watcher: any DescriptorWatching) throws(PollFailure) {
         guard let descriptor, watch == nil else { return }
         watch = try loop.watch(descriptor, for: interest, watcher)
     }
 
-    /// Whether the watcher is told that there is something to read.
+    /// Sets whether the watcher is notified when there is something to read.
     mutating func setReading(_ isReading: Bool) {
         update(isReading ? interest.union(.readable) : interest.subtracting(.readable))
     }
 
-    /// Reads what has come into the room that `buffer` has.
+    /// Reads into the free space of `buffer`.
     func read(into buffer: inout ByteBuffer) -> Reading {
         guard let descriptor else { return .failure }
         var count = 0
@@ -63,8 +67,10 @@ struct PeerSocket: ~Copyable {
         return [EAGAIN, EINTR].contains(errno) ? .nothing : .failure
     }
 
-    /// Sends what `buffer` holds, after what is still to be sent, and keeps what there is no room for.
-    /// - Returns: whether the peer still takes anything.
+    /// Sends the contents of `buffer` after output that is not sent yet, and keeps what the kernel does not
+    /// take.
+    ///
+    /// - Returns: `true` if the peer still accepts data.
     mutating func send(_ buffer: inout ByteBuffer) -> Bool {
         if unsent.readableBytes == 0, !sendAtOnce(&buffer) { return false }
         if buffer.readableBytes > 0 {
@@ -74,14 +80,16 @@ struct PeerSocket: ~Copyable {
         return true
     }
 
-    /// Sends what the kernel has room for by now.
-    /// - Returns: whether the peer still takes anything.
+    /// Sends as much of the kept output as the kernel takes now.
+    ///
+    /// - Returns: `true` if the peer still accepts data.
     mutating func sendUnsent() -> Bool {
         var rest = unsent
         unsent = ByteBuffer()
         guard sendAtOnce(&rest) else { return false }
         if rest.readableBytes > 0 {
-            // A peer that never takes all of it must not keep what it has taken: moved once for each time it is doubled.
+            // Without this a peer that never takes everything would keep the sent bytes in memory. They are
+            // moved only once per doubling.
             if rest.readerIndex >= rest.readableBytes { rest.discardReadBytes() }
             unsent = rest
         } else {
@@ -90,12 +98,14 @@ struct PeerSocket: ~Copyable {
         return true
     }
 
-    /// Tells the peer that nothing more comes.
+    /// Tells the peer that nothing more is sent.
     func endOutput() {
         if let descriptor { _ = shutdown(descriptor, CInt(SHUT_WR)) }
     }
 
-    /// Whether there are bytes that nobody has read; if `stopping`, the kernel takes no more first.
+    /// Returns whether there are unread bytes.
+    ///
+    /// If `stopping`, the kernel first stops to accept more.
     func hasUnreadBytes(stopping: Bool) -> Bool {
         guard let descriptor else { return false }
         if stopping { _ = shutdown(descriptor, CInt(SHUT_RD)) }
@@ -117,7 +127,7 @@ struct PeerSocket: ~Copyable {
         if let descriptor, let watch { loop.change(watch, of: descriptor, to: interest) }
     }
 
-    /// Takes out of `buffer` what the kernel has room for.
+    /// Sends what the kernel takes at once, and removes it from `buffer`.
     private func sendAtOnce(_ buffer: inout ByteBuffer) -> Bool {
         guard let descriptor else { return false }
         guard buffer.readableBytes > 0 else { return true }

@@ -6,10 +6,10 @@ import Logging
 import NIOCore
 import TokenCore
 
-/// Where the agent's own socket goes when its place is gone.
+/// The path to which the agent's own socket moves if its directory is gone.
 package struct ReserveSocket: Sendable {
     package var path: String
-    /// Called with the path once the socket is there.
+    /// The closure that is called with the path once the socket is there.
     package var onMove: @Sendable (String) -> Void
 
     package init(path: String, onMove: @escaping @Sendable (String) -> Void) {
@@ -18,46 +18,51 @@ package struct ReserveSocket: Sendable {
     }
 }
 
-/// Why a socket could not be made.
+/// An error that prevents a socket from being recreated.
 private struct SocketLoss: Error {
     var reason: String
-    /// Whether another agent listens there.
+    /// Whether another agent is listening there.
     var isTaken: Bool
 }
 
-/// Accepts the peers that may connect and gives each a ``Connection``; keeps its socket in place.
+/// A listener that accepts permitted peers, gives each a ``Connection``, and keeps its socket in place.
 ///
-/// Confined to the event loop.
+/// - Entry points: ``start(on:)``, ``housekeep()``, ``stopAccepting()``.
+/// - Runs on: the event loop, to which it is confined.
 final class SocketListener: DescriptorWatching, @unchecked Sendable {
     // Unchecked: every property that changes is confined to the event loop.
-    /// Peers that are accepted before the loop looks at its other descriptors.
+    /// The number of peers that are accepted before the loop checks its other descriptors.
     private static let mostAccepted = 16
-    /// Half of the second within which the agent must accept again once there are descriptors.
+    /// Half of the second within which the agent must accept again once descriptors are available.
     private static let pause = TimeAmount.milliseconds(500)
-    /// Peers that are kept waiting because they may not have the bare token.
+    /// The maximum number of peers that are kept waiting because they may not have the bare token.
     private static let mostWithheld = 8
-    /// Rounds of housekeeping after which they are let go: at least two minutes.
+    /// The number of housekeeping rounds after which such a peer is disconnected: at least two minutes.
     private static let withheldRounds = 5
 
     private let services: ConnectionServices
     private let logger: Logger
-    /// The `[[socket]]` it listens for; `nil`: the agent's own socket.
+    /// The path of its `[[socket]]`, or `nil` for the agent's own socket.
     private let restrictedPath: String?
-    /// Where to listen once the socket cannot be made again in its place.
+    /// The path to use once the socket cannot be recreated at its own path.
     private let reserve: ReserveSocket?
-    /// Which users may connect; connections of a user that may no longer are closed at once.
+    /// The users that may connect.
+    ///
+    /// Connections of users that no longer may are closed at once.
     var access = PeerAccess() {
         didSet { if access != oldValue { closeConnections { !access.admits($0.caller.peer.userID) } } }
     }
-    /// Whether each connection shall tell who writes to it; those accepted already are not changed.
+    /// Whether new connections report the writer of their bytes.
+    ///
+    /// Existing ones are not changed.
     var watchesSenders = false
-    /// The session whose bare token each peer is given, which sends no request; `nil`: peers send requests.
+    /// The session whose bare token each peer gets without a request, or `nil` if peers send requests.
     var unaskedSession: SessionName?
     private var socket: ListeningSocket?
     private var watch: AgentLoop.Watch?
-    /// Whether peers wait in the kernel's queue until there is a token for them.
+    /// Whether peers wait in the kernel's queue until a token is available.
     private var isPreparing = false
-    /// Connections of users that may not have the bare token, the oldest first, with the rounds they have waited.
+    /// The connections of users that may not have the bare token, oldest first, with their number of rounds.
     private var withheld: [(descriptor: CInt, rounds: Int)] = []
 
     init(
@@ -76,7 +81,9 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         for peer in withheld { close(peer.descriptor) }
     }
 
-    /// Begins to accept on `socket`, and no more on an earlier one.
+    /// Starts to accept on `socket`, and stops on an earlier one.
+    ///
+    /// - Throws: `PollFailure` if the loop cannot watch the socket. Its file is then removed.
     func start(on socket: ListeningSocket) throws(PollFailure) {
         let watch: AgentLoop.Watch
         do {
@@ -111,9 +118,9 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
 
     func loopEnded() { stopListening() }
 
-    /// Stops accepting: for a moment if the system has no descriptor left, else for good.
+    /// Stops accepting: for a moment if the system has no descriptor left, otherwise for good.
     ///
-    /// The peer stays in the queue, so the socket stays ready: without a pause the loop would spin.
+    /// The peer stays in the queue, so the socket stays ready. Without a delay the loop would spin.
     private func acceptFailed(_ code: CInt) {
         guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) else {
             let reason = unsafe String(cString: strerror(code))
@@ -129,10 +136,10 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         services.loop.change(watch, of: socket.descriptor, to: readiness)
     }
 
-    /// Accepts the peers that wait as soon as there is a token for them; if there is none, they are reset.
+    /// Accepts the waiting peers once a token is available, or resets them if none is.
     ///
-    /// A connection that nobody has accepted can be reset, so that its peer's read fails. One that was accepted could
-    /// only be ended, and a peer that has read nothing but an end takes it for an empty token.
+    /// A connection that was not accepted yet can be reset, so that its peer's read fails. One that was
+    /// accepted could only be ended, and a peer that reads nothing but an end takes it for an empty token.
     private func prepareToken(of session: SessionName) {
         isPreparing = true
         listen(for: [])
@@ -150,11 +157,11 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
             listen(for: .readable)
             return acceptAll()
         }
-        // Whoever waits at a socket that was opened meanwhile has a wait of its own.
+        // Peers at a socket that was opened meanwhile have a preparation of their own.
         guard socket.identity == identity else { return listen(for: .readable) }
         let metadata: Logger.Metadata = ["socket": "\(path)", "reason": "\(failure.message)"]
         logger.warning("there is no token for those who wait", metadata: metadata)
-        // Closing the socket resets whoever waits.
+        // Closing the socket resets the waiting peers.
         stopAccepting()
         do throws(SocketLoss) {
             try open(in: socket, path)
@@ -163,7 +170,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         }
     }
 
-    /// Lets in peers of the right users only, before a byte of theirs is read.
+    /// Accepts a peer if its user is permitted, before any of its bytes are read.
     private func welcome(_ descriptor: CInt) {
         let found = PeerCredentials(descriptor: descriptor)
         guard let peer = found, access.admits(peer.userID) else {
@@ -199,7 +206,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         }
     }
 
-    /// Leaves a connection open for a while whose peer would take its end for an empty token.
+    /// Leaves a connection open for a while, as its peer would take its end for an empty token.
     private func delayClose(_ descriptor: CInt) {
         guard descriptor >= 0 else { return }
         if withheld.count == Self.mostWithheld { close(withheld.removeFirst().descriptor) }
@@ -213,8 +220,11 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         }
     }
 
-    /// Makes sure that the socket's file is in place; called by ``Housekeeping``.
-    /// - Returns: whether the agent can still be reached.
+    /// Makes sure that the socket's file is in place.
+    ///
+    /// ``Housekeeping`` calls it.
+    ///
+    /// - Returns: `true` if the agent can still be reached.
     func housekeep() -> Bool {
         closeDelayedConnections()
         guard let socket else { return false }
@@ -222,10 +232,10 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         return rebind(socket, path)
     }
 
-    /// Makes the socket's file again, as it is gone or another's, unless another agent is there now.
+    /// Recreates the socket's file, which is gone or replaced, unless another agent is listening there.
     ///
-    /// Its directory may be gone too, as `$XDG_RUNTIME_DIR` is after a logout, and the sandbox lets the agent make no
-    /// other: then the socket moves to its reserve.
+    /// Its directory may be gone too, as `$XDG_RUNTIME_DIR` is after a logout, and the sandbox does not let
+    /// the agent create another. Then the socket moves to its reserve.
     private func rebind(_ lost: ListeningSocket, _ path: String) -> Bool {
         do throws(SocketLoss) {
             try open(in: lost, path)
@@ -245,13 +255,15 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         }
     }
 
-    /// - Returns: `false`: the agent cannot be reached.
+    /// Logs that the socket is lost.
+    ///
+    /// - Returns: `false`, as the agent cannot be reached.
     private func lose(_ path: String, _ loss: SocketLoss) -> Bool {
         logger.error("the socket is lost", metadata: ["socket": "\(path)", "reason": "\(loss.reason)"])
         return false
     }
 
-    /// Opens a socket at `path` in the place of `lost`.
+    /// Opens a socket at `path` to replace `lost`.
     private func open(in lost: ListeningSocket, _ path: String) throws(SocketLoss) {
         let mode = restrictedPath == nil ? nil : lost.mode
         do {
@@ -263,7 +275,9 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
         }
     }
 
-    /// Accepts nobody any more and removes the socket's file; open connections go on.
+    /// Stops accepting and removes the socket's file.
+    ///
+    /// Open connections continue.
     func stopAccepting() {
         socket?.removeFile()
         stopListening()

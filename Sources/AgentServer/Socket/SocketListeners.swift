@@ -2,9 +2,10 @@
 
 import Logging
 
-/// Every socket of the agent: its own, and the restricted ones of the configuration.
+/// All sockets of the agent: its own, and the restricted ones of the configuration.
 ///
-/// Confined to the event loop.
+/// - Entry points: ``start(on:)``, ``adopt(_:)``, ``housekeep()``.
+/// - Runs on: the event loop, to which it is confined.
 final class SocketListeners: @unchecked Sendable {
     // Unchecked: after `init` used on the event loop alone.
     private let logger: Logger
@@ -13,7 +14,7 @@ final class SocketListeners: @unchecked Sendable {
     private var wanted: [RestrictedSocket] = []
     private var access = PeerAccess()
     private var restricted: [String: (file: RestrictedSocket.File, listener: SocketListener)] = [:]
-    /// Sockets that could not be opened, and why, so that each is complained about once.
+    /// The sockets that could not be opened, with the reasons, so that each is logged once.
     private var failed: [String: String] = [:]
 
     init(loop: AgentLoop, agent: any HTTPRequestServing, logger: Logger, reserve: ReserveSocket?) {
@@ -26,21 +27,21 @@ final class SocketListeners: @unchecked Sendable {
     /// Whether any connection is open.
     var areInUse: Bool { services.register.count > 0 }
 
-    /// How many connections came to a crowd of them or left one.
+    /// The number of connections that arrived during a burst of them or left one.
     var burstChanges: Int { services.register.burstChanges }
 
-    /// Called when a connection comes and there was none.
+    /// The closure that is called when a first connection arrives.
     var onFirstConnection: () -> Void {
         get { services.register.onFirst }
         set { services.register.onFirst = newValue }
     }
 
-    /// Begins to accept on the agent's own socket.
+    /// Starts to accept on the agent's own socket.
     func start(on socket: ListeningSocket) throws(PollFailure) {
         try own.start(on: socket)
     }
 
-    /// Opens the sockets that are new, closes those that are gone, and takes over which users may use them.
+    /// Opens new sockets, closes removed ones, and applies the permitted users.
     func adopt(_ configuration: AgentConfiguration) {
         access.allowsRoot = configuration.allowsRoot
         own.access = access
@@ -56,8 +57,11 @@ final class SocketListeners: @unchecked Sendable {
     /// The sockets that cannot be opened.
     var unopened: [UnopenedSocket] { failed.sorted { $0.key < $1.key }.map(UnopenedSocket.init) }
 
-    /// Closes unused connections and makes sure that the sockets are in place; called by ``Housekeeping``.
-    /// - Returns: whether the agent can still be reached.
+    /// Closes unused connections and makes sure that the sockets are in place.
+    ///
+    /// ``Housekeeping`` calls it.
+    ///
+    /// - Returns: `true` if the agent can still be reached.
     func housekeep() -> Bool {
         services.register.closeUnused()
         for (path, open) in restricted where !open.listener.housekeep() { close(path) }
@@ -66,7 +70,9 @@ final class SocketListeners: @unchecked Sendable {
         return own.housekeep()
     }
 
-    /// Accepts nobody any more; only answers under way go on.
+    /// Stops accepting.
+    ///
+    /// Only active responses continue.
     func stopAccepting() {
         wanted = []
         own.stopAccepting()
