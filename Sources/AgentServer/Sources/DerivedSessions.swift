@@ -2,13 +2,13 @@
 
 import TokenCore
 
-/// Which sessions are made from which, in the configuration in force.
+/// The derivation of sessions from others in the active configuration.
 struct DerivedSessions {
-    /// All that are made from others, none before those that it is made from: nothing is to be made of what goes.
+    /// All derived sessions, each after its sources, so that nothing is derived from a session that ends.
     let all: [SessionName]
     private let bySource: [SessionName: Set<SessionName>]
 
-    /// More links than any chain has.
+    /// A limit for chains of sessions, longer than any of them.
     private static let longestChain = 8
 
     init(_ configuration: AgentConfiguration) {
@@ -32,13 +32,13 @@ struct DerivedSessions {
         self.bySource = bySource
     }
 
-    /// Whether there is none.
+    /// Whether no session is derived.
     var isEmpty: Bool { all.isEmpty }
 
-    /// The sessions that others are made from.
+    /// The sessions that others are derived from.
     var sources: some Sequence<SessionName> { bySource.keys }
 
-    /// The sessions made from the tokens of `source`, and those made from theirs, in the order of ``all``.
+    /// The sessions derived from `source`, directly or indirectly, in the order of ``all``.
     subscript(source: SessionName) -> [SessionName] {
         bySource[source].map { derived in all.filter(derived.contains) } ?? []
     }

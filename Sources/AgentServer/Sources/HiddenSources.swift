@@ -3,21 +3,24 @@
 import Text
 import TokenCore
 
-/// The sessions that the tokens of another one are made from, as far as a peer may not know of them: they are left
-/// out of what it is told about that one (`derived = "open"`, a `[[socket]]`).
+/// The sources of a session that are hidden from a peer.
+///
+/// They are left out of what the peer gets about the session (`derived = "open"`, a `[[socket]]`).
 struct HiddenSources: Equatable, Sendable {
-    /// Near and far ones.
+    /// The names of direct and indirect sources.
     let names: Set<SessionName>
 
-    /// What a peer is told in place of what a source of which it may not know is short of.
+    /// The message that replaces one about a hidden source.
     static let message = "another session, which its tokens are made from, gives none"
 
-    /// `text`, or ``message`` if that names one of them.
+    /// Returns `text`, or ``message`` if it names a hidden source.
     func message(_ text: String) -> String {
         names.contains { text.names($0, after: "session ") } ? Self.message : text
     }
 
-    /// `remedy`, unless the source is to be mended; `text` is the message that it goes with.
+    /// Returns `remedy`, or `nil` if it is about a hidden source.
+    ///
+    /// `text` is the message that it belongs to.
     func remedy(_ remedy: String?, for text: String?) -> String? {
         guard let remedy, !names.isEmpty else { return remedy }
         let isAboutSource = text.map { message($0) == Self.message } ?? false
@@ -26,12 +29,12 @@ struct HiddenSources: Equatable, Sendable {
 }
 
 extension LiveConfiguration {
-    /// The sources of `name` that the peer may not know of.
+    /// Returns the sources of `name` that are hidden from the peer.
     func hiddenSources(of name: SessionName, from connection: Connection) -> HiddenSources {
         HiddenSources(names: current.sources(of: name).filter { !isShown($0, to: connection) })
     }
 
-    /// Leaves out of `failure` what names sources that the peer may not know of.
+    /// Returns `failure` without mentions of sources that are hidden from the peer.
     func withoutHiddenSources(_ failure: RequestFailure, for connection: Connection) -> RequestFailure {
         guard let name = failure.session.flatMap({ SessionName($0) }) else { return failure }
         let hidden = hiddenSources(of: name, from: connection)
@@ -44,7 +47,7 @@ extension LiveConfiguration {
 }
 
 extension AgentConfiguration {
-    /// All sessions that the tokens of `name` are made from, near and far.
+    /// Returns all sessions that `name` is derived from, directly or indirectly.
     func sources(of name: SessionName) -> Set<SessionName> {
         var found: Set<SessionName> = []
         var next = sessions[name]?.sources.all.map(\.session) ?? []
@@ -57,9 +60,9 @@ extension AgentConfiguration {
 }
 
 extension String {
-    /// Whether `name` stands in the text as a whole word, right after `lead`.
+    /// Returns whether the text contains `name` as a whole word, right after `lead`.
     ///
-    /// A full stop may end a sentence as well as belong to a name, and counts as the end of the word.
+    /// A full stop may end a sentence or belong to a name. It counts as the end of the word.
     fileprivate func names(_ name: SessionName, after lead: String) -> Bool {
         let wanted = Array((lead + name.description).utf8)
         var rest = utf8[...]

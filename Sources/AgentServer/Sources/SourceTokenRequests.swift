@@ -3,12 +3,14 @@
 import SealedStore
 import TokenCore
 
-/// The tokens that other sessions' tokens are made from (RFC 8693): asked for as programs ask for theirs, so that a
-/// source is refreshed once for everybody.
+/// The requests for source tokens, from which other sessions' tokens are made (RFC 8693).
 ///
-/// Confined to the agent's event loop.
+/// They work like requests of programs, so that one refresh of a source serves all.
+///
+/// - Entry points: ``areReady(for:of:in:)``, ``tokens(for:in:)``, ``follow(_:of:in:)``.
+/// - Runs on: the agent's event loop, to which it is confined.
 final class SourceTokenRequests {
-    /// A renewal that waits until a source has a token.
+    /// A refresh that waits until a source has a token.
     private struct Waiting {
         var source: SessionSources.Source
         var session: SessionName
@@ -16,12 +18,14 @@ final class SourceTokenRequests {
     }
 
     private var waiting: [WaiterID: Waiting] = [:]
-    /// The token of each source that was shown last as an assertion.
+    /// The token of each source that was last sent as an assertion.
     private var shown: [SessionName: SecretID] = [:]
-    /// Counts down from the largest number, so that it never meets those of programs' requests.
+    /// The next waiter ID, counted down from the maximum so that it never equals that of a program's request.
     private var next = UInt64.max
 
-    /// Whether every source of `name` has a token to be used now; if not, the request goes on when they have.
+    /// Returns whether every source of `name` has a usable token.
+    ///
+    /// If not, the request continues once they have.
     func areReady(
         for request: RefreshRequest,
         of name: SessionName,
@@ -31,7 +35,9 @@ final class SourceTokenRequests {
         return !asks(sources, for: request, of: name, in: agent)
     }
 
-    /// Asks the first of `sources` that has no token to be used now; `false`: all have one.
+    /// Requests a token from the first of `sources` that has no usable one.
+    ///
+    /// - Returns: `false` if all of them have one.
     private func asks(
         _ sources: some Sequence<SessionSources.Source>,
         for request: RefreshRequest,
@@ -49,7 +55,8 @@ final class SourceTokenRequests {
         return false
     }
 
-    /// The present token of `source`, if it is not to be shown again and there can be another one.
+    /// Returns the current token of `source` if it must not be sent again and can be replaced, otherwise
+    /// `nil`.
     private func spentToken(
         of source: SessionSources.Source,
         in agent: isolated SessionAgent
@@ -61,7 +68,7 @@ final class SourceTokenRequests {
         return token.secret
     }
 
-    /// Asks the source for a token, other than `spent`.
+    /// Requests a token from the source, other than `spent`.
     private func ask(
         _ renewal: Waiting,
         replacing spent: SecretID?,
@@ -80,7 +87,7 @@ final class SourceTokenRequests {
             return session.refreshRequested(
                 by: waiter,
                 rejecting: spent,
-                // No server has refused it.
+                // No server has rejected it.
                 because: .asked,
                 deadline: need.deadline,
                 at: moment
@@ -89,9 +96,9 @@ final class SourceTokenRequests {
         agent.refreshes.demand(source.session, in: agent)
     }
 
-    /// The tokens of the sources of `name`, as they are now.
+    /// Returns the current tokens of the sources of `name`.
     ///
-    /// - Throws: why one cannot be had without waiting.
+    /// - Throws: `RefreshFailure` if one is not available without waiting.
     func tokens(
         for name: SessionName,
         in agent: isolated SessionAgent
@@ -119,7 +126,7 @@ final class SourceTokenRequests {
         return secret
     }
 
-    /// Takes the answer of a source, if it is for one of those that wait here.
+    /// Handles the response of a source if a refresh waits for it here.
     func answer(_ waiter: WaiterID, _ reply: Reply, in agent: isolated SessionAgent) {
         guard let renewal = waiting[waiter] else { return }
         switch reply {
@@ -130,7 +137,9 @@ final class SourceTokenRequests {
         }
     }
 
-    /// Goes on with the renewal; whether the source's token is still there is seen when it is sent.
+    /// Continues the refresh.
+    ///
+    /// The source's token is checked again when the request is sent.
     private func goOn(_ waiter: WaiterID, in agent: isolated SessionAgent) {
         guard let renewal = waiting.removeValue(forKey: waiter), let kept = current(renewal, in: agent) else {
             return
@@ -148,7 +157,7 @@ final class SourceTokenRequests {
         agent.refreshes.refreshFinished(attempt, .failed(failure), for: renewal.session, in: agent)
     }
 
-    /// The session whose renewal it is, unless that was given up meanwhile.
+    /// Returns the session of the refresh, or `nil` if the refresh was given up meanwhile.
     private func current(_ renewal: Waiting, in agent: isolated SessionAgent) -> SessionEntry? {
         guard agent.phase == .working, let kept = agent.sessions[renewal.session],
             kept.session.attemptInFlight == renewal.request.attempt
@@ -156,19 +165,19 @@ final class SourceTokenRequests {
         return kept
     }
 
-    /// Fails the renewals that wait for a session which has left the configuration.
+    /// Fails the refreshes that wait for a session that was removed from the configuration.
     func refuseAll(of source: SessionName, in agent: isolated SessionAgent) {
         for (waiter, renewal) in waiting where renewal.source.session == source {
             fail(waiter, .absent(source), in: agent)
         }
     }
 
-    /// Has the source of `name` replace the token that a server did not take.
+    /// Makes the source of `name` replace the token that a server rejected.
     func noteRefusal(of tokens: SourceTokens, for name: SessionName, in agent: isolated SessionAgent) {
         guard let source = agent.sessions[name]?.settings.sources.subject, let token = tokens.subject,
             agent.sessions[source.session] != nil
         else { return }
-        // Nobody waits: what becomes of it is told by the source's next event.
+        // Nothing waits for the result: the source's next event reports it.
         let waiter = WaiterID(rawValue: next)
         next -= 1
         let fingerprint = agent.ports.memory.fingerprint(of: token)
@@ -177,9 +186,9 @@ final class SourceTokenRequests {
         }
     }
 
-    /// Gives up the renewal of a session that leaves the configuration.
+    /// Gives up the refresh of a session that is removed from the configuration.
     ///
-    /// - Returns: whether one waited, so that nothing of it was sent.
+    /// - Returns: `true` if one was waiting, so that nothing of it was sent.
     func giveUp(for name: SessionName, in agent: isolated SessionAgent) -> Bool {
         let own = waiting.filter { $0.value.session == name }
         for (waiter, renewal) in own {
@@ -189,7 +198,7 @@ final class SourceTokenRequests {
         return !own.isEmpty
     }
 
-    /// Lets go of everything: the agent locks or stops.
+    /// Drops all state, as the agent locks or stops.
     func forget() {
         waiting = [:]
         shown = [:]
@@ -199,11 +208,11 @@ final class SourceTokenRequests {
 // MARK: Logins and logouts of sources
 
 extension SourceTokenRequests {
-    /// Has every session made from `name` end, start anew or go on with it.
+    /// Applies an event of `name` to every session derived from it: end, start again or continue.
     func follow(_ event: SessionEvent, of name: SessionName, in agent: isolated SessionAgent) {
         let derived = agent.configuration.derived[name]
         guard !derived.isEmpty, let change = SourceChange(event) else { return }
-        // What the source does because of the event comes first.
+        // The source's own reaction to the event comes first.
         agent.work.later {
             guard agent.isServing, let source = agent.sessions[name]?.session else { return }
             for session in derived where !Self.isUseless(change, of: source, for: session, in: agent) {
@@ -212,7 +221,7 @@ extension SourceTokenRequests {
         }
     }
 
-    /// Whether the source of `name` has another token, but still not the ID token that is wanted of it.
+    /// Returns whether the source has a new token, but still not the ID token that `name` requires.
     private static func isUseless(
         _ change: SourceChange,
         of source: Session,
@@ -226,11 +235,11 @@ extension SourceTokenRequests {
             && source.isIDTokenExpired(of: .primary, at: agent.now)
     }
 
-    /// Looks whether what sessions were made from is still what the settings name, and is still there.
+    /// Compares derived sessions with the settings and with the state of their sources.
     ///
-    /// The settings may have been changed while no agent looked. A record may be older than the end of its source, or
-    /// than another login there: the agent may have been killed in between, or not have had the session in its
-    /// configuration.
+    /// The settings may have changed while no agent was running. A record may be older than the end of its
+    /// source, or than another login there: the agent may have been killed in between, or not have had the
+    /// session in its configuration.
     func compare(in agent: isolated SessionAgent) {
         for (name, kept) in agent.sessions where kept.session.isOfOtherSettings {
             agent.apply(name) { session, moment in session.registrationChanged(at: moment) }
@@ -269,22 +278,22 @@ extension SourceTokenRequests {
     }
 }
 
-/// What an event of a session means for those that are made from it.
+/// The effect of a session's event on the sessions derived from it.
 private enum SourceChange {
-    /// Its login is over.
+    /// The source's login has ended.
     case ended
-    /// Somebody has logged in to it, perhaps with another account.
+    /// The user has logged in to the source, perhaps with another account.
     case returned
-    /// It has another token of the same login.
+    /// The source has a new token of the same login.
     case renewed
 
-    /// `nil`: nothing.
+    /// Creates the change for an event, or `nil` if it has no effect.
     init?(_ event: SessionEvent) {
         switch event.kind {
         case .loggedIn: self = .returned
         case .refreshed: self = .renewed
         case .loginRequired: self = .ended
-        // The late result of a revocation, which has a reason, says nothing new.
+        // The late result of a revocation, which has a reason, changes nothing.
         case .loggedOut where event.reason == nil: self = .ended
         case .loggedOut, .refreshFailed, .expiring: return nil
         }
@@ -292,14 +301,14 @@ private enum SourceChange {
 }
 
 extension TokenRequirements {
-    /// What a session that is made from `source` asks of it.
+    /// Creates the requirements of a session that is derived from `source`.
     fileprivate init(of source: SessionSources.Source, deadline: Instant) {
         self.init(wantsIDToken: source.usesIDToken, deadline: deadline, wantsLiveLogin: true)
     }
 }
 
 extension RefreshFailure {
-    /// What the lack of a token of `source` means for a session that is made from it.
+    /// Creates the failure of a derived session from that of its `source`.
     fileprivate init(_ failure: ServingFailure, of source: SessionName) {
         let whose = "the session \(source), which its tokens are made from"
         switch failure {
