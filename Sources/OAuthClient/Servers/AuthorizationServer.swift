@@ -2,18 +2,21 @@
 
 import TokenCore
 
-/// One authorization server and our registration there, spoken to in the protocol of its kind.
+/// One authorization server and the session's client registration there, accessed in the protocol of its
+/// kind.
 ///
-/// A new kind needs a type that conforms to this, a line in ``AuthorizationServers``, and its cases in
-/// ``ServerKind`` and ``ServerProfile/Kind``.
+/// A new kind needs a type that conforms to this protocol, a line in ``AuthorizationServers``, and its cases
+/// in ``ServerKind`` and ``ServerProfile/Kind``.
 protocol AuthorizationServer: Sendable {
     var profile: ServerProfile { get }
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome
     func logIn(_ request: LoginRequest, conversation: any LoginPrompting) async -> LoginOutcome
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome
-    /// Has the client deleted that the server registered for us, and forgets it (RFC 7592 §2.3).
+    /// Deletes the client that the server registered for this session, and forgets it (RFC 7592 §2.3).
     func unregister(_ found: DiscoveredServer?) async
-    /// The secrets held between exchanges: a server that has seen the client secret may repeat it later.
+    /// The secrets held between exchanges.
+    ///
+    /// A server that has received the client secret may repeat it later.
     var heldSecrets: [SecretID] { get async }
 }
 

@@ -8,10 +8,18 @@ import Synchronization
 import TokenCore
 
 /// The authorization servers of all configured sessions.
+///
+/// Each session name leads to an ``AuthorizationServer``, which is made from the session's ``ServerProfile``.
+/// Servers of the same issuer share its metadata and keys.
+///
+/// - Entry points: ``refresh(_:_:)``, ``logIn(_:_:conversation:)``, ``revoke(_:_:)``,
+///   ``replaceProfiles(_:)``.
+/// - May not: store tokens outside sealed memory, or return texts of a server with secrets in them.
+/// - Safe to call from any thread.
 package final class AuthorizationServers: AuthorizationServing {
     private struct Configured {
         var servers: [SessionName: any AuthorizationServer] = [:]
-        /// The issuers of ``servers``, by what the configuration says about them.
+        /// The issuers of ``servers``, by their configuration.
         var issuers: [Issuer.Description: Issuer] = [:]
 
         mutating func issuer(of profile: ServerProfile, _ tools: ServerDependencies) -> Issuer {
@@ -32,18 +40,18 @@ package final class AuthorizationServers: AuthorizationServing {
     /// Serves `profiles`, which have been validated.
     ///
     /// - Parameters:
-    ///   - profiles: one per session.
-    ///   - memory: where tokens are sealed and secrets opened.
-    ///   - timekeeper: the clocks.
-    ///   - commands: runs `client_secret_command`.
-    ///   - registrations: where registered clients are kept.
-    ///   - answers: where the answers to refreshes are recorded.
-    ///   - door: where their guards are asked for.
-    ///   - variables: the proxies that the environment of the agent's start names.
-    ///   - eventLoopGroup: one of its loops carries all connections; never shut down from here.
-    ///   - workflow: the job of GitHub Actions that started the agent, if one did.
-    ///   - userAgent: `User-Agent` of the sessions that name none.
-    ///   - sleep: waits between device polls; boot-time clock by default.
+    ///   - profiles: One profile per session.
+    ///   - memory: The sealed memory for tokens and secrets.
+    ///   - timekeeper: The clocks.
+    ///   - commands: Runs `client_secret_command`.
+    ///   - registrations: The store of registered clients.
+    ///   - answers: The recordings of responses to refreshes, or `nil` to record none.
+    ///   - door: The connector to the guards of refreshes, or `nil` if there are none.
+    ///   - variables: The proxies in the environment at the agent's start.
+    ///   - eventLoopGroup: The group with the loop that carries all connections. It is not shut down here.
+    ///   - workflow: The GitHub Actions job that started the agent, or `nil` if none did.
+    ///   - userAgent: The `User-Agent` of sessions that configure none.
+    ///   - sleep: Waits between device polls, by default on the boot-time clock.
     package convenience init(
         profiles: [SessionName: ServerProfile],
         memory: SealedMemory,
@@ -95,9 +103,10 @@ package final class AuthorizationServers: AuthorizationServing {
         replaceProfiles(profiles)
     }
 
-    /// Takes over a reloaded configuration; servers whose profile did not change keep what they have learned.
+    /// Applies a reloaded configuration.
     ///
-    /// The others learn anew, unless one that is kept knows the same issuer.
+    /// Servers whose profile did not change keep what they have learned. The others learn again, unless a
+    /// kept server has the same issuer.
     package func replaceProfiles(_ profiles: [SessionName: ServerProfile]) {
         configured.withLock { configured in
             let old = configured
@@ -119,7 +128,9 @@ package final class AuthorizationServers: AuthorizationServing {
         }
     }
 
-    /// Closes what is open; call once, when no request will follow.
+    /// Closes what is open.
+    ///
+    /// Call it once, when no more requests will follow.
     package func shutDown() async {
         await tools.lingering.close()
         await transport?.shutDown()
@@ -167,7 +178,7 @@ package final class AuthorizationServers: AuthorizationServing {
         }
     }
 
-    /// Longest a logout waits for the server, whatever is asked of it: discovery, renewal, revocation.
+    /// The maximum time a logout waits for the server, with discovery, refresh and revocation together.
     private static let revocationLimit: Duration = .seconds(10)
 
     package func unregister(_ session: SessionName, _ found: DiscoveredServer?) async {
@@ -203,9 +214,9 @@ package final class AuthorizationServers: AuthorizationServing {
         return try? maker.proof(for: demand, at: tools.timekeeper.wallTime, showing: token)
     }
 
-    /// Looks at the server of `session` as the session would use it, for diagnostics.
+    /// Probes the server of `session` as the session would use it, for diagnostics.
     ///
-    /// - Returns: what was seen, or why the session could not use it.
+    /// - Returns: The findings, or the reason the session could not use the server.
     package func examine(_ session: SessionName) async -> Result<ServerFinding, RefreshFailure> {
         guard let profile = server(for: session)?.profile else {
             return .failure(.unknown(session))
@@ -221,9 +232,11 @@ package final class AuthorizationServers: AuthorizationServing {
         }
     }
 
-    /// Looks at an issuer that no session uses yet; of one that is `nil` the document at `address` tells the name.
+    /// Probes an issuer that no session uses yet.
     ///
-    /// - Returns: what it offers, or why a session could not use it.
+    /// If `issuer` is `nil`, the document at `address` names it.
+    ///
+    /// - Returns: The issuer's capabilities, or the reason a session could not use it.
     package func examine(
         issuer: String?,
         metadata address: String? = nil,
@@ -234,9 +247,9 @@ package final class AuthorizationServers: AuthorizationServing {
         return await Discovery.fetch(description, tools, match: match).map { IssuerCapabilities($0) }
     }
 
-    /// Looks at a protected resource that no session uses yet, and at the issuer it names.
+    /// Probes a protected resource that no session uses yet, and the issuer it names.
     ///
-    /// - Returns: what they say, or why a session could not use them.
+    /// - Returns: Their capabilities, or the reason a session could not use them.
     package func examine(
         _ resource: ProtectedResource,
         trust: ServerTrust

@@ -4,11 +4,11 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The client's proof of who it is, put into a request in exactly one way (RFC 6749 §2.3).
+/// A proof of the client's identity, which is added to a request in exactly one way (RFC 6749 §2.3).
 struct ClientAuthentication: Sendable {
-    /// The ways.
+    /// The ways to prove the identity.
     enum Proof: Sendable {
-        /// A public client, which only names itself.
+        /// No proof: a public client, which only sends its ID.
         case none
         case basic(SecretID)
         case post(SecretID)
@@ -16,15 +16,15 @@ struct ClientAuthentication: Sendable {
         case certificate(ClientCertificate)
     }
 
-    /// Empty: the assertion of a grant names whoever asks (RFC 7523 §2.1).
+    /// The client ID, or an empty text if the assertion of a grant names the client (RFC 7523 §2.1).
     let clientID: String
     var proof: Proof
-    /// What has been learned of the server, where the configuration leaves the way open.
+    /// The way that the server has accepted before, or `nil` if the configuration fixes the way.
     var learned: LearnedAuthentication?
 
-    /// The other way to show a client secret, or `nil` if only one is to be tried.
+    /// The other way to send a client secret, or `nil` if only one way is to be tried.
     ///
-    /// Basic is what every server must support, and some support the body alone.
+    /// Every server must support Basic, but some support only the body.
     var alternative: ClientAuthentication? {
         guard case .basic(let secret) = proof, let learned, learned.placement == nil else { return nil }
         var other = self
@@ -32,7 +32,7 @@ struct ClientAuthentication: Sendable {
         return other
     }
 
-    /// The server has taken the proof.
+    /// Records that the server accepted the proof.
     func wasAccepted() {
         if case .basic = proof { learned?.learn(.basic) }
         if case .post = proof { learned?.learn(.post) }
@@ -40,7 +40,8 @@ struct ClientAuthentication: Sendable {
 
     /// Chooses between Basic and the body for a client secret.
     ///
-    /// Servers must support Basic (RFC 6749 §2.3.1), so it is first unless metadata lists only the other.
+    /// Servers must support Basic (RFC 6749 §2.3.1), so Basic is tried first unless metadata lists only the
+    /// body.
     static func proof(_ secret: SecretID, _ method: ClientSecretMethod, listed: [ByteText]?) -> Proof {
         switch method {
         case .basic: .basic(secret)
@@ -54,12 +55,12 @@ struct ClientAuthentication: Sendable {
     /// Whether the client proves nothing.
     var isPublic: Bool { if case .none = proof { true } else { false } }
 
-    /// Whether it shows assertions that are signed here, by our clock.
+    /// Whether the client sends assertions that are signed here, dated by this machine's clock.
     var signsAssertions: Bool {
         if case .assertion(let assertions) = proof { assertions.areOurs } else { false }
     }
 
-    /// The secret that the server knows too, with which it may sign ID tokens.
+    /// The secret shared with the server, with which the server may sign ID tokens.
     var sharedSecret: SecretID? {
         switch proof {
         case .basic(let secret), .post(let secret): secret
@@ -68,20 +69,23 @@ struct ClientAuthentication: Sendable {
         }
     }
 
-    /// Adds the proof to `request`, whose form is copied for that: a request that is sent again has another one.
+    /// Adds the proof to `request`.
+    ///
+    /// Its form is copied, because a request that is sent again has another proof.
     ///
     /// - Parameters:
-    ///   - request: a form, for an endpoint where the client authenticates.
-    ///   - tools: the clock, and the memory that has the secrets.
-    ///   - time: when an assertion is made, by the server's clock; `nil`: now, by ours.
-    /// - Throws: why there is no proof; nothing is to be sent then.
+    ///   - request: A form, for an endpoint where the client authenticates.
+    ///   - tools: The clock, and the memory with the secrets.
+    ///   - time: The date of an assertion by the server's clock, or `nil` for now by this machine's clock.
+    /// - Throws: The reason there is no proof. Nothing must be sent then.
     func prove(
         _ request: inout OutgoingRequest,
         _ tools: ServerDependencies,
         at time: WallTime? = nil
     ) async throws(RefreshFailure) {
         let form = request.form.map { FormBody(copying: $0) } ?? FormBody()
-        // Beside Basic and assertions it proves nothing, but there are servers that look for it there alone.
+        // With Basic and assertions the parameter proves nothing, but some servers read the client ID only
+        // here.
         if !clientID.utf8.isEmpty { form.add("client_id", clientID) }
         do {
             switch proof {
@@ -103,15 +107,19 @@ struct ClientAuthentication: Sendable {
         request.form = form
     }
 
-    /// Sends `request` with the proof, and again with another one where the server rejects that and another may help: the
-    /// secret in the body, or an assertion with another audience.
+    /// Sends `request` with the proof, and again with another proof if the server rejects the first and
+    /// another may help.
+    ///
+    /// The other proof is the secret in the body, or an assertion with another audience.
     ///
     /// - Parameters:
-    ///   - request: to an endpoint that gives no tokens, as those have proofs of their own beside.
-    ///   - tools: send it.
-    ///   - audiences: what an assertion may name, in the order in which it is tried; empty: what it names by itself.
-    /// - Returns: the answer, to the last request.
-    /// - Throws: why there is no proof or no answer.
+    ///   - request: A request to an endpoint that returns no tokens. Token requests have proofs of possession
+    ///     of their own.
+    ///   - tools: Sends the request.
+    ///   - audiences: The audiences for an assertion, in the order to try them, or empty for the assertion's
+    ///     own audience.
+    /// - Returns: The response to the last request, or to the first if all were rejected.
+    /// - Throws: The reason there is no proof or no response.
     func send(
         _ request: OutgoingRequest,
         _ tools: ServerDependencies,
@@ -120,7 +128,7 @@ struct ClientAuthentication: Sendable {
         var ways = attempts(at: request.url, audiences)[...]
         let way = ways.popFirst() ?? self
         let first = try await way.sendOnce(request, tools)
-        // Some servers give no code for an assertion that names another audience.
+        // Some servers send no error code for an assertion with another audience.
         func isRejected(_ answer: ServerResponse) -> Bool {
             answer.isRejectedClient || !audiences.isEmpty && answer.status == 401
         }
@@ -129,7 +137,7 @@ struct ClientAuthentication: Sendable {
             let answer = try await way.sendOnce(request, tools)
             if !isRejected(answer) { return way.accepted(answer, at: request.url) }
         }
-        // The first way is the one that ought to work.
+        // Return the first response: the first way is the one that should work.
         return first
     }
 
@@ -156,13 +164,14 @@ struct ClientAuthentication: Sendable {
         }
     }
 
-    /// Sends `request` with the proof, and once more with an assertion dated by the server's clock if that may help.
+    /// Sends `request` with the proof, and once more with an assertion dated by the server's clock if that
+    /// may help.
     ///
     /// - Parameters:
-    ///   - request: as for ``prove(_:_:at:)``; to an endpoint that gives no tokens, as those have proofs of their own beside.
-    ///   - tools: send it.
-    /// - Returns: the answer, to the second request if there was one.
-    /// - Throws: why there is no proof or no answer.
+    ///   - request: A request to an endpoint that returns no tokens, as for ``send(_:_:audiences:)``.
+    ///   - tools: Sends the request.
+    /// - Returns: The response to the last request sent.
+    /// - Throws: The reason there is no proof or no response.
     private func sendOnce(
         _ request: OutgoingRequest,
         _ tools: ServerDependencies
@@ -178,10 +187,12 @@ struct ClientAuthentication: Sendable {
         return try await tools.send(second)
     }
 
-    /// When to date another assertion, by the server's clock, after `reply` has refused one dated by ours; `nil`: another
-    /// would not help.
+    /// Returns the date for a second assertion, by the server's clock, after `reply` rejected one dated by
+    /// this machine's.
     ///
-    /// Only once more: a server that is never satisfied must not keep us busy.
+    /// The caller sends only one more: a server that is never satisfied must not keep the agent busy.
+    ///
+    /// - Returns: The date, or `nil` if another assertion would not help.
     func timeForAnother(
         after reply: ServerResponse,
         refusedWith code: String?,
@@ -191,12 +202,12 @@ struct ClientAuthentication: Sendable {
         return reply.timeOfOtherClock(than: tools.timekeeper.wallTime)
     }
 
-    /// What to check when a server refuses the proof; `nil`: nothing beyond the credentials themselves.
+    /// Returns the setting to check when a server rejects the proof, or `nil` if there is none beyond the
+    /// credentials.
     ///
-    /// A server may take a client secret in one of two places alone, and not say which: the setting for that is named.
-    ///
-    /// By RFC 6749 §2.3.1 both halves of Basic credentials are encoded, and some servers do not decode them.
-    /// All servers decode a body.
+    /// A server may accept a client secret in only one of two places without saying which, so the hint names
+    /// the setting for the place. By RFC 6749 §2.3.1 both halves of Basic credentials are encoded, and some
+    /// servers do not decode them. All servers decode a body.
     func hint(_ memory: SealedMemory) -> String? {
         switch proof {
         case .none, .certificate: return nil
@@ -219,6 +230,8 @@ struct ClientAuthentication: Sendable {
         "check client_id and client secret; if they are right, set client_authentication = \"\(method)\""
     }
 
+    /// Returns Basic credentials.
+    ///
     /// Both halves are form-encoded before they are joined, so that `:` and UTF-8 survive.
     private func basic(_ secret: UnsafeRawBufferPointer) -> String {
         var pair = Array(FormEncoding.encoded(clientID).utf8)
@@ -231,13 +244,15 @@ struct ClientAuthentication: Sendable {
 }
 
 extension ServerResponse {
-    /// The code of an OAuth error, or `nil` if the answer is none.
+    /// The code of an OAuth error, or `nil` if the response is not one.
     var oauthCode: String? { jsonObject.flatMap { OAuthError($0) }?.code }
 
     fileprivate var isRejectedClient: Bool { oauthCode?.bytewise == "invalid_client" }
 
-    /// The server's time, if an assertion of the time `now` may have been refused because of it; another day is not
-    /// believed.
+    /// Returns the server's time if an assertion dated `now` may have been rejected because of the
+    /// difference.
+    ///
+    /// A difference of a day or more is not believed.
     func timeOfOtherClock(than now: WallTime) -> WallTime? {
         guard let time = serverTime else { return nil }
         let difference = max(time - now, now - time)

@@ -3,12 +3,14 @@
 import Text
 import TokenCore
 
-/// Who the client is at its authorization server, and how it proves that.
+/// The client's ID at its authorization server, and its proof of identity.
 package struct ClientIdentity: Equatable, Sendable {
-    /// As registered; empty where a server knows no clients, or none of ours before a login.
+    /// The ID as registered.
+    ///
+    /// Empty if the server has no clients, or none for this session before a login.
     package var id: String
     package var proof: ClientProof
-    /// How a server gets to know us that knows no client of ours; `nil`: it needs none, or knows ``id``.
+    /// The options to register a client, or `nil` if the server needs no client or knows ``id``.
     package var introduction: ClientRegistrationOptions?
 
     package init(_ id: String, proof: ClientProof = .none, introduction: ClientRegistrationOptions? = nil) {
@@ -18,12 +20,12 @@ package struct ClientIdentity: Equatable, Sendable {
     }
 }
 
-/// How a server gets to know a client that nobody has registered there.
+/// The ways to introduce a client that nobody has registered at the server.
 package struct ClientRegistrationOptions: Equatable, Sendable {
-    /// The address of a document about us, which is our name where servers read such documents
+    /// The URL of a document about the client, used as the client ID where servers read such documents
     /// (draft-ietf-oauth-client-id-metadata-document).
     package var document: String?
-    /// How a registered client is to show its secret (RFC 7591 §2).
+    /// The way a registered client is to send its secret (RFC 7591 §2).
     package var method: ClientSecretMethod
 
     package init(document: String? = nil, method: ClientSecretMethod = .automatic) {
@@ -32,34 +34,36 @@ package struct ClientRegistrationOptions: Equatable, Sendable {
     }
 }
 
-/// How the client proves who it is (RFC 6749 §2.3).
+/// The client's proof of identity (RFC 6749 §2.3).
 package enum ClientProof: Equatable, Sendable {
-    /// A public client, which only names itself.
+    /// No proof: a public client, which only sends its ID.
     case none
-    /// A secret that the server knows too.
+    /// A secret shared with the server.
     case secret(SecretSource, ClientSecretMethod)
-    /// Assertions signed with such a secret (OpenID Connect Core §9 `client_secret_jwt`).
+    /// Assertions signed with a shared secret (OpenID Connect Core §9 `client_secret_jwt`).
     case secretAssertion(SecretSource, AssertionAudience)
     /// Assertions signed with a private key.
     case keyAssertion(AssertionKey, AssertionAudience)
-    /// Assertions that somebody else has signed (RFC 7523 §2.2).
+    /// Assertions that were signed elsewhere (RFC 7523 §2.2).
     case externalAssertion(AssertionSource, AssertionAudience)
-    /// A certificate in the TLS handshake (RFC 8705 §2): the file that holds it, and its key.
+    /// A certificate in the TLS handshake (RFC 8705 §2): the path of its file, and its key.
     case certificate(String, key: SecretSource)
 
     package init(secret: SecretSource?, _ method: ClientSecretMethod = .automatic) {
         self = secret.map { .secret($0, method) } ?? .none
     }
 
-    /// Whether configuration and metadata, which lists the ways of `listed`, leave open how the proof is shown, so that it
-    /// is found out.
+    /// Returns whether the way to send the proof is still open and must be found out.
+    ///
+    /// It is open if neither the configuration nor the metadata, which lists the methods `listed`, decides
+    /// it.
     func isOpen(listed: [ByteText]?) -> Bool {
         if case .secret(_, .automatic) = self { return listed?.contains("client_secret_post") != false }
         if case .secretAssertion(_, .endpoint) = self { return true }
         return if case .keyAssertion(_, .endpoint) = self { true } else { false }
     }
 
-    /// Where the shared secret comes from, if there is one.
+    /// The source of the shared secret, or `nil` if there is none.
     var secret: SecretSource? {
         switch self {
         case .secret(let source, _), .secretAssertion(let source, _): source
@@ -68,20 +72,24 @@ package enum ClientProof: Equatable, Sendable {
     }
 }
 
-/// Where a secret comes from.
+/// The source of a secret.
 package enum SecretSource: Equatable, Sendable {
     case sealed(SecretID)
-    /// The store keeps the secret, which a person has given to this session.
+    /// The store, which keeps the secret that the user gave to this session.
     case given(to: SessionName)
-    /// A file holding the secret; one trailing line break is not part of it.
+    /// A file with the secret.
+    ///
+    /// One trailing line break is not part of the secret.
     case file(String)
-    /// argv of a program that prints the secret; one trailing line break is not part of it.
+    /// The argument vector of a program that prints the secret.
+    ///
+    /// One trailing line break is not part of the secret.
     case command([String])
 }
 
-/// How the client shows its secret at the token endpoint (RFC 6749 §2.3.1).
+/// The way the client sends its secret to the token endpoint (RFC 6749 §2.3.1).
 package enum ClientSecretMethod: String, CaseIterable, Sendable {
-    /// What the server's metadata lists, preferring `basic`.
+    /// A method that the server's metadata lists, preferably `basic`.
     case automatic
     case basic
     case post
@@ -90,7 +98,7 @@ package enum ClientSecretMethod: String, CaseIterable, Sendable {
 /// A private key that signs the client's assertions (OpenID Connect Core §9 `private_key_jwt`).
 package struct AssertionKey: Equatable, Sendable {
     package var source: SecretSource
-    /// `kid` of the assertions; `nil`: the key's own, if it is a JWK with one.
+    /// The `kid` of the assertions, or `nil` for the key's own if it is a JWK with one.
     package var identifier: String?
 
     package init(_ source: SecretSource, identifier: String? = nil) {
@@ -99,21 +107,21 @@ package struct AssertionKey: Equatable, Sendable {
     }
 }
 
-/// Where a ready assertion comes from.
+/// The source of an assertion that is signed elsewhere.
 package enum AssertionSource: Equatable, Sendable {
-    /// A file that another program renews: Kubernetes, SPIFFE.
+    /// A file that another program updates, such as Kubernetes or SPIFFE.
     case file(String)
-    /// argv of a program that prints it.
+    /// The argument vector of a program that prints the assertion.
     case command([String])
-    /// The ID token of a job of GitHub Actions.
+    /// The ID token of a GitHub Actions job.
     case gitHubActions
 }
 
-/// What an assertion names as `aud`, always one string (RFC 7523 §3, draft-ietf-oauth-rfc7523bis).
+/// The `aud` of an assertion, always one string (RFC 7523 §3, draft-ietf-oauth-rfc7523bis).
 package enum AssertionAudience: Equatable, Sendable {
-    /// The very address it is posted to.
+    /// The URL that the assertion is sent to.
     case endpoint
-    /// The server's issuer, as FAPI 2 wants it.
+    /// The server's issuer, as FAPI 2 requires.
     case issuer
     case other(String)
 }

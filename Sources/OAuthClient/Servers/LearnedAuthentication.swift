@@ -3,24 +3,26 @@
 import Synchronization
 import TokenCore
 
-/// How a server has taken this client's proof, where that had to be tried out; known until the agent ends.
+/// The ways in which a server has accepted this client's proof, remembered until the agent ends.
+///
+/// They are found by trying. Safe to call from any thread.
 final class LearnedAuthentication: Sendable {
     private struct Known {
         var placement: ClientSecretMethod?
-        /// The audience of an assertion, by the address that it is posted to.
+        /// The audience of an assertion, by the URL that the assertion is sent to.
         var audiences: [EndpointURL: String] = [:]
     }
 
     private let known = Mutex(Known())
 
-    /// Where the client secret goes, or `nil` if no server has taken it yet.
+    /// The place for the client secret, or `nil` if the server has not accepted one yet.
     var placement: ClientSecretMethod? { known.withLock { $0.placement } }
 
     func learn(_ placement: ClientSecretMethod) {
         known.withLock { $0.placement = $0.placement ?? placement }
     }
 
-    /// What an assertion for `url` names, or `nil` if no server has taken one there.
+    /// Returns the audience that an assertion for `url` names, or `nil` if none was accepted there yet.
     func audience(at url: EndpointURL) -> String? { known.withLock { $0.audiences[url] } }
 
     func learn(audience: String, at url: EndpointURL) {

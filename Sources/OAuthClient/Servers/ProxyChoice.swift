@@ -2,11 +2,13 @@
 
 import ForwardProxy
 
-/// How the servers of a session are reached, as the configuration says.
+/// The configured way to reach the servers of a session.
 package enum ProxyChoice: Hashable, Sendable {
-    /// It says nothing: as the environment of the agent's start says.
+    /// The proxy that the environment at the agent's start names.
+    ///
+    /// Used if the configuration says nothing.
     case environment
-    /// Without a proxy, whatever the environment says.
+    /// Without a proxy, regardless of the environment.
     case direct
     case proxy(ConfiguredProxy)
 }
@@ -15,14 +17,16 @@ package enum ProxyChoice: Hashable, Sendable {
 package struct ConfiguredProxy: Hashable, Sendable {
     package var proxy: ForwardProxy
     package var credentials: Credentials
-    /// Whether the session itself names it, so that servers of this machine and of private networks are behind it too.
+    /// Whether the session itself names the proxy.
+    ///
+    /// Servers of this machine and of private networks then use it too.
     package var coversInternal: Bool
 
-    /// Where `USER:PASSWORD` comes from.
+    /// The source of `USER:PASSWORD`.
     package enum Credentials: Hashable, Sendable {
         case none
         case file(String)
-        /// argv of a program that prints them.
+        /// The argument vector of a program that prints the credentials.
         case command([String])
     }
 
@@ -34,7 +38,7 @@ package struct ConfiguredProxy: Hashable, Sendable {
 }
 
 extension ProxyChoice {
-    /// The file with credentials, by its key.
+    /// The file with credentials, by its configuration key.
     package var files: [(key: String, path: String)] {
         guard case .proxy(let configured) = self, case .file(let path) = configured.credentials else {
             return []
@@ -42,7 +46,7 @@ extension ProxyChoice {
         return [(ConfiguredProxy.fileKey, path)]
     }
 
-    /// The program that prints credentials.
+    /// The command that prints credentials.
     package var commands: [[String]] {
         guard case .proxy(let configured) = self, case .command(let command) = configured.credentials else {
             return []

@@ -2,9 +2,9 @@
 
 import Text
 
-/// Values that nobody can guess and that never repeat.
+/// Values that cannot be guessed and never repeat.
 enum RandomText {
-    /// 256 bits from the system, as 43 characters of base64url.
+    /// Returns 256 bits from the system's generator, as 43 characters of base64url.
     static func make() -> String {
         var generator = SystemRandomNumberGenerator()
         return Base64.urlEncoded((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })

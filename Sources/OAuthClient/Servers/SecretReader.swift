@@ -4,15 +4,17 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Fetches a secret of the configuration, running its command once and keeping the result sealed.
+/// A reader of a configured secret.
+///
+/// It runs the secret's command once and keeps the result sealed.
 actor SecretReader {
-    /// Finds the secret that a person has given; `nil`: it is not in the store.
+    /// Finds the secret that the user gave, or returns `nil` if the store does not have it.
     typealias GivenSecret = @Sendable () async -> SecretID?
 
     private let source: SecretSource?
-    /// What the secret is called in the configuration, without `file` and `command`.
+    /// The configuration key of the secret, without `file` and `command`.
     private let name: String
-    /// What stands between the two.
+    /// The text between ``name`` and `file` or `command`.
     private let separator: String
     private let access: SmallFile.Access
     private let memory: SealedMemory
@@ -20,7 +22,9 @@ actor SecretReader {
     private let findGiven: GivenSecret
     private var kept: SecretID?
 
-    /// A password manager may ask the person for a fingerprint.
+    /// The maximum run time of a command.
+    ///
+    /// A password manager may ask the user for a fingerprint.
     private static let commandTimeLimit: Duration = .seconds(30)
 
     init(
@@ -41,7 +45,8 @@ actor SecretReader {
         self.findGiven = findGiven
     }
 
-    /// Reads what the client of `profile` proves itself by: its secret, or its key, which nobody else may read.
+    /// Creates a reader of the secret that proves the client of `profile`, or of its key, which no other user
+    /// may read.
     init(of profile: ServerProfile, _ tools: ServerDependencies) {
         let key: SecretSource? =
             switch profile.client.proof {
@@ -63,10 +68,10 @@ actor SecretReader {
 
     private nonisolated var fileKey: String { "\(name)\(separator)file" }
 
-    /// The key for a command that prints the secret.
+    /// The configuration key for a command that prints the secret.
     nonisolated var commandKey: String { "\(name)\(separator)command" }
 
-    /// The key that says where the secret is, and what it says, for messages.
+    /// The configuration key of the source and its value, for messages.
     nonisolated var origin: String {
         switch source {
         case nil, .sealed: name
@@ -76,9 +81,10 @@ actor SecretReader {
         }
     }
 
-    /// The sealed secret, or `nil` where there is none.
-    /// - Throws: `misconfigured` with what to fix, `helper_failed` if its file or program does not work now, `busy` while
-    ///   sealed memory is locked.
+    /// Returns the sealed secret, or `nil` if none is configured.
+    ///
+    /// - Throws: `misconfigured` with the remedy, `helper_failed` if the file or program does not work now,
+    ///   or `busy` while sealed memory is locked.
     func read() async throws(RefreshFailure) -> SecretID? {
         switch source {
         case nil: return nil
@@ -91,21 +97,21 @@ actor SecretReader {
         }
     }
 
-    /// What ``read()`` has returned before, if it is still there.
+    /// The secret that ``read()`` has returned before, if it still exists.
     var held: SecretID? {
         if case .sealed(let secret) = source { secret } else { kept }
     }
 
-    /// Drops the kept secret, which the server refused.
+    /// Forgets the kept secret, which the server rejected.
     func forget() {
-        // One that a person has given is the store's, until they give another.
+        // The store owns a secret given by the user, until the user gives another.
         if let kept, !isGiven { memory.erase(kept) }
         kept = nil
     }
 
     private var isGiven: Bool { if case .given = source { true } else { false } }
 
-    /// Looks for it each time: it has another number in memory after the store was locked.
+    /// Finds the given secret each time, because its number in memory changes when the store is locked.
     private func given(to session: SessionName) async throws(RefreshFailure) -> SecretID {
         kept = await findGiven()
         if let kept { return kept }
@@ -156,7 +162,9 @@ actor SecretReader {
 }
 
 extension SealedMemory {
-    /// Seals a copy of `bytes`; a locked memory is a passing failure.
+    /// Seals a copy of `bytes`.
+    ///
+    /// - Throws: `busy` while the memory is locked.
     func sealing(_ bytes: ArraySlice<UInt8>, as kind: SecretKind) throws(RefreshFailure) -> SecretID {
         do {
             return try unsafe bytes.withUnsafeBytes { unsafe try seal($0, as: kind) }
@@ -174,7 +182,9 @@ extension SealedMemory {
         }
     }
 
-    /// The secret as a string, for the few uses that cannot do without one.
+    /// Returns the secret as a string, for the few uses that need one.
+    ///
+    /// - Throws: `busy` while the memory is locked.
     func text(of secret: SecretID) throws(RefreshFailure) -> String {
         do {
             return try unsafe open(secret) { unsafe String(decoding: $0, as: UTF8.self) }
@@ -185,6 +195,8 @@ extension SealedMemory {
 }
 
 extension RefreshFailure {
-    /// Sealed memory gives nothing out: unlock it and try again.
+    /// The failure while sealed memory is locked.
+    ///
+    /// It passes when the user unlocks the store.
     static let locked = RefreshFailure(kind: .busy, message: "the secret store is locked")
 }

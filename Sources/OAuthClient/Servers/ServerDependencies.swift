@@ -4,10 +4,12 @@ import NIOCore
 import SealedStore
 import TokenCore
 
-/// Waits; throws when the task is cancelled meanwhile.
+/// A function that waits.
+///
+/// It throws if the task is cancelled before the time is over.
 package typealias Sleeping = @Sendable (Duration) async throws -> Void
 
-/// What every kind of server works with.
+/// The services used by servers of every kind.
 struct ServerDependencies: Sendable {
     var memory: SealedMemory
     var timekeeper: any Timekeeper
@@ -15,27 +17,33 @@ struct ServerDependencies: Sendable {
     var exchange: any HTTPExchanging
     var eventLoop: any EventLoop
     var sleep: Sleeping
-    /// Where the job of GitHub Actions that started the agent gets its tokens.
+    /// The tokens of the GitHub Actions job that started the agent, or `nil` if none did.
     var workflow: WorkflowIdentity?
-    /// Shared by all servers made with these tools.
+    /// The nonces for proofs, shared by all servers with these dependencies.
     var proofNonces = ProofNonces()
-    /// Shared as well: servers of one issuer have the same clients.
+    /// The registered clients.
+    ///
+    /// They are shared as well: servers of one issuer have the same clients.
     var registrar = Registrar()
-    /// Shared as well: they have the ports of this machine.
+    /// The listeners that still respond after a login.
+    ///
+    /// They are shared as well, because they use the ports of this machine.
     var lingering = LingeringListeners()
-    /// `User-Agent` of every request: web firewalls answer 403 to requests without one.
+    /// The `User-Agent` of every request.
+    ///
+    /// Web firewalls respond 403 to requests without one.
     var userAgent = "tokenagent"
 }
 
 extension ServerDependencies {
-    /// The same tools for the server of `profile`.
+    /// Returns the dependencies for the server of `profile`.
     func serving(_ profile: ServerProfile) -> ServerDependencies {
         var tools = self
         tools.userAgent = profile.userAgent ?? userAgent
         return tools
     }
 
-    /// Sends `request`, reads the answer's body, and notes the secrets of both.
+    /// Sends `request`, parses the body of the response, and records the secrets of both.
     func exchanged(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
         var request = request
         request.headers.append(("user-agent", userAgent))
@@ -46,7 +54,7 @@ extension ServerDependencies {
         return reply
     }
 
-    /// ``exchanged(_:)``, with a transport failure turned into what it means for the session.
+    /// Sends `request` like ``exchanged(_:)``, with a transport failure converted to one of the session.
     func send(_ request: OutgoingRequest) async throws(RefreshFailure) -> ServerResponse {
         do throws(TransportFailure) {
             return try await exchanged(request)

@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// The values of `kind` in the configuration, and what each says about a server.
+/// The values of `kind` in the configuration, and the properties of such servers.
 package enum ServerKind: String, CaseIterable, Sendable {
     case oidc
     case oauth2
@@ -13,51 +13,53 @@ package enum ServerKind: String, CaseIterable, Sendable {
     case awsRole = "aws_role"
     case gitHubApp = "github_app"
 
-    /// Whether it speaks OAuth 2.0 as RFC 6749 has it.
+    /// Whether the server uses OAuth 2.0 as in RFC 6749.
     package var isStandard: Bool { self == .oidc || self == .oauth2 }
 
-    /// Whether such a server registers clients.
+    /// Whether such a server has registered clients.
     package var hasClients: Bool { isStandard || self == .cognito }
 
-    /// Whether a client may have a secret that the configuration names.
+    /// Whether the configuration may name a client secret.
     package var takesClientSecret: Bool { hasLogins && self != .identityCenter }
 
     /// Whether it is a server at all, with an address and a certificate.
     package var isServer: Bool { self != .command }
 
-    /// Whether people log in to it, by a client and with what belongs to that.
+    /// Whether users log in to the server through a client.
     package var hasLogins: Bool { isServer && self != .awsRole && self != .gitHubApp }
 
-    /// The ways to log in; none where the tokens come without a login.
+    /// The ways to log in, or none if the tokens come without a login.
     package var flows: [LoginFlow] {
         if isStandard { return LoginFlow.allCases }
         if self == .identityCenter { return [.device] }
         return hasLogins ? [.password, .import] : []
     }
 
-    /// Whether a program can log in in place of a person.
+    /// Whether a program can log in instead of the user.
     package var hasSilentLogins: Bool { flows.contains(.password) }
 
-    /// The flow of a session that names none; without a login that is ``LoginFlow/clientCredentials``, which needs
-    /// nobody.
+    /// The flow of a session that names none.
+    ///
+    /// Without logins it is ``LoginFlow/clientCredentials``, which needs no user.
     package var defaultFlow: LoginFlow { isStandard ? .browser : flows.first ?? .clientCredentials }
 }
 
 extension ServerProfile.Kind {
-    /// What tells one server from another; a row for each kind.
+    /// The values that distinguish one server from another.
     package struct Identity: Equatable, Sendable {
         package var kind: ServerKind
-        /// The address without which a session cannot be refreshed.
+        /// The address that a session needs for a refresh.
         package var address: String
-        /// The pool at the address, where there may be several.
+        /// The pool at the address, if there may be several.
         package var pool: String?
-        /// The issuer of its ID tokens; `nil`: the configuration names none, so they may name any.
+        /// The issuer of the server's ID tokens, or `nil` if the configuration names none and any is
+        /// accepted.
         package var issuer: String?
     }
 
     package var identity: Identity {
         switch self {
-        // What belongs to a server belongs to the address of its metadata: anybody's document may name any issuer.
+        // A server's data belong to the address of its metadata: any document may name any issuer.
         case .oidc(let issuer, let metadata):
             Identity(
                 kind: .oidc,

@@ -2,30 +2,31 @@
 
 import TokenCore
 
-/// What the configuration says about one session's authorization server and our registration there.
+/// The configuration of one session's authorization server and of its client there.
 package struct ServerProfile: Equatable, Sendable {
-    /// Which protocol the server speaks.
+    /// The protocol of the server.
     ///
-    /// Indirect but for the commonest: otherwise each would take the room of the largest.
+    /// All but the commonest cases are indirect. Otherwise each would take the space of the largest.
     package enum Kind: Equatable, Sendable {
-        /// OpenID Connect, or OAuth 2.0 with published metadata: everything follows from the issuer, and from the address
-        /// of its metadata where that is another.
+        /// OpenID Connect, or OAuth 2.0 with published metadata.
+        ///
+        /// Everything follows from the issuer, and from the address of its metadata if that is another.
         case oidc(issuer: String, metadata: String? = nil)
-        /// The same, with the issuer that a protected resource names at each login.
+        /// OpenID Connect or OAuth 2.0, with the issuer that a protected resource names at each login.
         indirect case resource(ProtectedResource)
-        /// OAuth 2.0 with the endpoints written down by hand.
+        /// OAuth 2.0 with the endpoints in the configuration.
         indirect case oauth2(FixedEndpoints)
-        /// JSON endpoints as mobile back ends have them.
+        /// JSON endpoints, as mobile back ends have them.
         indirect case json(JSONBackEnd)
-        /// An Amazon Cognito user pool, spoken to in Amazon's own protocol.
+        /// An Amazon Cognito user pool, accessed in Amazon's own protocol.
         indirect case cognito(CognitoPool)
         /// A program that prints tokens.
         indirect case command(CommandSource)
-        /// IAM Identity Center of Amazon Web Services.
+        /// AWS IAM Identity Center.
         indirect case identityCenter(IdentityCenter)
-        /// A role of Amazon Web Services, given for the token of another session.
+        /// An AWS role, obtained with the token of another session.
         indirect case awsRole(AWSRole)
-        /// A role that IAM Identity Center has assigned to whoever is logged in to another session.
+        /// An AWS role that IAM Identity Center has assigned to the user of another session.
         indirect case portalRole(PortalRole)
         /// An installation of a GitHub App.
         indirect case gitHubApp(GitHubApp)
@@ -33,28 +34,28 @@ package struct ServerProfile: Equatable, Sendable {
 
     package var kind: Kind
     package var client: ClientIdentity
-    /// Asked for at login, in this order.
+    /// The scopes requested at login, in this order.
     package var scopes: [String]
     /// The flow of a login that names none.
     package var flow: LoginFlow
-    /// What a login in the browser asks for beside ``scopes``.
+    /// The parameters of a browser login in addition to ``scopes``.
     package var authorization: AuthorizationRequest
-    /// Sent as `audience` where a vendor wants that.
+    /// The value of `audience`, for vendors that require it.
     package var audience: String?
-    /// Sent as `resource`, absolute URIs without fragment (RFC 8707 §2).
+    /// The values of `resource`: absolute URIs without fragment (RFC 8707 §2).
     package var resources: [String]
-    /// What the session's tokens are given for; `nil`: a login, or the client's credentials.
+    /// The grant that provides the session's tokens, or `nil` for a login or the client's credentials.
     package var grant: TokenGrant?
     package var trust: ServerTrust
-    /// Tokens are bound to a key whose possession each request proves (RFC 9449).
+    /// Whether tokens are bound to a key whose possession each request proves (RFC 9449).
     package var bindsTokens: Bool
-    /// Endpoints that replace those in the metadata of an `oidc` server.
+    /// The endpoints that replace those in the metadata of an `oidc` server.
     package var endpoints: ConfiguredEndpoints
-    /// A login without an ID token is not accepted.
+    /// Whether a login without an ID token is rejected.
     package var requiresIDToken: Bool
-    /// What the lifetimes in token responses are counted in.
+    /// The unit of the lifetimes in token responses.
     package var lifetimeUnit: LifetimeUnit
-    /// `User-Agent` of its requests; `nil`: as usual.
+    /// The `User-Agent` of the session's requests, or `nil` for the agent's own.
     package var userAgent: String?
 
     package init(
@@ -89,14 +90,15 @@ package struct ServerProfile: Equatable, Sendable {
         self.userAgent = userAgent
     }
 
-    /// The token endpoint, where the configuration names it.
+    /// The token endpoint, or `nil` if the configuration does not name it.
     var writtenTokenEndpoint: String? {
         if case .oauth2(let fixed) = kind { return fixed.token }
         return kind.identity.kind.isStandard ? endpoints.token : nil
     }
 }
 
-/// Endpoints the configuration names beside an issuer's metadata: for servers that leave one out or have it elsewhere.
+/// Configured endpoints in addition to an issuer's metadata, for servers whose metadata omit one or name
+/// another.
 package struct ConfiguredEndpoints: Hashable, Sendable {
     package var token: String?
     package var authorization: String?
@@ -132,16 +134,16 @@ package struct ConfiguredEndpoints: Hashable, Sendable {
     }
 }
 
-/// Endpoints of a server without metadata.
+/// The endpoints of a server without metadata.
 package struct FixedEndpoints: Hashable, Sendable {
-    /// Compared with the `iss` of authorization responses where it is known (RFC 9207 §2.4).
+    /// The issuer, compared with the `iss` of authorization responses if it is known (RFC 9207 §2.4).
     package var issuer: String?
     package var token: String
     package var authorization: String?
     package var deviceAuthorization: String?
     package var revocation: String?
     package var endSession: String?
-    /// With it the signatures of ID tokens are checked; without it TLS vouches for them (OIDC Core §3.1.3.7 (6)).
+    /// The URL of the key set that verifies ID tokens, or `nil` to rely on TLS (OIDC Core §3.1.3.7 (6)).
     package var keySet: String?
 
     package init(
@@ -163,11 +165,14 @@ package struct FixedEndpoints: Hashable, Sendable {
     }
 }
 
-/// How a server is reached, and which certificates and keys make it trusted.
+/// The certificates and keys that a server is trusted by, and the way to reach it.
 package struct ServerTrust: Hashable, Sendable {
-    /// PEM file of certificates that are roots for this server, beside the system's.
+    /// The path of a PEM file with certificates that are trusted for this server, in addition to the
+    /// system's.
     package var caFile: String?
-    /// `sha256/BASE64` of a SubjectPublicKeyInfo each; the server's key must be one of them; empty: any key.
+    /// The accepted keys, each as `sha256/BASE64` of a SubjectPublicKeyInfo.
+    ///
+    /// If empty, any key is accepted.
     package var pins: [String]
     package var proxy: ProxyChoice
 

@@ -4,10 +4,10 @@ import ServerCertificates
 import Text
 import TokenCore
 
-/// What is wrong with a ``ServerProfile``; `key` is spelled as in the configuration.
+/// An error in a ``ServerProfile``, with `key` spelled as in the configuration.
 package struct ServerProfileError: Error, Equatable, Sendable {
     package var key: String
-    /// Completes "KEY …": "must begin with https://".
+    /// The end of a sentence that begins with the key, such as "must begin with https://".
     package var message: String
 
     init(_ key: String, _ message: String) {
@@ -17,7 +17,9 @@ package struct ServerProfileError: Error, Equatable, Sendable {
 }
 
 extension ServerProfile.Kind {
-    /// What shows as wrong with the kind without asking the server; addresses were parsed before.
+    /// The errors that are visible without asking the server.
+    ///
+    /// Addresses were parsed before.
     package var problems: [ServerProfileError] {
         switch self {
         // An issuer identifier has no query (OIDC Discovery §3, RFC 8414 §2).
@@ -34,7 +36,7 @@ extension ServerProfile.Kind {
         }
     }
 
-    /// What is wrong with an issuer that has its metadata at `metadata`: an address where its name has to lead there.
+    /// Returns the errors of an issuer with its metadata at `metadata`, or of an address if that is `nil`.
     private static func problems(_ issuer: String, _ metadata: String?) -> [ServerProfileError] {
         guard !IssuerName.isTemplate(issuer) else {
             let message = "must be the issuer of one tenant: a template with {…} is not supported"
@@ -54,20 +56,22 @@ extension ServerProfile.Kind {
 }
 
 extension ServerProfile {
-    /// What shows as wrong with the client without asking the server or reading a file.
+    /// The errors of the client that are visible without asking the server or reading a file.
     package var clientProblems: [ServerProfileError] { [nameProblem, secretProblem].compactMap(\.self) }
 
-    /// What shows as wrong with the rest, beside kind and client.
+    /// The errors outside of kind and client.
     package var otherProblems: [ServerProfileError] {
         authorization.problems + scopes.compactMap(Self.scopeProblem)
             + resources.compactMap(Self.resourceProblem) + trust.problems
             + [userAgentProblem].compactMap(\.self)
     }
 
-    /// Bytes; real ones are shorter, and servers refuse long ones.
+    /// The maximum number of bytes.
+    ///
+    /// Real values are shorter, and servers reject long ones.
     private static let longestUserAgent = 256
 
-    /// RFC 9110 §10.1.5.
+    /// The error in `User-Agent` (RFC 9110 §10.1.5), or `nil` if there is none.
     private var userAgentProblem: ServerProfileError? {
         guard let userAgent,
             userAgent.utf8.count > Self.longestUserAgent || userAgent.utf8.first == 0x20
@@ -94,7 +98,7 @@ extension ServerProfile {
         )
     }
 
-    /// RFC 6749 §3.3 `scope-token`.
+    /// Checks a scope (RFC 6749 §3.3 `scope-token`).
     private static func scopeProblem(_ scope: String) -> ServerProfileError? {
         guard scope.isEmpty || !scope.utf8.allSatisfy(\.isNQChar) else { return nil }
         return ServerProfileError("scopes", "\"\(scope)\" is not a scope; write one word per element")
@@ -146,7 +150,8 @@ extension CognitoPool {
 }
 
 extension String {
-    /// Whether it is an absolute URI without fragment (RFC 3986 §4.3), as RFC 8707 §2 wants a `resource`.
+    /// Whether the text is an absolute URI without fragment (RFC 3986 §4.3), as RFC 8707 §2 requires of a
+    /// `resource`.
     var isAbsoluteURI: Bool {
         guard let colon = firstIndex(of: ":"), colon != startIndex, !contains("#"),
             utf8.allSatisfy(\.isVisibleASCII)

@@ -7,21 +7,23 @@ import Text
 package enum SmallFile {
     package struct Failure: Error {
         package var message: String
-        /// What to do about it, where that is known.
+        /// The remedy, or `nil` if none is known.
         package var remedy: String?
-        /// Our own confinement refused, not the file's mode.
+        /// Whether the agent's own sandbox denied the access, and not the file's mode.
         var isBlockedBySandbox = false
     }
 
-    /// Who else may have access to a file.
+    /// The access that other users may have to a file.
     package enum Access: Sendable {
         case anybody
-        /// Nobody else may write it: what it says is believed.
+        /// No other user may write the file, because its contents are trusted.
         case readers
-        /// Nobody else may read it: it is a secret.
+        /// No other user may read the file, because it is secret.
         case nobody
 
-        /// The bits of its mode that must not be set; a service manager's or cluster's file is root's, for one group.
+        /// Returns the mode bits that must not be set.
+        ///
+        /// A file of root, such as a service manager's or cluster's, may be readable by its group.
         fileprivate func forbidden(isOwn: Bool) -> mode_t {
             switch self {
             case .anybody: 0
@@ -31,17 +33,22 @@ package enum SmallFile {
         }
     }
 
-    /// Bytes; no secret or CA bundle in use is larger.
+    /// The maximum number of bytes.
+    ///
+    /// No secret or CA bundle in use is larger.
     package static let limit = 1 << 20
 
-    /// All bytes of the file at `path`, which may be a link: what it leads to is what counts.
+    /// Reads the file at `path`.
+    ///
+    /// A symbolic link is followed, and its target is checked.
     ///
     /// - Parameters:
-    ///   - path: of the file.
-    ///   - access: who else may have access to it; with anything but `anybody` it is a regular file of ours or root's.
-    ///   - limit: the most bytes it may have.
-    /// - Returns: its bytes.
-    /// - Throws: why it is not read, as the end of a sentence that begins with its path.
+    ///   - path: The path of the file.
+    ///   - access: The access that other users may have. With anything but `anybody`, the file must be a
+    ///     regular file of this user or root.
+    ///   - limit: The maximum number of bytes.
+    /// - Returns: The bytes of the file.
+    /// - Throws: The reason the file cannot be read, as the end of a sentence that begins with its path.
     package static func read(
         _ path: String,
         sharedWith access: Access = .anybody,
@@ -75,7 +82,9 @@ package enum SmallFile {
         }
     }
 
-    /// Looks at the file at `path` without opening it.
+    /// Checks the file at `path` without opening it.
+    ///
+    /// - Throws: The reason the file must not be used, as the end of a sentence that begins with its path.
     static func check(_ path: String, sharedWith access: Access) throws(Failure) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw Failure(message: SystemError.text(errno)) }
@@ -107,10 +116,10 @@ package enum SmallFile {
 
 /// Files that hold secrets.
 package enum SecretFile {
-    /// Why the file at `path` is no place for a secret.
+    /// Returns the reason a secret must not be stored in the file at `path`.
     ///
-    /// - Returns: the end of a sentence that begins with its path, and what to do; `nil`: it is there, and nobody else
-    ///   can read or write it.
+    /// - Returns: The end of a sentence that begins with the path, and the remedy. `nil` if the file exists
+    ///   and no other user can read or write it.
     package static func objection(to path: String) -> (message: String, remedy: String?)? {
         do throws(SmallFile.Failure) {
             try SmallFile.check(path, sharedWith: .nobody)
@@ -121,22 +130,22 @@ package enum SecretFile {
     }
 }
 
-/// The system's words for its error numbers.
+/// The system's texts for its error numbers.
 enum SystemError {
     static func text(_ number: Int32) -> String {
         guard let message = unsafe strerror(number) else { return "error \(number)" }
         return unsafe String(cString: message)
     }
 
-    /// Why `path` could not be opened, by the value of errno after that.
+    /// Returns the reason `path` could not be opened, from the value of errno afterwards.
     static func openText(_ path: String, _ reason: Int32) -> String {
         guard isBlockedBySandbox(path, reason) else { return text(reason) }
         return "is outside what the agent may read since its start; restart it"
     }
 
-    /// Whether our own confinement keeps `path`, which could not be opened, from us.
+    /// Returns whether the agent's own sandbox denies access to `path`, which could not be opened.
     ///
-    /// `access` checks the file's mode only: if that allows it, the agent's own confinement refused.
+    /// `access` checks only the file's mode. If the mode allows the access, the sandbox denied it.
     static func isBlockedBySandbox(_ path: String, _ reason: Int32) -> Bool {
         unsafe reason == EACCES && access(path, R_OK) == 0
     }
