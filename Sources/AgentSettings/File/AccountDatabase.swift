@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The numbers of users and groups, each given by name or as a number.
+/// A lookup of users and groups, each given by name or as a number.
 enum AccountDatabase {
-    /// Room for one entry with its members.
+    /// The buffer size in bytes for one entry with its members.
     private static let entrySize = 1 << 16
 
     static func user(_ text: String) -> UInt32? {
@@ -38,7 +38,8 @@ enum AccountDatabase {
         }
     }
 
-    /// A number in decimal digits; the largest means "none" to the kernel.
+    /// Parses a decimal number, or returns `nil` for other text and for the largest number, which the kernel
+    /// reads as "none".
     private static func number(_ text: String) -> UInt32? {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt32(text), number != .max
         else {

@@ -3,18 +3,22 @@
 import Glibc
 import Text
 
-/// The configuration file: where it is, and whether it has to exist.
+/// The configuration file: its path, and whether it must exist.
+///
+/// - Entry points: ``settings(home:drafts:)``, which reads this file and those in `sessions.d` into
+///   ``Settings``. ``StartOptions`` reads the command line, ``ReservedPaths`` protects the agent's own files.
+/// - May not: run commands or write files.
 package struct ConfigurationFile: Equatable, Sendable {
-    /// Larger files are refused unread.
+    /// The maximum size in bytes; larger files are rejected without being read.
     package static let largestSize = 4 << 20
 
     package let path: String
-    /// Whether a person named the file; the default one need not exist.
+    /// Whether the user named the file; the default file need not exist.
     package let mustExist: Bool
-    /// What no table may replace; `nil`: anything may be.
+    /// The paths that no table may use, or `nil` if all are allowed.
     private let reservedPaths: ReservedPaths?
 
-    /// Where the files with a session each are.
+    /// The directory of the files that each hold one session.
     package var sessionDirectory: String { SessionFiles.directory(beside: path) }
 
     package init(path: String, mustExist: Bool, reservedPaths: ReservedPaths? = nil) {
@@ -23,16 +27,16 @@ package struct ConfigurationFile: Equatable, Sendable {
         self.reservedPaths = reservedPaths
     }
 
-    /// Reads and checks the file, and those of ``SessionFiles/directory`` beside it.
+    /// Reads and checks the file and those in ``SessionFiles/directory``.
     ///
-    /// Others may read it unless it holds a client secret, and may never write it: a writer decides where
-    /// refresh tokens are sent.
+    /// Others may read the file unless it contains a client secret. Nobody else may write it: a writer
+    /// decides where refresh tokens are sent.
     ///
     /// - Parameters:
-    ///   - home: what `~/` stands for.
-    ///   - drafts: a directory of further files, to be checked before they are in place.
-    /// - Returns: the settings; the defaults when there is no file and there need not be one.
-    /// - Throws: everything there is to fix.
+    /// - home: the home directory, for `~/`.
+    /// - drafts: a directory of further session files, to be checked before they are in place.
+    /// - Returns: the settings, or the defaults if the file does not exist and need not.
+    /// - Throws: ``ConfigurationProblems`` with everything to fix.
     package func settings(home: String?, drafts: String? = nil) throws(ConfigurationProblems) -> Settings {
         var files = SessionFiles(beside: path, drafts: drafts)
         defer { files.wipe() }
@@ -77,14 +81,15 @@ package struct ConfigurationFile: Equatable, Sendable {
 }
 
 extension Settings {
-    /// Whether the configuration file itself holds a client secret; those beside it are private anyway.
+    /// Whether the configuration file itself contains a client secret; the files in `sessions.d` are private
+    /// anyway.
     fileprivate var holdsLiteralSecret: Bool {
         sessions.contains { $0.holdsLiteralSecret && places[$0.name]?.file == nil }
     }
 }
 
 extension ConfiguredSession {
-    /// Whether the client secret is written in the file itself.
+    /// Whether the client secret is written in the configuration.
     package var holdsLiteralSecret: Bool {
         client.literalSecret != nil
     }

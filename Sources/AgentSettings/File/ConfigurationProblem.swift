@@ -4,17 +4,17 @@ import Synchronization
 import TOML
 import TokenCore
 
-/// One thing to fix in the configuration: where it is, which key, what is wrong and what to write instead.
+/// An error in the configuration: its position, its key, and a message that says what to write instead.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
-    /// The file or directory beside the configuration file; `nil`: that file itself.
+    /// The file or directory with the error, or `nil` if it is the configuration file itself.
     package var file: String?
-    /// Counted from 1; `nil` when the file as a whole is meant.
+    /// The line, counted from 1, or `nil` if the error concerns the whole file.
     package var line: Int?
-    /// Dotted, as `session.work.issuer`; empty when no key is meant.
+    /// The dotted key, such as `session.work.issuer`; empty if the error concerns no key.
     package var key: String
-    /// A clause for a person: "must be a string, not an integer".
+    /// A clause for the user: "must be a string, not an integer".
     package var message: String
-    /// The session that it costs, where that is all it costs.
+    /// The session that is unavailable because of the error, if nothing else is.
     package var session: SessionName?
 
     package init(
@@ -31,9 +31,9 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
         self.session = session
     }
 
-    /// The problem on one line, in the manner of a compiler: `FILE:LINE: KEY: MESSAGE`.
+    /// Formats the error on one line like a compiler: `FILE:LINE: KEY: MESSAGE`.
     ///
-    /// - Parameter file: the configuration file.
+    /// - Parameter file: the path of the configuration file.
     /// - Returns: the line.
     package func description(in file: String) -> String {
         let file = self.file ?? file
@@ -42,7 +42,7 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
     }
 }
 
-/// Everything wrong with a configuration, in the order of its lines.
+/// All errors of a configuration, in the order of its lines.
 package struct ConfigurationProblems: Error, Equatable, Sendable {
     package let file: String
     package let problems: [ConfigurationProblem]
@@ -52,14 +52,16 @@ package struct ConfigurationProblems: Error, Equatable, Sendable {
         self.problems = problems
     }
 
-    /// One line per problem.
+    /// The messages, one line per error.
     package var lines: [String] { problems.map { $0.description(in: file) } }
 }
 
-/// Collects problems while a configuration is read, so that all are reported and not only the first; on any thread.
+/// A collector of problems, so that all are reported and not only the first.
+///
+/// Safe to call from any thread.
 final class ProblemList: Sendable {
     private let found = Mutex<Set<ConfigurationProblem>>([])
-    /// As in ``ConfigurationProblem``, for all of the list.
+    /// The ``ConfigurationProblem/file`` of all problems in this list.
     private let file: String?
     private let session: SessionName?
 
@@ -70,7 +72,7 @@ final class ProblemList: Sendable {
 
     var isEmpty: Bool { found.withLock(\.isEmpty) }
 
-    /// Adds a problem; one of a list for several sessions may be about one of them.
+    /// Adds a problem; `session` replaces the session of the list, if given.
     func add(
         _ key: String,
         at position: TOMLPosition?,

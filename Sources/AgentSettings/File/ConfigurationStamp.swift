@@ -2,10 +2,10 @@
 
 import Glibc
 
-/// Number, size and times of the configuration file, those beside it, and their directories, which show whether they
-/// have changed.
+/// The inodes, sizes and times of the configuration file, its directory, and the files in `sessions.d`.
 ///
-/// An editor writes a file anew or puts another in its place; both show here without reading it.
+/// Two different stamps show a change without reading the files. They detect an editor that overwrites a file
+/// as well as one that replaces it.
 package struct ConfigurationStamp: Equatable, Sendable {
     private struct Mark: Equatable {
         var device: UInt64
@@ -13,7 +13,7 @@ package struct ConfigurationStamp: Equatable, Sendable {
         var size: Int64
         var changed: [Int]
 
-        /// `nil`: there is nothing, or it cannot be looked at.
+        /// Reads the status of `path`, or returns `nil` if there is no file or it is not accessible.
         init?(_ path: String) {
             var status = stat()
             guard unsafe stat(path, &status) == 0 else { return nil }
@@ -29,10 +29,10 @@ package struct ConfigurationStamp: Equatable, Sendable {
     private let file: Mark?
     private let directory: Mark?
     private let sessionDirectory: Mark?
-    /// Each file of ``SessionFiles/directory``, by its name.
+    /// The marks of the files in ``SessionFiles/directory``, by name.
     private let sessionFiles: [String: Mark]
 
-    /// Looks at `path` as it is now.
+    /// Reads the current status of the files for the configuration file at `path`.
     package init(of path: String) {
         file = Mark(path)
         let end = path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex
@@ -42,7 +42,7 @@ package struct ConfigurationStamp: Equatable, Sendable {
         sessionFiles = sessionDirectory == nil ? [:] : ConfigurationStamp.marks(in: place)
     }
 
-    /// Empty for a directory whose files are not read.
+    /// Returns the marks of the session files, empty for a directory whose files are not read.
     private static func marks(in directory: String) -> [String: Mark] {
         do throws(ConfigurationFileError) {
             let names = try SessionDirectory(directory).names().prefix(SessionFiles.mostFiles)

@@ -5,7 +5,7 @@ import EtcdClient
 import Glibc
 import TokenCore
 
-/// Reads `[fleet]`.
+/// A reader of `[fleet]`.
 struct FleetReader {
     private var table: TableReader
     private let home: String?
@@ -15,7 +15,7 @@ struct FleetReader {
         self.home = home
     }
 
-    /// The fleet, or `nil` with the reasons in the problem list.
+    /// Reads the fleet, or returns `nil` with the reasons in the problem list.
     mutating func read() -> FleetSettings? {
         let name = label(
             table.required("name", "what the fleet is called, as at tokenctl fleet init"),
@@ -28,7 +28,7 @@ struct FleetReader {
         let key = key()
         let role = table.word("role", FleetRole.self) ?? .keeper
         let host = host()
-        // With less the lease of the host that is waited for would not even be over.
+        // A shorter wait would end before the lease of the other host expires.
         let range = Duration.seconds(30)...Duration.seconds(86_400)
         let patience = table.duration("takeover_patience", in: range, "30s to 1d")
         table.refuseUnknownKeys()
@@ -46,7 +46,7 @@ struct FleetReader {
         )
     }
 
-    /// `text` if it can name a fleet or a host.
+    /// Returns `text` if it is a valid name of a fleet or host, otherwise reports it.
     private func label(_ text: String?, _ key: String) -> String? {
         guard let text else { return nil }
         guard SessionName(text) != nil else {
@@ -70,9 +70,9 @@ struct FleetReader {
         return machine
     }
 
-    /// What the kernel calls this machine.
+    /// The host name known to the kernel.
     private static var machineName: String? {
-        // 64 bytes and the zero byte after them (gethostname(2), HOST_NAME_MAX).
+        // 64 bytes and a terminating zero (gethostname(2), HOST_NAME_MAX).
         var bytes = [CChar](repeating: 0, count: 65)
         guard unsafe gethostname(&bytes, bytes.count) == 0 else { return nil }
         return String(validating: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -152,7 +152,7 @@ struct FleetReader {
         return file.map { .file($0) } ?? command.map { .command($0) } ?? credential.map { .credential($0) }
     }
 
-    /// The name of a credential, which is a file below a directory of systemd's.
+    /// Reads the name of a systemd credential, which is a file in systemd's credentials directory.
     private mutating func credential() -> String? {
         guard let name = table.string("fleet_key_credential") else { return nil }
         guard !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {

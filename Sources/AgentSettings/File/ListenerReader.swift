@@ -6,22 +6,23 @@ import ServerCertificates
 import Text
 import TokenCore
 
-/// Reads one `[[proxy]]` or `[[endpoint]]`.
+/// A reader of one `[[proxy]]` or `[[endpoint]]`.
 struct ListenerReader {
     var table: TableReader
     let places: PlaceReader
     let known: KnownSessions
     let sessions: [SessionName: ConfiguredSession]
-    /// Takes what is wrong with other files and makes one listener useless.
+    /// The list for errors in other files that make one listener useless.
     let remarks: ProblemList
 
-    /// A proxy, or `nil` with the reasons in the problem list.
+    /// Reads a proxy, or returns `nil` with the reasons in the problem list.
     mutating func readProxy() -> ListenerSettings? {
         let session = session()
         return finished(proxy(of: session), session)
     }
 
-    /// A proxy of a session that need not be in this configuration, or `nil` with the reasons in the problem list.
+    /// Reads a proxy whose session need not be configured, or returns `nil` with the reasons in the problem
+    /// list.
     mutating func readProxyAlone() -> ListenerSettings? {
         let session = table.required("session", "whose tokens are added").flatMap { SessionName($0) }
         var message = proxy(of: nil)
@@ -30,7 +31,7 @@ struct ListenerReader {
         return ListenerSettings(session: session, message: message)
     }
 
-    /// The keys of a proxy of `session`, if that is known.
+    /// Reads the keys of a proxy of `session`, which is `nil` if unknown.
     private mutating func proxy(of session: ConfiguredSession?) -> ListenerMessage {
         var message = ListenerMessage { $0.kind = .proxy }
         message.name = name()
@@ -47,7 +48,7 @@ struct ListenerReader {
         return message
     }
 
-    /// Nil where the key is not written, so that nothing of it is in the message.
+    /// Reads `users`, or returns `nil` if the key is not set, so that it is left out of the message.
     private mutating func users(at listen: String?) -> [String]? {
         guard table.has("users") else { return nil }
         let users = AccountDatabase.users(&table)
@@ -57,7 +58,7 @@ struct ListenerReader {
         return users.map { "\($0)" }
     }
 
-    /// An endpoint, or `nil` with the reasons in the problem list.
+    /// Reads an endpoint, or returns `nil` with the reasons in the problem list.
     mutating func readEndpoint() -> ListenerSettings? {
         let session = session()
         var message = ListenerMessage()
@@ -126,7 +127,7 @@ struct ListenerReader {
         return nil
     }
 
-    /// An absolute path, or a literal loopback address with a port; port 0 means any free one.
+    /// Reads an absolute path or a literal loopback address with a port; port 0 means any free port.
     private mutating func listen(allowsPaths: Bool) -> String? {
         guard let text = table.required("listen", "where programs reach it, such as \"127.0.0.1:8080\"")
         else {
@@ -142,7 +143,7 @@ struct ListenerReader {
             }
             return places.socket("listen", in: &table)
         }
-        // Port 0 is no port of an address; it stands for one here.
+        // A URL cannot contain port 0, which is allowed here, so another port is checked in its place.
         let shown = text.hasSuffix(":0") ? String(text.dropLast()) + "1" : text
         let address = try? EndpointURL("http://\(shown)")
         let hasPort = text.utf8.last?.isASCIIDigit == true && text.utf8.contains(UInt8(ascii: ":"))
@@ -157,7 +158,7 @@ struct ListenerReader {
         return text
     }
 
-    /// Nil where the key is not written, so that nothing of it is in the message.
+    /// Reads a list of words, or returns `nil` if the key is not set, so that it is left out of the message.
     private mutating func words(_ key: String, _ name: String) -> [String]? {
         table.has(key) ? table.wordsToAskFor(key, name) : nil
     }
@@ -248,7 +249,7 @@ struct ListenerReader {
         return kind
     }
 
-    /// The identifier of a project of Google's, in older ones with a domain and a colon before it.
+    /// Reads the ID of a Google Cloud project, which in old projects begins with a domain and a colon.
     private mutating func project(_ kind: ListenerKind?) -> String? {
         guard let text = table.string("project") else { return nil }
         if kind != nil, kind != .gceMetadata {
@@ -275,7 +276,7 @@ struct ListenerReader {
         }
     }
 
-    /// Reports an endpoint that would refuse every resource: Azure's programs always name one.
+    /// Reports an endpoint that would reject every resource: Azure clients always name one.
     private func checkResources(_ message: ListenerMessage, _ session: ConfiguredSession) {
         guard message.kind == .azureIdentity else { return }
         let audiences = (message.sessionAudiences ?? []) + (message.audiences ?? [])
@@ -291,7 +292,7 @@ struct ListenerReader {
 
     // MARK: The session
 
-    /// Reports a session that such a listener cannot serve.
+    /// Reports a session that this kind of listener cannot serve.
     private func check(_ session: ConfiguredSession, _ message: ListenerMessage) {
         let needsRole = message.kind == .awsContainer
         if needsRole, !session.hasRoleCredentials {
@@ -318,13 +319,14 @@ struct ListenerReader {
 }
 
 extension ConfiguredSession {
-    /// Whether one of its rules, if it has any, can fit the listener `name`.
+    /// Whether it has no rules, or at least one that can match the listener `name`.
     fileprivate func mayShowItself(to name: String) -> Bool {
         rules.isEmpty
             || rules.contains { $0.executable == nil && ($0.listener ?? name).bytewise == name.bytewise }
     }
 
-    /// Whether its tokens may go to `url`: among its hosts, or below its resource, if it has them.
+    /// Returns whether its tokens may be sent to `url`, which must be one of its hosts or below its resource,
+    /// if it has any.
     fileprivate func serves(_ url: EndpointURL) -> Bool {
         let host = url.host.contains(":") ? "[\(url.host)]" : url.host
         guard let place = HostName("\(host):\(url.port)") else { return false }

@@ -2,23 +2,23 @@
 
 import Glibc
 
-/// A configuration file that is open, with what its inode says.
+/// An open configuration file with the attributes of its inode.
 struct OpenedFile: ~Copyable {
     private let descriptor: Int32
     let mode: mode_t
     let owner: uid_t
-    /// Bytes.
+    /// The size in bytes.
     let size: Int
 
     /// Opens `name`.
     ///
     /// - Parameters:
-    ///   - name: absolute, or below `directory`.
-    ///   - directory: open.
-    ///   - flags: beside those with which opening never blocks and the descriptor ends with an exec.
-    /// - Throws: ``ConfigurationFileError`` if it cannot be opened or is no regular file.
+    /// - name: absolute, or relative to `directory`.
+    /// - directory: an open descriptor.
+    /// - flags: added to those that prevent blocking and close the descriptor on exec.
+    /// - Throws: ``ConfigurationFileError`` if the file cannot be opened or is not a regular file.
     init(_ name: String, in directory: Int32 = AT_FDCWD, flags: Int32 = 0) throws(ConfigurationFileError) {
-        // O_NONBLOCK: a named pipe in its place must not stop us.
+        // O_NONBLOCK: opening a named pipe must not block.
         let opened = unsafe openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags)
         guard opened >= 0 else { throw ConfigurationFileError(opening: name, in: directory, errno) }
         var status = stat()
@@ -39,8 +39,11 @@ struct OpenedFile: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Reads ``size`` bytes; a file that grows meanwhile is read as far as it went before.
-    /// - Throws: ``ConfigurationFileError`` if the system does not give them.
+    /// Reads ``size`` bytes.
+    ///
+    /// If the file grows meanwhile, the new bytes are ignored.
+    ///
+    /// - Throws: ``ConfigurationFileError`` if reading fails.
     borrowing func contents() throws(ConfigurationFileError) -> [UInt8] {
         var text = [UInt8](repeating: 0, count: size)
         var count = 0
@@ -58,18 +61,18 @@ struct OpenedFile: ~Copyable {
     }
 }
 
-/// Why a file or directory is not read.
+/// The reason a file or directory is not read.
 struct ConfigurationFileError: Error {
-    /// A clause for a person.
+    /// A clause for the user.
     var message: String
-    /// Nothing is there.
+    /// Whether the file or directory does not exist.
     var isAbsent = false
 }
 
 extension ConfigurationFileError {
-    /// Why `name` could not be opened, by the value of errno.
+    /// Describes why `name` could not be opened, given the value of errno.
     init(opening name: String, in directory: Int32 = AT_FDCWD, _ reason: Int32) {
-        // Its mode lets us in, so it was the agent's own confinement that did not.
+        // The file's mode allows reading, so the agent's sandbox denied it.
         if reason == EACCES, unsafe faccessat(directory, name, R_OK, 0) == 0 {
             self.init(message: "is outside what the agent may read since its start; restart it")
         } else {

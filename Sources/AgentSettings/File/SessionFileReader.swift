@@ -3,18 +3,18 @@
 import TOML
 import TokenCore
 
-/// Reads the files of `sessions.d`, each of which may cost its own session and nothing else.
+/// A reader of the files in `sessions.d`, in which an error affects only the file's own session.
 struct SessionFileReader {
     let surroundings: SessionContext
     /// The path of the configuration file, for messages.
     let configuration: String
 
-    /// Adds the sessions of `files` to those of the configuration file, with their places and their mistakes.
+    /// Adds the sessions of `files`, their locations and their errors to `settings`.
     ///
     /// - Parameters:
-    ///   - files: as they were found.
-    ///   - settings: what the configuration file says.
-    ///   - tables: where the keys of each session are.
+    /// - files: the files found.
+    /// - settings: the content of the configuration file.
+    /// - tables: the tables of the sessions read so far.
     /// - Returns: the sessions that other tables may name.
     func read(
         _ files: SessionFiles,
@@ -41,7 +41,7 @@ struct SessionFileReader {
         return known
     }
 
-    /// The session of `file`, or `nil` with the reasons in `problems`.
+    /// Reads the session of `file`, or returns `nil` with the reasons in `problems`.
     private func read(
         _ file: SessionFiles.File,
         _ other: SessionTableLocation?,
@@ -83,14 +83,14 @@ struct SessionFileReader {
 
 /// The sessions that tables of the configuration file may name.
 struct KnownSessions {
-    /// Of the configuration file, well written or not, and of the files beside it.
+    /// The names in the configuration file, valid or not, and in `sessions.d`.
     var names: [String] = []
-    /// Those whose file is there and has a mistake.
+    /// The sessions whose file exists but has an error.
     var unread: Set<SessionName>
-    /// Whether there can be no others: the files beside the configuration file were read, or there are none.
+    /// Whether all sessions are known: `sessions.d` was read, or does not exist.
     var areAllKnown: Bool
 
-    /// Why there may be a session `name` that is not known; `nil`: there is none.
+    /// Returns the reason a session `name` may exist without being known, or `nil` if it does not exist.
     func absence(of name: String) -> String? {
         if SessionName(name).map(unread.contains) == true { return "its file has a mistake" }
         return areAllKnown ? nil : "\(SessionFiles.directory) is not read"
@@ -98,7 +98,7 @@ struct KnownSessions {
 }
 
 extension SessionName {
-    /// The line that begins its table; a name with a dot stands in quotes.
+    /// The header of its table, with a name that contains a dot in quotes.
     fileprivate var header: String {
         "[session.\(description.utf8.contains(UInt8(ascii: ".")) ? "\"\(self)\"" : description)]"
     }

@@ -3,40 +3,40 @@
 import Glibc
 import TokenCore
 
-/// The files of `sessions.d` beside the configuration file, each of which holds one session.
+/// The files of `sessions.d` next to the configuration file, each of which holds one session.
 ///
-/// They are read only if nobody else can have written them: a session decides where secrets are sent and which
-/// commands run.
+/// They are read only if nobody else can have written them: a session decides where secrets are sent and
+/// which commands run.
 struct SessionFiles {
-    /// One file that may be read.
+    /// A file with the content of a session.
     struct File {
         let name: SessionName
         let path: String
         var text: [UInt8]
     }
 
-    /// The name of the directory.
     static let directory = "sessions.d"
-    /// What the name of each file ends in; others are none of ours.
+    /// The suffix of session files; other files are ignored.
     static let suffix = ".toml"
-    /// The most files that are read: ten times as many as anybody was seen to have sessions.
+    /// The maximum number of files read: ten times the largest number of sessions seen in practice.
     static let mostFiles = 1000
-    /// Bytes of one file: a hundred times what a session needs.
+    /// The maximum size of a file in bytes: a hundred times what a session needs.
     static let largestSize = 64 << 10
 
-    /// In the order of their names.
+    /// The files in the order of their names.
     private(set) var files: [File] = []
-    /// Files that are not read and why, or the directory.
+    /// The errors of files, or of a directory, that were not read.
     private(set) var mistakes: [ConfigurationProblem] = []
-    /// Sessions whose file is there and not read.
+    /// The sessions whose file exists but was not read.
     private(set) var unread: Set<SessionName> = []
-    /// Whether every file that is there is known: the directory was read, or there is none.
+    /// Whether all files are known: the directory was read, or does not exist.
     private(set) var areAllKnown = true
 
-    /// No files.
+    /// Creates an empty set of files.
     init() {}
 
-    /// Reads the files beside the configuration file at `path`, and those of a directory of `drafts`.
+    /// Reads the files of `sessions.d` next to the configuration file at `path`, and those in the directory
+    /// `drafts`.
     init(beside path: String, drafts: String? = nil) {
         for place in [SessionFiles.directory(beside: path), drafts].compactMap(\.self) { read(place) }
     }
@@ -58,18 +58,18 @@ struct SessionFiles {
         }
     }
 
-    /// Where the files beside the configuration file at `path` are.
+    /// Returns the path of `sessions.d` next to the configuration file at `path`.
     static func directory(beside path: String) -> String {
         let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         return (end.map { path[...$0] } ?? "") + directory
     }
 
-    /// Zeroes the texts, which may hold client secrets.
+    /// Overwrites the texts with zeros: they may contain client secrets.
     mutating func wipe() {
         for index in files.indices { files[index].text.wipe() }
     }
 
-    /// Notes that not all files are known.
+    /// Records that some files of `directory` are unknown.
     private mutating func refuse(_ directory: String, _ message: String) {
         areAllKnown = false
         mistakes.append(ConfigurationProblem(file: directory, message: message))
@@ -90,16 +90,17 @@ struct SessionFiles {
     }
 }
 
-/// `sessions.d`, open and found to be nobody else's.
+/// An open `sessions.d` that belongs to this user alone.
 struct SessionDirectory: ~Copyable {
-    /// A directory with more files is none of ours.
+    /// The maximum number of files; a directory with more is rejected as a mistake.
     private static let mostNames = 10_000
 
     let path: String
     private let descriptor: Int32
 
     /// Opens the directory at `path`.
-    /// - Throws: ``ConfigurationFileError``, also if another user could have put files there.
+    ///
+    /// - Throws: ``ConfigurationFileError``, also if another user could have created files in it.
     init(_ path: String) throws(ConfigurationFileError) {
         let opened = unsafe open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard opened >= 0 else {
@@ -125,7 +126,7 @@ struct SessionDirectory: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Why files of a directory are not read: somebody else may have put them there.
+    /// Returns the error if another user may have created files in the directory, otherwise `nil`.
     private static func objection(to status: stat) -> ConfigurationFileError? {
         guard status.st_uid == getuid() else {
             return ConfigurationFileError(
@@ -140,9 +141,11 @@ struct SessionDirectory: ~Copyable {
         return nil
     }
 
-    /// The names of the files that end in ``SessionFiles/suffix``, sorted; hidden ones are drafts of editors.
+    /// Returns the names that end in ``SessionFiles/suffix``, sorted.
+    ///
+    /// Hidden files are left out: they are drafts of editors.
     borrowing func names() throws(ConfigurationFileError) -> [String] {
-        // The stream owns its descriptor, and the position of ours stays at the beginning.
+        // The stream owns its descriptor, and reading it does not move the position of ours.
         let own = unsafe openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard own >= 0 else { throw ConfigurationFileError(opening: path, errno) }
         guard let stream = unsafe fdopendir(own) else {
@@ -171,7 +174,7 @@ struct SessionDirectory: ~Copyable {
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
-    /// The text of one file, which only this user can have written and can read.
+    /// Returns the text of a file that only this user can write and read.
     borrowing func contents(of name: String) throws(ConfigurationFileError) -> [UInt8] {
         guard !SessionDirectory.isOther(name, than: S_IFREG, in: descriptor) else {
             throw ConfigurationFileError(message: "is a link or a directory: put the file itself there")
@@ -191,7 +194,7 @@ struct SessionDirectory: ~Copyable {
         return try file.contents()
     }
 
-    /// Whether something else than a `kind` of file is there; a link counts as what it is.
+    /// Returns whether something other than a `kind` of file exists at `name`; links are not followed.
     private static func isOther(_ name: String, than kind: mode_t, in directory: Int32 = AT_FDCWD) -> Bool {
         var status = stat()
         return unsafe fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0

@@ -5,32 +5,34 @@ import Text
 import Threads
 import TokenCore
 
-/// Reads the text of a configuration file into ``Settings``.
+/// A reader that turns the text of a configuration file into ``Settings``.
 package struct SettingsReader {
-    /// Sessions of one file: ten times what anybody was seen to have, and still read within a second.
+    /// The maximum number of sessions in one file: ten times more than seen in practice, and still read
+    /// within a second.
     private static let mostSessions = 10_000
-    /// Enough sessions to be worth a second thread.
+    /// The number of sessions from which a second thread pays off.
     private static let manySessions = 500
 
     private let places: PlaceReader
 
-    /// A reader of files in which `~/` means `home`, and no table replaces one of `reservedPaths`.
+    /// Creates a reader in which `~/` means `home`, and no table may use one of `reservedPaths`.
     package init(home: String?, reservedPaths: ReservedPaths? = nil) {
         places = PlaceReader(home: home, reservedPaths: reservedPaths)
     }
 
-    /// Checks and reads `text`.
+    /// Parses and checks `text`.
     ///
     /// - Parameters:
-    ///   - text: the bytes of the file.
-    ///   - file: its name, for the messages.
-    /// - Returns: the settings, defaults filled in.
-    /// - Throws: every problem there is, not only the first; a syntax error hides what follows it.
+    /// - text: the bytes of the file.
+    /// - file: its path, for messages.
+    /// - Returns: the settings with defaults filled in.
+    /// - Throws: ``ConfigurationProblems`` with every error, not only the first; a syntax error hides the
+    ///   errors after it.
     package func read(_ text: [UInt8], file: String) throws(ConfigurationProblems) -> Settings {
         try read(text, file: file, beside: SessionFiles())
     }
 
-    /// Checks and reads `text` together with the `files` beside it, whose mistakes are part of the settings.
+    /// Parses and checks `text` together with `files`, whose errors become part of the settings.
     func read(
         _ text: [UInt8],
         file: String,
@@ -53,12 +55,13 @@ package struct SettingsReader {
         return settings
     }
 
-    /// Checks and reads one `[[proxy]]` that stands in no file, by its keys alone: its session is the agent's to know,
-    /// which may have another configuration.
+    /// Parses and checks a `[[proxy]]` that is in no file, by its keys alone.
     ///
-    /// - Parameter text: the keys of its table.
+    /// Its session is not checked: only the agent knows it, and may have another configuration.
+    ///
+    /// - Parameter text: the keys of the table.
     /// - Returns: the listener.
-    /// - Throws: every problem there is, by the keys alone.
+    /// - Throws: ``ConfigurationProblems`` with every error, without positions.
     package func proxy(_ text: String) throws(ConfigurationProblems) -> ListenerSettings {
         let problems = ProblemList()
         do {
@@ -130,7 +133,7 @@ package struct SettingsReader {
         return settings
     }
 
-    /// Reads the sessions of the file and of those beside it into `settings`.
+    /// Reads the sessions of the configuration file and of `files` into `settings`.
     private func readSessions(
         _ root: inout TableReader,
         _ policy: SessionPolicy,
@@ -175,7 +178,7 @@ package struct SettingsReader {
             canAskPerson: !settings.hooks.confirm.isEmpty,
             policy: policy,
             proxy: settings.proxy,
-            // A fleet with a mistake is one all the same: the mistake has been reported.
+            // A [fleet] with errors, which were reported already, counts as a keeper's.
             fleetRole: settings.fleet?.role ?? (root.has("fleet") ? .keeper : nil),
             userAgent: settings.userAgent
         )
@@ -210,7 +213,7 @@ package struct SettingsReader {
         _ known: KnownSessions,
         _ remarks: ProblemList
     ) -> [FileSettings] {
-        // One file may have several paths.
+        // One file may be reachable by several paths.
         var places = Set(settings.sockets.map { ReservedPaths.place(of: $0.path).bytewise })
         return root.tableArray("file", "[[file]]").compactMap { table in
             var reader = TokenFileReader(
@@ -235,7 +238,7 @@ package struct SettingsReader {
         _ settings: Settings,
         _ remarks: ProblemList
     ) -> [ListenerSettings] {
-        // Most configurations have no such table.
+        // Lazy, because most configurations have no such table.
         lazy var sessions = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
         var names: Set<String> = []
         var taken = Set((settings.sockets.map(\.path) + settings.files.map(\.path)).map(\.bytewise))
@@ -270,7 +273,7 @@ package struct SettingsReader {
             }
     }
 
-    /// Reports rules of `allow` that name a listener which is not there.
+    /// Reports rules of `allow` that name a listener which does not exist.
     private func checkListenerRules(_ settings: Settings, _ problems: ProblemList) {
         guard problems.isEmpty else { return }
         let names = settings.listeners.map(\.name)
@@ -288,7 +291,7 @@ package struct SettingsReader {
         }
     }
 
-    /// The sessions of `written`; of many, half of them are read on another thread.
+    /// Returns the sessions of `written`, half of them read on a second thread if there are many.
     private static func sessions(
         _ written: [(key: String, reader: TableReader)],
         _ surroundings: SessionContext
@@ -319,7 +322,7 @@ package struct SettingsReader {
             return nil
         }
         var session = SessionReader(name: name, table: reader, surroundings: surroundings)
-        // What becomes of a session is not for others to decide, which are read meanwhile.
+        // Use a separate list: errors of sessions read at the same time must not reject this one.
         session.table.problems = ProblemList()
         defer { reader.problems.add(session.table.problems) }
         return session.read()
@@ -327,14 +330,15 @@ package struct SettingsReader {
 }
 
 extension TableReader {
-    /// A command where an empty array means none.
+    /// Reads a command; an empty array means none.
     mutating func optionalCommand(_ key: String) -> [String] {
         if case .array(let elements)? = value(key)?.content, elements.isEmpty { return [] }
         return command(key) ?? []
     }
 
-    /// `scopes` or `audiences`, each a word that can be asked for: printable ASCII, in a scope without quotes
-    /// and backslashes (RFC 6749 §3.3).
+    /// Reads `scopes` or `audiences`, each a word of printable ASCII.
+    ///
+    /// A scope contains no quotes or backslashes (RFC 6749 §3.3).
     mutating func wordsToAskFor(_ key: String, _ name: String) -> [String] {
         let words = strings(key) ?? []
         let isFit = key == "scopes" ? \UInt8.isNQChar : \UInt8.isVisibleASCII
@@ -344,7 +348,7 @@ extension TableReader {
         return words
     }
 
-    /// An absolute path; `~/` at its beginning means the home directory.
+    /// Reads an absolute path, in which a leading `~/` means the home directory.
     mutating func path(_ key: String, home: String?) -> String? {
         guard let text = string(key) else { return nil }
         if text.hasPrefix("~/"), let home { return home + text.dropFirst() }
@@ -357,7 +361,7 @@ extension TableReader {
 }
 
 extension Settings {
-    /// Has the sessions require ID tokens that give them out: into a file, or to another session.
+    /// Makes sessions require an ID token if a file or another session uses it.
     fileprivate mutating func requireIDTokensGivenOut() {
         let sources = sessions.filter(\.sources.usesIDToken).compactMap(\.sources.subject)
         let givers = Set(sources + files.filter(\.wantsIDToken).map(\.session))
@@ -369,7 +373,7 @@ extension Settings {
 }
 
 extension SessionPolicy {
-    /// The timing keys, which `[agent]` sets for all sessions and a session for itself.
+    /// Reads the timing keys, which `[agent]` sets for all sessions and a session for itself.
     init(reading table: inout TableReader, defaults: SessionPolicy) {
         self = defaults
         let upToOneDay = Duration.zero...Duration.seconds(86_400)

@@ -3,17 +3,17 @@
 import AgentProtocol
 import TokenCore
 
-/// Reads one `[[socket]]`.
+/// A reader of one `[[socket]]`.
 struct SocketReader {
     var table: TableReader
     let places: PlaceReader
-    /// Of the configuration file and of those beside it.
+    /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions
-    /// Takes what is wrong with other files and does not make the socket useless.
+    /// The list for errors in other files that do not make the socket useless.
     let remarks: ProblemList
 
-    /// The socket, or `nil` with the reasons in the problem list.
+    /// Reads the socket, or returns `nil` with the reasons in the problem list.
     mutating func read() -> SocketSettings? {
         let path = path()
         let names = sessionNames()
@@ -73,7 +73,8 @@ struct SocketReader {
         return (words ?? []).compactMap { SessionName($0) }
     }
 
-    /// Three octal digits, 6 first, the others 0 or 6: only those who may write to a socket can connect.
+    /// Reads three octal digits: 6, then 0 or 6 twice, since connecting to a socket requires write
+    /// permission.
     private mutating func mode() -> UInt32? {
         guard table.has("mode") else { return 0o600 }
         guard let text = table.string("mode") else { return nil }
@@ -92,7 +93,7 @@ struct SocketReader {
         return nil
     }
 
-    /// Reports what cannot be given out as a bare token.
+    /// Reports keys that cannot apply to bare tokens.
     private func checkBareToken(_ names: [SessionName]) {
         for key in ["scopes", "audiences"] where table.has(key) {
             table.report(key, "cannot be asked for where answer is \"token\"; leave it out")
@@ -105,7 +106,9 @@ struct SocketReader {
         }
     }
 
-    /// Whether one of these sessions has no token that can be given out bare; says so.
+    /// Reports the first session whose token cannot be served bare.
+    ///
+    /// - Returns: `true` if there is one.
     private func hasObjection(to names: [SessionName]) -> Bool {
         for session in settings.sessions where names.contains(session.name) {
             guard let reason = session.objectionToBareTokens else { continue }
@@ -113,7 +116,7 @@ struct SocketReader {
             if settings.places[session.name]?.file == nil {
                 table.report("answer", message)
             } else {
-                // What another file says must not make this one useless.
+                // An error in another file must not make this one useless.
                 remarks.add(
                     table.name(of: "answer"),
                     at: table.position(of: "answer"),
@@ -126,7 +129,7 @@ struct SocketReader {
         return false
     }
 
-    /// Reports settings that another setting makes useless.
+    /// Reports keys that have no effect because of another key.
     private func checkAccess(_ mode: UInt32, _ group: UInt32?, _ users: [UInt32]) {
         let isOpen = mode & 0o066 != 0
         if isOpen, !table.has("users") {
@@ -141,7 +144,7 @@ struct SocketReader {
 }
 
 extension ConfiguredSession {
-    /// Why nobody can use its bare token; `nil`: a program can.
+    /// The reason a program cannot use its bare token, or `nil` if it can.
     fileprivate var objectionToBareTokens: String? {
         if bindsTokens { return "dpop tokens need a proof each time" }
         return hasRoleCredentials ? "it has the credentials of a role and no token" : nil

@@ -3,15 +3,15 @@
 import OAuthClient
 import TokenCore
 
-/// Checks which sessions are made from which, once all have been read.
+/// The check of which sessions are made from which, after all have been read.
 ///
-/// A mistake in a file beside the configuration file costs that file's session, and those made from it; one in the
-/// configuration file is the mistake of the whole.
+/// An error in a file of `sessions.d` affects that file's session and those made from it. An error in the
+/// configuration file affects the whole configuration.
 struct SourceCheck {
     private let known: KnownSessions
-    /// Where the keys of each session are.
+    /// The tables of the sessions.
     private let tables: [SessionName: TableReader]
-    /// Of the configuration file.
+    /// The problem list of the configuration file.
     private let problems: ProblemList
 
     init(_ known: KnownSessions, _ tables: [SessionName: TableReader], _ problems: ProblemList) {
@@ -20,20 +20,22 @@ struct SourceCheck {
         self.problems = problems
     }
 
-    /// Takes the sessions out of `settings` that cannot be made from what they name, each with its mistake.
+    /// Removes sessions from `settings` that cannot be made from their sources, and reports their errors.
     func check(_ settings: inout Settings) {
         guard settings.sessions.contains(where: { !$0.sources.all.isEmpty }) else { return }
         let files = settings.sessions.filter { settings.places[$0.name]?.file != nil }
         remove(files, from: &settings)
         let others = settings.sessions.filter { settings.places[$0.name]?.file == nil }
         remove(others, from: &settings)
-        // Otherwise nothing comes into force.
+        // With a problem, the whole configuration is rejected.
         guard problems.isEmpty else { return }
         removeOrphans(from: &settings)
         connectRoles(in: &settings)
     }
 
-    /// Tells the roles of IAM Identity Center where it is: as the sessions say that they are made from.
+    /// Copies the portal of IAM Identity Center from each source session to the roles made from it.
+    ///
+    /// A role without its own `ca_file` and `pins` also gets the source's trust.
     private func connectRoles(in settings: inout Settings) {
         let sources = Dictionary(settings.sessions.map { ($0.name, $0) }) { first, _ in first }
         for index in settings.sessions.indices {
@@ -50,7 +52,7 @@ struct SourceCheck {
         }
     }
 
-    /// Takes those out of `settings` whose sources are not there, and those that are made from them.
+    /// Removes sessions whose sources are missing, then those made from them.
     private func removeOrphans(from settings: inout Settings) {
         var orphans: [ConfiguredSession] = []
         repeat {
@@ -72,7 +74,7 @@ struct SourceCheck {
         } while !orphans.isEmpty
     }
 
-    /// Takes those of `sessions` out of `settings` whose sources make no sense.
+    /// Removes those of `sessions` whose sources are invalid.
     private func remove(_ sessions: [ConfiguredSession], from settings: inout Settings) {
         let lines = SourceLines(settings.sessions)
         var removed: Set<SessionName> = []
@@ -100,7 +102,7 @@ struct SourceCheck {
         return "there is no session \"\(word)\"; \(nearest ?? "name one that is there, or make it")"
     }
 
-    /// Adds a mistake that costs `session`.
+    /// Adds an error that affects `session`.
     private func note(
         _ message: String,
         _ key: String,
@@ -115,18 +117,18 @@ struct SourceCheck {
 }
 
 extension ConfiguredSources {
-    /// The sessions with the keys that name them.
+    /// The source sessions with the keys that name them.
     fileprivate var byKey: [(key: String, source: SessionName)] {
         let named = [("from", subject), ("actor_from", actor)]
         return named.compactMap { key, source in source.map { (key: key, source: $0) } }
     }
 }
 
-/// The lines of sessions that are made from each other.
+/// The chains of sessions that are made from each other.
 private struct SourceLines {
     private let sources: [SessionName: [SessionName]]
     private let roles: Set<SessionName>
-    /// The roles that are assigned by an account and a name.
+    /// The roles assigned by an account and a name.
     private let assigned: Set<SessionName>
     private let centers: Set<SessionName>
 
@@ -138,7 +140,7 @@ private struct SourceLines {
         sources = Dictionary(derived.map { ($0.name, $0.sources.all) }) { first, _ in first }
     }
 
-    /// What is wrong with `source` as a source of `name`.
+    /// Returns the reason `source` cannot be a source of `name`, or `nil` if it can.
     func problem(with source: SessionName, of name: SessionName) -> String? {
         guard source != name else { return "names the session itself" }
         guard !roles.contains(source) else {
@@ -170,8 +172,9 @@ private struct SourceLines {
         return false
     }
 
-    /// How many sessions follow each other from `name` on, not counting the last, which is made from none; at most
-    /// `limit`.
+    /// Returns the length of the longest chain from `name`, at most `limit`.
+    ///
+    /// The last session of a chain, which has no source, is not counted.
     private func length(of name: SessionName, within limit: Int) -> Int {
         guard limit > 0, let next = sources[name] else { return 0 }
         return 1 + (next.map { length(of: $0, within: limit - 1) }.max() ?? 0)

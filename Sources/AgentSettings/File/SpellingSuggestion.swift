@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// Guesses which word a misspelt one was meant to be.
+/// A guess at the intended spelling of a misspelled word.
 enum SpellingSuggestion {
-    /// The candidate with the fewest edits to `word`, if at most a third of the longer word's letters differ.
+    /// Returns the candidate with the fewest edits to `word`, or `nil` if more than a third of the longer
+    /// word's letters differ.
     static func to(_ word: String, among candidates: [String]) -> String? {
         let letters = Array(word.prefix(64))
         let nearest = candidates.map { (edits(letters, Array($0)), $0) }.min { $0 < $1 }
@@ -12,7 +13,7 @@ enum SpellingSuggestion {
         return candidate
     }
 
-    /// The Levenshtein distance.
+    /// Returns the Levenshtein distance.
     private static func edits(_ left: [Character], _ right: [Character]) -> Int {
         var row = Array(0...right.count)
         for (i, letter) in left.enumerated() {

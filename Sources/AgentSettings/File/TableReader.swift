@@ -3,16 +3,18 @@
 import AgentProtocol
 import TOML
 
-/// Reads the keys of one table into typed values; what is wrong goes to the problem list and reads as absent.
+/// A reader of the keys of one table as typed values.
+///
+/// An invalid value is reported to the problem list and read as absent.
 struct TableReader {
-    /// The table's own name, such as `session.work`; empty for the file itself.
+    /// The name of the table, such as `session.work`; empty for the file itself.
     let path: String
-    /// Where the table begins, for keys that are missing.
+    /// The position of the table, used for missing keys.
     let position: TOMLPosition
     var problems: ProblemList
     private let table: TOMLTable
     private var known: [String] = []
-    /// As many keys as most tables are asked for.
+    /// The number of keys that most readers ask for.
     private static let usualKeys = 32
 
     init(_ table: TOMLTable, path: String, at position: TOMLPosition, problems: ProblemList) {
@@ -24,10 +26,10 @@ struct TableReader {
 
     func name(of key: String) -> String { path.isEmpty ? key : "\(path).\(key)" }
 
-    /// Whether `key` is written, whatever its value.
+    /// Returns whether `key` is set, whatever its value.
     func has(_ key: String) -> Bool { table[key] != nil }
 
-    /// Where `key` is written; where the table begins, if it is not.
+    /// Returns the position of `key`, or of the table if the key is not set.
     func position(of key: String) -> TOMLPosition {
         table.entries.first { $0.key == key }?.position ?? position
     }
@@ -36,7 +38,7 @@ struct TableReader {
         problems.add(name(of: key), at: position(of: key), message)
     }
 
-    /// Objects to every key that nobody asked for; call last.
+    /// Reports every key that was not read; call this last.
     func refuseUnknownKeys() {
         for entry in table.entries where !known.contains(entry.key) {
             let nearest = SpellingSuggestion.to(entry.key, among: known).map { "; did you mean \($0)?" } ?? ""
@@ -44,25 +46,25 @@ struct TableReader {
         }
     }
 
-    /// Objects to every key that nobody asked for, for one and the same reason.
+    /// Reports every key that was not read, all with the same message.
     func refuseAllElse(_ message: String) {
         for entry in table.entries where !known.contains(entry.key) {
             problems.add(name(of: entry.key), at: entry.position, message)
         }
     }
 
-    /// Objects to those of `keys` that are written, which have no meaning in this table.
+    /// Reports those of `keys` that are set although they have no meaning in this table.
     ///
     /// - Parameters:
-    ///   - keys: the keys.
-    ///   - reason: completes "is never used: …".
+    /// - keys: the keys.
+    /// - reason: completes "is never used: …".
     mutating func refuse(_ keys: some Sequence<String>, _ reason: String) {
         for key in keys where value(key) != nil { report(key, "is never used: \(reason)") }
     }
 
-    /// Objects where several of `keys` are written, of which one alone makes sense.
+    /// Reports an error if more than one of `keys` is set.
     ///
-    /// - Returns: whether at most one is.
+    /// - Returns: `true` if at most one is.
     @discardableResult
     func permitsOne(of keys: [String]) -> Bool {
         let written = keys.filter { has($0) }
@@ -79,7 +81,7 @@ struct TableReader {
         return table[key]
     }
 
-    /// The value of `key` as `convert` reads it; `nil` from there means a wrong type.
+    /// Reads the value of `key` with `convert`, which returns `nil` for a wrong type.
     private mutating func read<Value>(
         _ key: String,
         as expected: String,
@@ -95,7 +97,7 @@ struct TableReader {
         read(key, as: "true or false") { if case .boolean(let value) = $0.content { value } else { nil } }
     }
 
-    /// A string that is not empty.
+    /// Reads a string, which must not be empty.
     mutating func string(_ key: String) -> String? {
         let text: String? = read(key, as: "a string") { $0.text }
         guard let text, text.isEmpty || text.utf8.contains(0) else { return text }
@@ -103,7 +105,7 @@ struct TableReader {
         return nil
     }
 
-    /// A string without which the table makes no sense.
+    /// Reads a string that the table requires.
     mutating func required(_ key: String, _ purpose: String) -> String? {
         if !has(key) { report(key, "is missing: \(purpose)") }
         return string(key)
@@ -121,7 +123,7 @@ struct TableReader {
         return value
     }
 
-    /// A duration such as `"5m"`, within what makes sense for the key.
+    /// Reads a duration such as `"5m"` within the limits of the key.
     mutating func duration(_ key: String, in range: ClosedRange<Duration>, _ limits: String) -> Duration? {
         let text: String? = read(key, as: "a duration such as \"5m\" or \"1h30m\"") { $0.text }
         guard let text else { return nil }
@@ -139,14 +141,14 @@ struct TableReader {
         return duration
     }
 
-    /// One of a fixed set of words.
+    /// Reads one of a fixed set of words.
     mutating func word<Word: RawRepresentable & CaseIterable>(_ key: String, _: Word.Type) -> Word?
     where Word.RawValue == String {
         guard let text = string(key) else { return nil }
         return Word(word: text) { report(key, $0) }
     }
 
-    /// A list of non-empty strings.
+    /// Reads a list of non-empty strings.
     mutating func strings(_ key: String) -> [String]? {
         let elements: [TOMLValue]? = read(key, as: "an array of strings") {
             if case .array(let elements) = $0.content { elements } else { nil }
@@ -161,13 +163,13 @@ struct TableReader {
         return texts
     }
 
-    /// Words, in one string with blanks between them or in an array.
+    /// Reads words from an array, or from one string in which spaces separate them.
     mutating func words(_ key: String) -> [String]? {
         guard case .string? = table[key]?.content else { return strings(key) }
         return string(key)?.split(separator: " ").map(String.init)
     }
 
-    /// Every key of this table with its text, which may be empty; values that are no strings are reported.
+    /// Reads every key of this table with its text, which may be empty; other values are reported.
     mutating func texts() -> [String: String] {
         var texts: [String: String] = [:]
         for entry in table.entries {
@@ -177,7 +179,7 @@ struct TableReader {
         return texts
     }
 
-    /// A program and its arguments, never a shell line.
+    /// Reads a program and its arguments, never a shell command line.
     mutating func command(_ key: String) -> [String]? {
         if case .string? = table[key]?.content {
             known.append(key)
@@ -195,7 +197,7 @@ struct TableReader {
         return command
     }
 
-    /// A table inside this one.
+    /// Reads a table inside this one.
     mutating func table(_ key: String) -> TableReader? {
         let value = table[key]
         let inner: TOMLTable? = read(key, as: "a table") {
@@ -205,7 +207,7 @@ struct TableReader {
         return TableReader(inner, path: name(of: key), at: value.position, problems: problems)
     }
 
-    /// The tables of an array of tables, which are written as `example`.
+    /// Reads an array of tables, each written with the header `example`.
     mutating func tableArray(_ key: String, _ example: String) -> [TableReader] {
         let elements: [TOMLValue]? = read(key, as: "tables, each beginning with \(example)") {
             if case .array(let elements) = $0.content { elements } else { nil }
@@ -220,18 +222,18 @@ struct TableReader {
         }
     }
 
-    /// How many keys this table has.
+    /// The number of keys in this table.
     var count: Int { table.entries.count }
 
-    /// Every key of this table with its value, for a table whose keys are not ours.
+    /// The entries of this table, for tables with arbitrary keys.
     var entries: [TOMLTable.Entry] { table.entries }
 
-    /// A reader of `inner`, the value of `entry`.
+    /// Returns a reader of `inner`, the value of `entry`.
     func reader(of inner: TOMLTable, at entry: TOMLTable.Entry) -> TableReader {
         TableReader(inner, path: name(of: entry.key), at: entry.value.position, problems: problems)
     }
 
-    /// Every key of this table with a reader of its value; values that are no tables are reported.
+    /// Reads every key of this table with a reader of its value; values that are not tables are reported.
     mutating func tables(_ purpose: String) -> [(key: String, reader: TableReader)] {
         table.entries.compactMap { entry in
             known.append(entry.key)
@@ -255,7 +257,7 @@ extension TOMLValue {
 }
 
 extension RawRepresentable where Self: CaseIterable, RawValue == String {
-    /// The case spelled `word`; otherwise reports which words there are.
+    /// Creates the case spelled `word`, or reports the valid words and returns `nil`.
     init?(word: String, report: (String) -> Void) {
         if let value = Self(rawValue: word) {
             self = value

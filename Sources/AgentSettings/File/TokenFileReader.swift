@@ -3,20 +3,21 @@
 import Text
 import TokenCore
 
-/// Reads one `[[file]]`.
+/// A reader of one `[[file]]`.
 struct TokenFileReader {
-    /// Bytes of the file's own name, so that a longer name beside it fits too: 255 on most file systems.
+    /// The maximum size of the file's name in bytes, so that the longer temporary name also fits: 255 on most
+    /// file systems.
     private static let longestName = 200
 
     var table: TableReader
     let places: PlaceReader
-    /// Of the configuration file and of those beside it.
+    /// The settings with the sessions of all files.
     let settings: Settings
     let known: KnownSessions
-    /// Takes what is wrong with other files and costs this table alone.
+    /// The list for errors in other files that affect only this table.
     let remarks: ProblemList
 
-    /// The file, or `nil` with the reasons in one of the problem lists.
+    /// Reads the file, or returns `nil` with the reasons in one of the problem lists.
     mutating func read() -> FileSettings? {
         let path = path()
         let session = session()
@@ -87,7 +88,7 @@ struct TokenFileReader {
         if settings.places[session.name]?.file == nil {
             table.report("session", objection)
         } else {
-            // What another file says must not make this one useless.
+            // An error in another file must not make this one useless.
             note(objection, about: session.name)
         }
         return nil
@@ -97,7 +98,7 @@ struct TokenFileReader {
         if let reason = known.absence(of: word) {
             note("the file does without the session \"\(word)\": \(reason)", about: SessionName(word))
         } else if known.names.contains(word) {
-            // Its own mistake has been reported.
+            // The session's own error has been reported.
             guard table.problems.isEmpty else { return }
             note("the file does without the session \"\(word)\": it has a mistake", about: SessionName(word))
         } else {
@@ -111,7 +112,7 @@ struct TokenFileReader {
         remarks.add(table.name(of: "session"), at: table.position(of: "session"), message, about: session)
     }
 
-    /// Why no file may hold tokens of `session`; `nil`: one may.
+    /// Returns the reason no file may hold tokens of `session`, or `nil` if one may.
     private func objection(to session: ConfiguredSession) -> String? {
         let name = session.name
         guard !session.hasRoleCredentials else {

@@ -5,26 +5,26 @@ import TOML
 import Text
 import TokenCore
 
-/// Reads the assertion that a session of flow `jwt_bearer` gets its tokens for (RFC 7523 §2.1).
+/// A reader of the assertion for a session of flow `jwt_bearer` (RFC 7523 §2.1).
 struct AssertionGrantReader: SessionPartReading {
-    /// The session's.
+    /// The session's table.
     private(set) var table: TableReader
     private let home: String?
 
-    /// The keys that say where the assertion comes from.
+    /// The keys for the source of the assertion.
     static let sources =
         ["from", "assertion_file", "assertion_command", "service_account_file"] + keys
     private static let keys = ["assertion_key_file", "assertion_key_command"]
-    /// Those that no other flow has.
+    /// The keys that no other flow has.
     private static let own = sources.dropFirst() + ["assertion_key_id", "assertion_claims"]
 
-    /// A reader of `table`, in which `~/` means `home`.
+    /// Creates a reader of `table`, in which `~/` means `home`.
     init(_ table: TableReader, home: String?) {
         self.table = table
         self.home = home
     }
 
-    /// What the tokens are given for, with mistakes in the problem list.
+    /// Reads the grant for the tokens, with errors in the problem list.
     mutating func read() -> ConfiguredSources {
         var sources = table.sources()
         let source = source()
@@ -48,7 +48,7 @@ struct AssertionGrantReader: SessionPartReading {
         return sources
     }
 
-    /// Objects to the keys of such an assertion in a session of another flow.
+    /// Reports the keys of assertion grants in a session of another flow.
     mutating func refuse() {
         table.refuse(Self.own, "it is for flow \"jwt_bearer\"")
     }
@@ -79,7 +79,7 @@ struct AssertionGrantReader: SessionPartReading {
         return source.map { AssertionKey($0, identifier: identifier) }
     }
 
-    /// `assertion_claims`, as JSON.
+    /// Reads `assertion_claims` as JSON.
     private mutating func claims() -> JSONObject {
         guard let reader = table.table("assertion_claims") else { return JSONObject() }
         var claims = JSONObject()
@@ -105,7 +105,8 @@ struct AssertionGrantReader: SessionPartReading {
             "must be a string, an integer, a boolean, or an array or table of these, not \(claim.value.kind)"
     }
 
-    /// The file says who asks, and `scopes` what for.
+    /// Reports claims and keys that a service account cannot have: its file names the issuer, and `scopes`
+    /// the scopes.
     private mutating func checkServiceAccount(_ claims: JSONObject) {
         let said = [("iss", "the file says it"), ("scope", "write scopes into the session")]
         for (claim, place) in said where claims[claim] != nil {
@@ -116,7 +117,7 @@ struct AssertionGrantReader: SessionPartReading {
 }
 
 extension JSONValue {
-    /// The value of a key; `nil`: JSON has none like it, or a claim should not.
+    /// Converts the value of a claim, or returns `nil` if JSON has no such type or a claim may not have it.
     fileprivate init?(_ value: TOMLValue) {
         if let text = value.text {
             self = .string(text)

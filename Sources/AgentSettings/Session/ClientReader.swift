@@ -4,7 +4,7 @@ import OAuthClient
 import Text
 import TokenCore
 
-/// Reads the keys that say who the client is and how it proves that.
+/// A reader of the keys that identify and authenticate the client.
 struct ClientReader: SessionPartReading {
     private(set) var table: TableReader
     private let home: String?
@@ -14,12 +14,12 @@ struct ClientReader: SessionPartReading {
         self.home = home
     }
 
-    /// The keys that are written in `table` of those by which a client proves itself.
+    /// Returns the client authentication keys that are set in `table`.
     static func writtenProofs(in table: TableReader) -> [String] {
         ClientKeys.proofs.filter { table.has($0) }
     }
 
-    /// The client; `nil` where one is missing, or what it is to prove itself by.
+    /// Reads the client, or returns `nil` if it is missing or cannot authenticate.
     mutating func read(_ kind: ServerKind, _ flow: LoginFlow) -> ConfiguredClient? {
         let isUnregistered = kind == .oidc && flow != .jwtBearer && !table.has("client_id")
         let id = isUnregistered ? unregistered(flow) : clientID(kind, flow)
@@ -32,12 +32,16 @@ struct ClientReader: SessionPartReading {
 
     private mutating func clientID(_ kind: ServerKind, _ flow: LoginFlow) -> String? {
         guard kind.hasClients else { return "" }
-        // An assertion names whoever asks (RFC 7523 §2.1).
+        // The assertion identifies the client, so client_id is optional (RFC 7523 §2.1).
         if flow == .jwtBearer, !table.has("client_id") { return withoutClient() }
         return table.required("client_id", "the name of the client registered at the authorization server")
     }
 
-    /// A server that publishes its metadata may register clients; there is nothing then that could prove to be ours.
+    /// Returns an empty ID for a client that is registered at the login, or `nil` if the session requires an
+    /// existing one.
+    ///
+    /// Servers that publish metadata may register clients. Credentials cannot belong to a client that does
+    /// not exist yet.
     private mutating func unregistered(_ flow: LoginFlow) -> String? {
         guard withoutClient() != nil else { return nil }
         if flow == .import {
@@ -51,7 +55,7 @@ struct ClientReader: SessionPartReading {
         return ""
     }
 
-    /// Nothing, where no client is named; `nil`: something proves that there is one.
+    /// Returns an empty ID for a session without a client, or `nil` if a credential shows that there is one.
     private mutating func withoutClient() -> String? {
         _ = table.string("client_id")
         guard let proof = Self.writtenProofs(in: table).first else { return "" }
@@ -59,7 +63,7 @@ struct ClientReader: SessionPartReading {
         return nil
     }
 
-    /// `client_metadata_url`, for a session whose server is to know the client by it.
+    /// Reads `client_metadata_url`, the URL by which the server identifies the client.
     private mutating func metadataURL(_ flow: LoginFlow) -> String? {
         let address = table.url("client_metadata_url")
         if address != nil, table.has("client_id") {
@@ -82,9 +86,9 @@ struct ClientReader: SessionPartReading {
         return literal.map { .literal($0) } ?? .none
     }
 
-    /// Reads how the client proves itself.
+    /// Reads how the client authenticates.
     ///
-    /// - Returns: whether it has what it needs for that.
+    /// - Returns: `true` if everything required for that is set.
     private mutating func readProof(into client: inout ConfiguredClient) -> Bool {
         let word = table.word("client_authentication", ClientAuthenticationMethod.self) ?? .automatic
         client.key = clientKey()
@@ -96,7 +100,7 @@ struct ClientReader: SessionPartReading {
         return checkProof(client.authentication)
     }
 
-    /// How the client proves itself where only the key says it.
+    /// The authentication method that follows from the keys that are set.
     private var decided: ClientAuthenticationMethod {
         if table.has(ClientKeys.certificate) { return .tls }
         return written(ClientKeys.keys + ClientKeys.assertions).isEmpty ? .automatic : .privateKeyJWT
@@ -119,7 +123,7 @@ struct ClientReader: SessionPartReading {
         return command.map { .command($0) } ?? file.map { .file($0) } ?? word.map { _ in .gitHubActions }
     }
 
-    /// `client_assertion_audience`.
+    /// Reads `client_assertion_audience`.
     private mutating func assertionAudience() -> AssertionAudience {
         switch table.string("client_assertion_audience") {
         case nil, "endpoint": return .endpoint
@@ -135,9 +139,9 @@ struct ClientReader: SessionPartReading {
         }
     }
 
-    /// Objects to keys that `method` lacks, and to those it has no use for.
+    /// Reports keys that `method` requires and those it does not use.
     ///
-    /// - Returns: whether it lacks none.
+    /// - Returns: `true` if none is missing.
     private func checkProof(_ method: ClientAuthenticationMethod) -> Bool {
         let used = ClientKeys.used(by: method)
         for key in written(ClientKeys.all) where !used.contains(key) {
@@ -159,9 +163,9 @@ struct ClientReader: SessionPartReading {
         return missing.isEmpty
     }
 
-    /// Objects to keys about signing beside an assertion that somebody else has signed.
+    /// Reports keys for signing that are set together with an assertion signed elsewhere.
     private func refuseKeysOfSigners() {
-        // Several that contradict each other have been objected to.
+        // Contradicting keys were reported already.
         guard written(ClientKeys.keys).isEmpty, let ready = written(ClientKeys.assertions).first else {
             return
         }
@@ -174,26 +178,26 @@ struct ClientReader: SessionPartReading {
     private func written(_ keys: [String]) -> [String] { keys.filter { table.has($0) } }
 }
 
-/// The keys by which a client proves itself, and what each way needs of them.
+/// The keys for client authentication, and those that each method requires.
 private enum ClientKeys {
     static let secrets = [
         "client_secret", "client_secret_file", "client_secret_command", "client_secret_sealed",
     ]
     static let keys = ["client_key_file", "client_key_command"]
-    /// An assertion that is asked for, with the audience that is wanted.
+    /// The key of an assertion that is requested for a chosen audience.
     static let requested = "client_assertion"
     static let assertions = [requested, "client_assertion_file", "client_assertion_command"]
     static let audience = "client_assertion_audience"
-    /// What a client says of assertions that it signs itself.
+    /// The keys for assertions that the client signs itself.
     static let ofSigners = ["client_key_id", audience]
     static let proofs = secrets + keys + assertions
     static let certificate = "client_certificate_file"
     static let all = proofs + [certificate] + ofSigners
 
-    /// Of each of these lists `method` needs one key.
+    /// Returns lists of keys; `method` requires one key of each list.
     static func needed(by method: ClientAuthenticationMethod) -> [[String]] {
         switch method {
-        // A public client may say how it would show a secret.
+        // A public client may choose how it would send a secret.
         case .automatic, .basic, .post: []
         case .privateKeyJWT: [keys + assertions]
         case .clientSecretJWT: [secrets]
@@ -201,7 +205,7 @@ private enum ClientKeys {
         }
     }
 
-    /// The keys that mean something with `method`.
+    /// Returns the keys that have an effect with `method`.
     static func used(by method: ClientAuthenticationMethod) -> [String] {
         switch method {
         case .automatic, .basic, .post: secrets

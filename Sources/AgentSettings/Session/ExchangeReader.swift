@@ -3,27 +3,29 @@
 import OAuthClient
 import TokenCore
 
-/// Reads what a session of flow `token_exchange` is made from (RFC 8693 §2.1).
+/// A reader of the sources of a session of flow `token_exchange` (RFC 8693 §2.1).
 struct ExchangeReader: SessionPartReading {
-    /// The session's.
+    /// The session's table.
     private(set) var table: TableReader
     private let home: String?
 
-    /// The keys that say whose token is sent.
+    /// The keys for the token that is exchanged.
     static let subjects = ["from", "subject_token_file", "subject_token_command"]
-    /// Those that no other flow has.
+    /// The keys that no other flow has.
     private static let keys =
         subjects.dropFirst() + ["subject_token_type", "requested_token_type", "actor_from"]
     /// The types that the token of a session can have.
     private static let sessionTypes = [TokenType.accessToken, .idToken, .jwt]
 
-    /// A reader of `table`, in which `~/` means `home`.
+    /// Creates a reader of `table`, in which `~/` means `home`.
     init(_ table: TableReader, home: String?) {
         self.table = table
         self.home = home
     }
 
-    /// What is exchanged, with mistakes in the problem list; whether the sessions exist shows when all have been read.
+    /// Reads the sources, with errors in the problem list.
+    ///
+    /// Whether the source sessions exist is checked after all sessions have been read.
     mutating func read() -> ConfiguredSources {
         var sources = table.sources(actor: table.string("actor_from"))
         let subject = subject()
@@ -47,7 +49,7 @@ struct ExchangeReader: SessionPartReading {
         return sources
     }
 
-    /// Objects to the keys of an exchange in a session of another flow.
+    /// Reports the keys of an exchange in a session of another flow.
     mutating func refuse() {
         table.refuse(Self.keys, "it is for flow \"token_exchange\"")
     }
@@ -78,7 +80,7 @@ struct ExchangeReader: SessionPartReading {
 }
 
 extension TableReader {
-    /// `from` and `derived`, with what `actor_from` says.
+    /// Reads `from` and `derived`; `actor` is the value of `actor_from`.
     mutating func sources(actor: String? = nil) -> ConfiguredSources {
         var sources = ConfiguredSources()
         sources.subject = sessionName(string("from"), "from")

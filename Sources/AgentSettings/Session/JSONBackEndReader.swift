@@ -4,19 +4,19 @@ import OAuthClient
 import TOML
 import Text
 
-/// Reads the keys of kind `json`.
+/// A reader of the keys of kind `json`.
 struct JSONBackEndReader: SessionPartReading {
-    /// The session's.
+    /// The session's table.
     private(set) var table: TableReader
     private let home: String?
 
-    /// A reader of `table`, in which `~/` means `home`.
+    /// Creates a reader of `table`, in which `~/` means `home`.
     init(_ table: TableReader, home: String?) {
         self.table = table
         self.home = home
     }
 
-    /// The back end, or `nil` with the reasons in the problem list.
+    /// Reads the back end, or returns `nil` with the reasons in the problem list.
     mutating func read() -> JSONBackEnd? {
         let preset = table.word("preset", JSONPreset.self)
         let base = baseURL(for: preset)
@@ -49,7 +49,7 @@ struct JSONBackEndReader: SessionPartReading {
 
     // MARK: Addresses
 
-    /// The addresses that follow from `base_url` and the preset.
+    /// Returns the URLs that follow from `base_url` and the preset.
     private mutating func baseURL(
         for preset: JSONPreset?
     ) -> (login: String?, refresh: String?, logout: String?) {
@@ -113,12 +113,12 @@ struct JSONBackEndReader: SessionPartReading {
         for (key, place) in places {
             if let name = reader.string(key) { fields[keyPath: place] = name }
         }
-        // Such a name says itself what it counts.
+        // The name states the unit.
         if fields.expiresIn.bytewise.hasSuffix("_ms") { fields.expiresInUnit = .milliseconds }
         reader.refuseUnknownKeys()
     }
 
-    /// A place in an answer: names with dots between, or an array of the names where one holds a dot itself.
+    /// Reads a path in a response: names joined by dots, or an array of names if one contains a dot.
     private func place(_ key: String, _ value: TOMLValue?, such example: String) -> JSONPath? {
         guard let value else { return nil }
         let place: JSONPath?
@@ -141,7 +141,7 @@ struct JSONBackEndReader: SessionPartReading {
 
     // MARK: Constants
 
-    /// Deepest nesting of objects in `members`.
+    /// The maximum nesting of objects in `members`.
     private static let deepest = 4
 
     private func entries(
@@ -183,7 +183,7 @@ struct JSONBackEndReader: SessionPartReading {
         return nil
     }
 
-    /// `{ file = "…" }` or `{ command = […] }`.
+    /// Reads `{ file = "…" }` or `{ command = […] }`.
     private func secret(_ table: TableReader) -> SecretSource? {
         var table = table
         let file = table.path("file", home: home)

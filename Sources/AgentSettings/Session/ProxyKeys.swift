@@ -4,15 +4,15 @@ import ForwardProxy
 import OAuthClient
 import Text
 
-/// The keys that say how servers are reached: `proxy`, and where its credentials are.
+/// The keys for a forward proxy and its credentials.
 enum ProxyKeys {
     /// Reads the keys of a session or, for all sessions, of `[agent]`.
     ///
     /// - Parameters:
-    ///   - table: the session's, or `[agent]`.
-    ///   - home: what `~/` means.
-    ///   - coversInternal: whether servers of this machine and of private networks are behind the proxy too.
-    ///   - fallback: what holds where the key is not written.
+    /// - table: the session's table, or `[agent]`.
+    /// - home: the home directory, for `~/`.
+    /// - coversInternal: whether the proxy also applies to servers on this machine and in private networks.
+    /// - fallback: the choice if the key is not set.
     /// - Returns: how servers are reached.
     static func read(
         _ table: inout TableReader,

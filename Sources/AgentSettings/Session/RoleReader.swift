@@ -3,17 +3,18 @@
 import OAuthClient
 import TokenCore
 
-/// Reads what a session of kind `aws_role` is made from.
+/// A reader of the sources of a session of kind `aws_role`.
 struct RoleReader: SessionPartReading {
-    /// The session's.
+    /// The session's table.
     private(set) var table: TableReader
 
-    /// A reader of `table`.
+    /// Creates a reader of `table`.
     init(_ table: TableReader) {
         self.table = table
     }
 
-    /// What gives the role; `nil` with the reasons in the problem list.
+    /// Reads the service that issues the role's credentials, or returns `nil` with the reasons in the problem
+    /// list.
     mutating func read() -> ServerProfile.Kind? {
         guard table.has("account_id") || table.has("role_name") else {
             return assumedRole().map { .awsRole($0) }
@@ -21,7 +22,7 @@ struct RoleReader: SessionPartReading {
         return portalRole().map { .portalRole($0) }
     }
 
-    /// A role that the Security Token Service gives.
+    /// Reads a role assumed through the AWS Security Token Service.
     private mutating func assumedRole() -> AWSRole? {
         let arn = table.required(
             "role_arn",
@@ -40,7 +41,7 @@ struct RoleReader: SessionPartReading {
         )
     }
 
-    /// A role that IAM Identity Center has assigned.
+    /// Reads a role assigned in IAM Identity Center.
     private mutating func portalRole() -> PortalRole? {
         let others = [
             "role_arn", "region", "sts_endpoint", "role_session_name", "duration", "subject_token_type",
@@ -61,7 +62,7 @@ struct RoleReader: SessionPartReading {
         return nil
     }
 
-    /// The session that the role is given for, and which of its tokens is sent.
+    /// Reads the source session, and which of its tokens is sent.
     mutating func sources(_ server: ServerProfile.Kind?) -> ConfiguredSources {
         if !table.has("from") {
             table.report("from", "is missing: the session whose token the role is given for")
@@ -73,7 +74,7 @@ struct RoleReader: SessionPartReading {
     }
 }
 
-/// `subject_token_type` of a role: the ID token unless written.
+/// The values of `subject_token_type` for a role; the default is the ID token.
 private enum RoleToken: String, CaseIterable {
     case idToken = "id_token"
     case accessToken = "access_token"

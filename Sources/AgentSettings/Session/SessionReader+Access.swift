@@ -4,9 +4,9 @@ import AgentProtocol
 import TOML
 import TokenCore
 
-/// Who may use the session, and how it comes back without a person.
+/// The keys for access to the session, and for logins without a user.
 extension SessionReader {
-    /// `reauth`; by default a person is asked.
+    /// Reads `reauth`; by default the user is prompted.
     mutating func reauthentication() -> [ReauthenticationStep] {
         guard let words = table.strings("reauth") else { return [.prompt] }
         let steps = words.compactMap { word in
@@ -25,7 +25,7 @@ extension SessionReader {
         return steps
     }
 
-    /// `reauth_command`, which must be there exactly if `steps` use it.
+    /// Reads `reauth_command`, which must be set exactly if `steps` use it.
     mutating func reauthenticationCommand(_ steps: [ReauthenticationStep]) -> [String] {
         let isWritten = table.has("reauth_command")
         let command = table.command("reauth_command") ?? []
@@ -38,7 +38,7 @@ extension SessionReader {
         return command
     }
 
-    /// `hosts`: the servers the tokens are for.
+    /// Reads `hosts`, the servers for which the tokens are meant.
     mutating func hosts() -> [String] {
         let hosts = table.strings("hosts") ?? []
         for host in hosts where HostRule(host) == nil {
@@ -50,7 +50,7 @@ extension SessionReader {
         return hosts
     }
 
-    /// `allow`; empty: every program of this user.
+    /// Reads `allow`; empty allows every program of this user.
     mutating func rules() -> [AllowRule] {
         guard let value = table.value("allow") else { return [] }
         guard case .array(let elements) = value.content else {
@@ -104,7 +104,7 @@ extension SessionReader {
         )
     }
 
-    /// `sha256`, which makes sense only beside `exe`.
+    /// Reads `sha256`, which requires `exe`.
     private func digest(_ reader: inout TableReader) -> String? {
         guard let digest = reader.string("sha256")?.lowercased() else { return nil }
         if !reader.has("exe") { reader.report("sha256", "needs an exe it belongs to") }

@@ -3,9 +3,9 @@
 import OAuthClient
 import TokenCore
 
-/// Whether the session is one of the fleet's.
+/// The keys for sessions of a fleet.
 extension SessionReader {
-    /// `fleet`: all hosts of the fleet have the session.
+    /// Reads `fleet`: whether all hosts of the fleet share the session.
     mutating func isShared(_ kind: ServerKind, _ flow: LoginFlow) -> Bool {
         guard table.boolean("fleet") == true else { return false }
         if surroundings.fleetRole == nil {
@@ -19,7 +19,7 @@ extension SessionReader {
                     + "leave it out"
             )
         }
-        // Its client is registered by each host for itself.
+        // Each host registers its own client.
         let isUnregistered = kind == .oidc && flow != .jwtBearer && !table.has("client_id")
         if kind == .identityCenter || isUnregistered {
             let remedy =
@@ -40,7 +40,7 @@ extension SessionReader {
         return true
     }
 
-    /// `revokes`: what ends with a token that is revoked.
+    /// Reads `revokes`: the tokens that end together with a revoked one.
     mutating func revokes(_ kind: ServerKind, _ flow: LoginFlow) -> RevocationScope? {
         guard kind.hasLogins, !flow.needsNobody else {
             table.refuse(["revokes"], "is only for sessions that somebody logs in to")
@@ -49,7 +49,7 @@ extension SessionReader {
         return table.word("revokes", RevocationScope.self)
     }
 
-    /// `reuse_grace`: how long another host may send a refresh token again whose answer is missing.
+    /// Reads `reuse_grace`: for how long another host may resend a refresh token whose response is missing.
     mutating func reuseGrace(isShared: Bool) -> Duration? {
         guard isShared else {
             table.refuse(["reuse_grace"], "is only for sessions of a fleet, with fleet = true")

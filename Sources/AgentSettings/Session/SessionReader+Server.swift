@@ -27,15 +27,17 @@ extension SessionReader {
         return issuerName().map { .oidc(issuer: $0, metadata: metadata) }
     }
 
-    /// An address, unless it is written where its metadata are: then it may be any name.
+    /// Reads the issuer: a URL, or any name if `metadata_url` is set.
     private mutating func issuerName() -> String? {
         guard let name = table.string("issuer") else { return nil }
-        // What is wrong with a template is told with what else is wrong with the server.
+        // Errors in a template are reported with the other errors of the server.
         let isName = table.has("metadata_url") || name.utf8.contains(UInt8(ascii: "{"))
         return isName ? name : table.url(name, of: "issuer")?.description
     }
 
-    /// A protected resource, which names its issuer itself unless a secret of ours is at stake.
+    /// Reads a protected resource.
+    ///
+    /// Its metadata name the issuer, unless the session has a secret: then the issuer must be configured.
     private mutating func resource() -> ServerProfile.Kind? {
         let address = table.url("resource")
         let metadata = table.url("metadata_url")?.description
@@ -91,7 +93,7 @@ extension SessionReader {
         }
     }
 
-    /// Endpoints written by hand: all there are, or those that replace the issuer's metadata.
+    /// Reads configured endpoints, which are all there are or replace those of the issuer's metadata.
     mutating func configuredEndpoints() -> ConfiguredEndpoints {
         ConfiguredEndpoints(
             token: table.url("token_endpoint")?.description,
@@ -137,12 +139,12 @@ extension TableReader {
         return url(key)
     }
 
-    /// An https URL, or plain http to a literal loopback address.
+    /// Reads an https URL, or a plain http URL with a literal loopback address.
     mutating func url(_ key: String) -> EndpointURL? {
         string(key).flatMap { url($0, of: key) }
     }
 
-    /// The address in `text`, which `key` has.
+    /// Parses the URL in `text`, the value of `key`, and reports why it is invalid.
     mutating func url(_ text: String, of key: String) -> EndpointURL? {
         do throws(EndpointURLError) {
             return try EndpointURL(text)

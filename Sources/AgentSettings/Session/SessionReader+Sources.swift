@@ -3,10 +3,10 @@
 import OAuthClient
 import TokenCore
 
-/// The keys of sessions whose tokens come from something else than a login.
+/// The keys of sessions whose tokens do not come from a login.
 extension SessionReader {
-    /// What a session of kind `aws_role` or of flow `token_exchange` or `jwt_bearer` is made from; nothing for all
-    /// others.
+    /// Reads the sources of a session of kind `aws_role` or of flow `token_exchange` or `jwt_bearer`; other
+    /// sessions have none.
     mutating func sources(
         _ kind: ServerKind,
         _ server: ServerProfile.Kind?,
@@ -38,7 +38,9 @@ extension SessionReader {
         }
     }
 
-    /// Refuses keys about logins that the session does not have; those of people may be left.
+    /// Reports keys for logins that the session does not have.
+    ///
+    /// If users log in to the session, only the keys of logins without a user are reported.
     mutating func refuseLoginKeys(exceptOfPeople hasPeople: Bool) {
         let silent = ["reauth", "reauth_command"]
         let others = [
@@ -52,7 +54,7 @@ extension SessionReader {
 }
 
 extension TableReader {
-    /// Kind `command`.
+    /// Reads the keys of kind `command`.
     mutating func commandSource() -> CommandSource? {
         if !has("command") {
             report("command", "is missing: the program that prints a token, with its arguments")

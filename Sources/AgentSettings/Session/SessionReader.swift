@@ -3,36 +3,36 @@
 import OAuthClient
 import TokenCore
 
-/// Reads keys of a session that belong together.
+/// A reader of a group of keys of a session.
 protocol SessionPartReading {
-    /// The session's.
+    /// The session's table.
     var table: TableReader { get }
 }
 
-/// What the rest of the configuration means for a session.
+/// The parts of the configuration that affect every session.
 struct SessionContext {
-    /// What `~/` at the beginning of a path stands for.
+    /// The home directory, for `~/` at the beginning of paths.
     let home: String?
-    /// Whether there is a command that asks a person for confirmation.
+    /// Whether there is a command that asks the user for confirmation.
     let canAskPerson: Bool
-    /// What `[agent]` sets for all sessions.
+    /// The policy set in `[agent]` for all sessions.
     let policy: SessionPolicy
-    /// How servers are reached where a session says nothing else.
+    /// How servers are reached by sessions that do not set it.
     let proxy: ProxyChoice
-    /// What this host is in the fleet; `nil`: there is no `[fleet]`.
+    /// The role of this host in the fleet, or `nil` without `[fleet]`.
     let fleetRole: FleetRole?
-    /// What `[agent]` sets as `user_agent`.
+    /// The `user_agent` set in `[agent]`.
     let userAgent: String?
 }
 
-/// Reads one `[session.NAME]`.
+/// A reader of one `[session.NAME]`.
 struct SessionReader {
     let name: SessionName
     var table: TableReader
     let surroundings: SessionContext
     var home: String? { surroundings.home }
 
-    /// The session, or `nil` with the reasons in the problem list.
+    /// Reads the session, or returns `nil` with the reasons in the problem list.
     mutating func read() -> ConfiguredSession? {
         let written: ServerKind? = table.word("kind", ServerKind.self)
         guard let kind = table.has("kind") ? written : usualKind else { return nil }
@@ -54,7 +54,7 @@ struct SessionReader {
         let hasSilentLogins = hasLogins && kind.hasSilentLogins
         let reauthentication = hasSilentLogins ? reauthentication() : []
         var policy = policy(reauthentication, kind, flow)
-        // What was made from another session ends with that.
+        // Tokens made from another session end with it.
         if !sources.all.isEmpty { policy.tokensOutliveLogin = false }
         let command = hasSilentLogins ? reauthenticationCommand(reauthentication) : []
         if !hasSilentLogins { refuseLoginKeys(exceptOfPeople: hasLogins) }
@@ -86,12 +86,12 @@ struct SessionReader {
         return server != nil && client != nil && table.problems.isEmpty ? session : nil
     }
 
-    /// Has `reader` read keys that belong together; the table remembers then that they were asked for.
+    /// Reads a group of keys with `reader` and marks them as read in ``table``.
     ///
     /// - Parameters:
-    ///   - reader: made of ``table``.
-    ///   - body: what to read with it.
-    /// - Returns: what `body` does.
+    /// - reader: created from ``table``.
+    /// - body: reads the keys.
+    /// - Returns: the result of `body`.
     mutating func part<Reader: SessionPartReading, Value>(
         _ reader: Reader,
         _ body: (inout Reader) -> Value
@@ -101,13 +101,13 @@ struct SessionReader {
         return body(&reader)
     }
 
-    /// The kind of a session that names none; a service account of Google needs no issuer.
+    /// The kind of a session that names none: a service account of Google needs no issuer.
     private var usualKind: ServerKind {
         let isServiceAccount = table.has("service_account_file")
         return isServiceAccount && !table.has("issuer") && !table.has("resource") ? .oauth2 : .oidc
     }
 
-    /// Reports what the OAuth client objects to, which knows best what it cannot work with.
+    /// Reports the problems that the OAuth client finds in the session's profile.
     private func report(
         _ server: ServerProfile.Kind?,
         _ client: ConfiguredClient?,
@@ -115,10 +115,10 @@ struct SessionReader {
         _ kind: ServerKind
     ) {
         var problems = server?.problems ?? []
-        // Without its server nothing is known of what else a session without logins needs.
+        // Without its server, the other requirements of a session without logins are unknown.
         if server != nil || kind.hasLogins {
             let profile = session.profile { _ in SecretID(rawValue: 0) }
-            // What a client lacks that could not be read has been said.
+            // The errors of a client that could not be read were reported.
             problems += (client == nil ? [] : profile.clientProblems) + profile.otherProblems
         }
         for problem in problems { table.report(problem.key, problem.message) }
@@ -166,7 +166,7 @@ struct SessionReader {
             policy.roles = .own
         }
         if kind == .identityCenter { policy.roles = .variants }
-        // "prompt" is what happens when nothing else is left.
+        // "prompt" is not a step: it remains when all others have failed.
         policy.silentLogins = reauthentication.compactMap { SilentLogin(rawValue: $0.rawValue) }
         return policy
     }

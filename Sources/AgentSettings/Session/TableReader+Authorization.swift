@@ -3,7 +3,7 @@
 import OAuthClient
 import TokenCore
 
-/// The keys that go into the authorization request of a login in the browser.
+/// The keys for the authorization request of a browser login.
 extension TableReader {
     mutating func authorizationRequest() -> AuthorizationRequest {
         let redirect = redirect()
@@ -31,13 +31,13 @@ extension TableReader {
         return uri.map { .registered($0) } ?? .port(port ?? 0)
     }
 
-    /// `prompt`; empty: none is sent.
+    /// Reads `prompt`; an empty string means that none is sent.
     private mutating func prompt() -> String? {
         guard case .string("") = value("prompt")?.content else { return string("prompt") }
         return ""
     }
 
-    /// `authorization_parameters`, a string each.
+    /// Reads `authorization_parameters`, all of which are strings.
     private mutating func furtherParameters() -> [String: String] {
         guard var reader = table("authorization_parameters") else { return [:] }
         return reader.texts()

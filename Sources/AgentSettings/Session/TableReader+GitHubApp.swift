@@ -2,9 +2,9 @@
 
 import OAuthClient
 
-/// Kind `github_app`.
+/// The keys of kind `github_app`.
 extension TableReader {
-    /// The app's installation; `nil` with the reasons in the problem list.
+    /// Reads the app and its installation, or returns `nil` with the reasons in the problem list.
     mutating func gitHubApp(home: String?) -> GitHubApp? {
         let id = numberOrName("app_id", "the number or the client ID of the app")
         let place = numberOrName("installation", "its number, or the account it is on")
@@ -39,7 +39,7 @@ extension TableReader {
         return words.map { .command($0) } ?? file.map { .file($0) }
     }
 
-    /// A number above 0, or a name, without which the table makes no sense.
+    /// Reads a number above 0 or a name, which the table requires.
     private mutating func numberOrName(_ key: String, _ purpose: String) -> String? {
         if !has(key) { report(key, "is missing: \(purpose)") }
         guard case .integer? = value(key)?.content else { return string(key) }

@@ -2,9 +2,9 @@
 
 import OAuthClient
 
-/// Kind `aws_sso`.
+/// The keys of kind `aws_sso`.
 extension TableReader {
-    /// IAM Identity Center; `nil` with the reasons in the problem list.
+    /// Reads the address of IAM Identity Center, or returns `nil` with the reasons in the problem list.
     mutating func identityCenter() -> IdentityCenter? {
         let start = requiredURL(
             "start_url",
@@ -19,7 +19,7 @@ extension TableReader {
         return IdentityCenter(startURL: start.description, tokenService: tokens, portal: portal)
     }
 
-    /// `region`, which becomes part of host names; needed unless all of `endpoints` are written.
+    /// Reads `region`, which becomes part of host names and is required unless all of `endpoints` are set.
     mutating func awsRegion(unless endpoints: [String]) -> String? {
         guard let region = string("region") else {
             if !has("region"), !endpoints.allSatisfy({ has($0) }) {
@@ -34,7 +34,7 @@ extension TableReader {
         return region
     }
 
-    /// An address that paths are put behind, without a slash at its end.
+    /// Reads a URL to which paths are appended, and removes a trailing slash.
     mutating func baseAddress(_ key: String) -> String? {
         guard let url = url(key) else { return nil }
         guard url.query == nil else {

@@ -3,35 +3,36 @@
 import OAuthClient
 import TokenCore
 
-/// Who the client of a session is, and how it proves that, as the configuration says it.
+/// The configured identity of a session's client, and its authentication.
 package struct ConfiguredClient: Equatable, Sendable {
-    /// `client_id`; empty for kinds without clients, and where there is none.
+    /// The `client_id`; empty for kinds without clients, and if it is not set.
     package var id: String
-    /// The server is asked for a client at the login.
+    /// Whether the server is asked to register a client at the login.
     package var isUnregistered = false
-    /// `client_metadata_url`.
+    /// The `client_metadata_url`.
     package var metadataURL: String?
     package var secret = ConfiguredSecret.none
-    /// `client_authentication`, after ``ClientAuthenticationMethod/automatic`` has been decided where it can be.
+    /// The `client_authentication`, where ``ClientAuthenticationMethod/automatic`` has been resolved if
+    /// possible.
     package var authentication = ClientAuthenticationMethod.automatic
-    /// `client_key_file` or `client_key_command`.
+    /// The key in `client_key_file` or `client_key_command`.
     package var key: SecretSource?
-    /// `client_key_id`.
+    /// The `client_key_id`.
     package var keyID: String?
-    /// `client_certificate_file`.
+    /// The `client_certificate_file`.
     package var certificateFile: String?
-    /// `client_assertion`, `client_assertion_file` or `client_assertion_command`.
+    /// The assertion from `client_assertion`, `client_assertion_file` or `client_assertion_command`.
     package var assertion: AssertionSource?
-    /// `client_assertion_audience`.
+    /// The `client_assertion_audience`.
     package var assertionAudience = AssertionAudience.endpoint
 
-    /// What the OAuth client needs to know.
+    /// Returns the client's identity for the OAuth client.
     ///
     /// - Parameters:
-    ///   - session: whose client it is.
-    ///   - seal: puts a secret written in the file into the vault.
-    /// - Returns: the client.
-    /// - Throws: what `seal` throws.
+    /// - session: the session of this client.
+    /// - seal: stores a secret from the configuration in the vault.
+    /// - Returns: the identity.
+    /// - Throws: the error of `seal`.
     func identity<Failure: Error>(
         of session: SessionName,
         sealing seal: (String) throws(Failure) -> SecretID
@@ -44,7 +45,8 @@ package struct ConfiguredClient: Equatable, Sendable {
         )
     }
 
-    /// How a client that the server registers is to show its secret; ways without one have been objected to.
+    /// The method by which a client registered at the login sends its secret; methods without a secret were
+    /// rejected.
     private var secretMethod: ClientSecretMethod {
         ClientSecretMethod(rawValue: authentication.rawValue) ?? .automatic
     }
@@ -62,7 +64,7 @@ package struct ConfiguredClient: Equatable, Sendable {
         }
     }
 
-    /// How the client proves itself; what is missing has been reported, and then there is no proof.
+    /// Returns the client's credentials, or none if a required key is missing, which was reported.
     private func proof(_ secret: SecretSource?) -> ClientProof {
         switch authentication {
         case .automatic: ClientProof(secret: secret)
@@ -77,9 +79,9 @@ package struct ConfiguredClient: Equatable, Sendable {
         }
     }
 
-    /// The files that are read whenever the client proves who it is, by their keys.
+    /// The files read on each client authentication, with their keys.
     ///
-    /// Of those that another program renews what lies outside of the agent's reach is read by ``commands``.
+    /// If another program renews a file outside the agent's sandbox, a command of ``commands`` reads it.
     package var files: [(key: String, path: String)] {
         var files: [(key: String, path: String)] = []
         if case .file(let path) = secret { files.append(("client_secret_file", path)) }
@@ -89,7 +91,7 @@ package struct ConfiguredClient: Equatable, Sendable {
         return files
     }
 
-    /// The commands that are run for the same purpose.
+    /// The commands run on each client authentication.
     package var commands: [[String]] {
         var commands: [[String]] = []
         if case .command(let command) = secret { commands.append(command) }
@@ -101,19 +103,19 @@ package struct ConfiguredClient: Equatable, Sendable {
         return commands
     }
 
-    /// The secret, where it is written in the file itself.
+    /// The secret, if it is written in the configuration.
     package var literalSecret: String? {
         if case .literal(let text) = secret { text } else { nil }
     }
 
-    /// The client without a secret written in the file, so that it may be kept in memory.
+    /// The client without a secret from the configuration, so that it may stay in memory.
     package var withoutSecret: ConfiguredClient {
         var client = self
         if literalSecret != nil { client.secret = .literal("") }
         return client
     }
 
-    /// The keys that differ from `old`.
+    /// Returns the keys that differ from `old`.
     func keys(differingFrom old: ConfiguredClient) -> [String] {
         let differing: [(String, Bool)] = [
             ("client_id", id != old.id), ("client_metadata_url", metadataURL != old.metadataURL),
@@ -128,19 +130,19 @@ package struct ConfiguredClient: Equatable, Sendable {
     }
 }
 
-/// Where the client secret is written, or how to get it.
+/// The client secret, or its source.
 package enum ConfiguredSecret: Equatable, Sendable {
     case none
     case literal(String)
     case file(String)
     case command([String])
-    /// `client_secret_sealed`: a person gives it to the agent, which keeps it in its store.
+    /// A secret that the user gives to the agent, which keeps it in its store (`client_secret_sealed`).
     case given
 }
 
-/// `client_authentication`: how the client proves who it is.
+/// A method of client authentication (`client_authentication`).
 package enum ClientAuthenticationMethod: String, CaseIterable, Sendable {
-    /// By what there is: a secret in the way the server lists, or a key.
+    /// Chosen from what is available: a secret, sent in the way the server lists, or a key.
     case automatic
     case basic
     case post

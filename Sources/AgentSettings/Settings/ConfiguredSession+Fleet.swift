@@ -3,15 +3,15 @@
 import OAuthClient
 import TokenCore
 
-/// What a session is in a fleet.
+/// The session as a member of a fleet.
 extension ConfiguredSession {
-    /// `fleet`: all hosts of the fleet have it.
+    /// Whether all hosts of the fleet share the session (`fleet`).
     package var isShared: Bool { policy.isShared }
 
-    /// What the record of the session, which other hosts write too, has to say as well.
+    /// The identity that must match in the session's record, which other hosts also write.
     ///
-    /// As far as the configuration goes: an endpoint that is discovered follows from the issuer, and is empty here unless
-    /// the address of the metadata is written.
+    /// It contains only what is configured. A discovered endpoint follows from the issuer, so it is empty
+    /// here unless the metadata URL is set.
     package var fleetBinding: FleetBinding {
         let identity = server.identity
         return FleetBinding(

@@ -5,11 +5,11 @@ import Text
 import TokenCore
 
 extension ConfiguredSession {
-    /// What the OAuth client needs to know.
+    /// Returns the profile for the OAuth client.
     ///
-    /// - Parameter seal: puts a client secret written in the file into the vault.
-    /// - Returns: the profile, which is checked when the configuration is read.
-    /// - Throws: what `seal` throws.
+    /// - Parameter seal: stores a client secret from the configuration in the vault.
+    /// - Returns: the profile, which was checked when the configuration was read.
+    /// - Throws: the error of `seal`.
     package func profile<Failure: Error>(
         sealing seal: (String) throws(Failure) -> SecretID
     ) throws(Failure) -> ServerProfile {
@@ -34,7 +34,7 @@ extension ConfiguredSession {
     /// Whether its tokens are bound to a key.
     package var bindsTokens: Bool { responses.bindsTokens }
 
-    /// The files that are read for its requests, by their keys.
+    /// The files read for its requests, with their keys.
     package var files: [(key: String, path: String)] {
         let authority = trust.caFile.map { (key: "ca_file", path: $0) }
         let constants = server.constantFiles.map { (key: "\($0.key).file", path: $0.path) }
@@ -42,30 +42,32 @@ extension ConfiguredSession {
             + trust.proxy.files
     }
 
-    /// Every program that it runs.
+    /// The commands that the session may run.
     package var commands: [[String]] {
         let own = client.commands + server.constantCommands + server.sourceCommands
         return (own + sources.commands + trust.proxy.commands + [reauthenticationCommand])
             .filter { !$0.isEmpty }
     }
 
-    /// The servers its tokens are for: those written, else its resource.
+    /// The servers for which its tokens are meant: those configured, otherwise the host of its resource.
     package var hostsServed: [String] {
         guard hosts.isEmpty, case .resource(let resource) = server else { return hosts }
         return [resource.host].compactMap(\.self)
     }
 
-    /// Whether no such server is written, so that the one of its resource is there without the resource's path.
+    /// Whether ``hostsServed`` is the host of the resource, without the resource's path.
     package var hasHostsOfResource: Bool { hosts.isEmpty && !hostsServed.isEmpty }
 
-    /// The issuer, the address or the pool, to show people where the session belongs.
+    /// The issuer, URL or pool, shown to the user.
     package var issuerShown: String {
         let identity = server.identity
         if identity.kind == .oauth2 || server.metadataAddress != nil { return issuer ?? identity.address }
         return identity.pool ?? identity.address
     }
 
-    /// Names the server and client of the tokens: when it changes, the old tokens are not for the new server.
+    /// A text that identifies the server and client of the tokens.
+    ///
+    /// If it changes, old tokens must not be sent to the new server.
     package var fingerprint: String {
         let identity = server.identity
         let client = identity.kind.hasClients ? self.client.id : nil
@@ -74,7 +76,7 @@ extension ConfiguredSession {
             .joined(separator: " ")
     }
 
-    /// The servers of addresses written by hand at which its tokens are ended.
+    /// The origins of configured URLs at which its tokens are revoked or its session is ended.
     package var endings: [String] {
         var written = [endpoints.revocation, endpoints.endSession]
         if case .json(let backEnd) = server { written.append(backEnd.logoutURL) }
@@ -83,7 +85,7 @@ extension ConfiguredSession {
         return Set(origins).sorted()
     }
 
-    /// What the tokens of a session without a login are made of, and what they are for.
+    /// The source and purpose of the tokens of a session without a login.
     private var origin: [String] {
         if case .command(let source) = server { return source.command }
         if case .gitHubApp(let app) = server { return app.origin }
@@ -94,49 +96,49 @@ extension ConfiguredSession {
         return sources.words + [audience ?? ""] + resources + [""] + scopes
     }
 
-    /// Whether nobody logs in to the session.
+    /// Whether users cannot log in to the session.
     package var hasNoLogin: Bool { sources.grant != nil || !server.identity.kind.hasLogins }
 
-    /// Whether it has the credentials of a role in place of a token.
+    /// Whether it has the credentials of a role instead of a token.
     var hasRoleCredentials: Bool { server.identity.kind == .awsRole }
 
-    /// Whether that is a role which IAM Identity Center has assigned.
+    /// Whether it is a role assigned in IAM Identity Center.
     var isAssignedRole: Bool {
         if case .portalRole = server { true } else { false }
     }
 
-    /// Error codes of a resource server that call for a refresh.
+    /// The error codes of a resource server that cause a refresh.
     package var refreshCodes: [String] {
         if case .json(let json) = server { json.rules.refreshCodes } else { [] }
     }
 
-    /// Where a resource server puts its codes, and the member by which it demands a new login.
+    /// The paths of error codes in a resource server's responses, and the member that requires a new login.
     ///
-    /// There is no such member for the standard kinds, whose logins only the authorization server itself ends.
+    /// The standard kinds have no such member: only the authorization server itself ends their logins.
     package var jsonResponsePaths: JSONResponsePaths {
         if case .json(let json) = server { return json.rules.places }
         return JSONResponsePaths(loginDemand: server.identity.kind == .cognito ? "requiresReauth" : nil)
     }
 
-    /// Whether the session ends when a resource server refuses the refreshed token too.
+    /// Whether the session ends when a resource server also rejects the refreshed token.
     package var endsWithSecondRefusal: Bool {
         if case .json(let json) = server { json.rules.endsWithSecondRefusal } else { false }
     }
 
-    /// Error codes of a resource server that end the session.
+    /// The error codes of a resource server that end the session.
     package var logoutCodes: [String] {
         if case .json(let json) = server { json.rules.logoutCodes } else { [] }
     }
 }
 
 extension ServerProfile.Kind {
-    /// The key of an app, where a file holds it.
+    /// The key of an app, if it is in a file.
     fileprivate var appKeyFile: (key: String, path: String)? {
         guard case .gitHubApp(let app) = self, case .file(let path) = app.key else { return nil }
         return ("key_file", path)
     }
 
-    /// The programs that print a token, or what one is made with.
+    /// The commands that print a token, or that read the key of one.
     fileprivate var sourceCommands: [[String]] {
         if case .command(let source) = self { return [source.command] }
         if case .gitHubApp(let app) = self, case .command(let command) = app.key { return [command] }

@@ -9,7 +9,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var server: ServerProfile.Kind
     /// The endpoints that replace those of the metadata, for kind `oidc`.
     package var endpoints: ConfiguredEndpoints
-    /// As written; for `oauth2` it is only shown.
+    /// The issuer as written; for `oauth2` it is only displayed.
     package var issuer: String?
     package var client: ConfiguredClient
     package var scopes: [String]
@@ -17,29 +17,29 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var authorization: AuthorizationRequest
     package var audience: String?
     package var resources: [String]
-    /// What its tokens are made from, if it has no login of its own.
+    /// The sources of its tokens, if it has no login.
     package var sources: ConfiguredSources
     package var trust: ServerTrust
-    /// `user_agent`, its own or that of all sessions; `nil`: the program's name and version.
+    /// The `user_agent` of this or of all sessions, or `nil` for the program's name and version.
     package var userAgent: String?
-    /// What is expected of the server's token responses.
+    /// The requirements for the server's token responses.
     package var responses: TokenResponseSettings
     package var policy: SessionPolicy
-    /// The servers its tokens are for; credential helpers find the session by them.
+    /// The servers for which its tokens are meant; credential helpers find the session by them.
     package var hosts: [String]
     package var reauthentication: [ReauthenticationStep]
     package var reauthenticationCommand: [String]
-    /// `allow`: peers that may see the session; empty: all.
+    /// The peers that may see the session (`allow`); empty allows all.
     package var rules: [AllowRule]
 }
 
-/// What a session expects of the token responses of a standard server.
+/// The requirements of a session for the token responses of a standard server.
 package struct TokenResponseSettings: Equatable, Sendable {
-    /// `dpop`: tokens are bound to a key.
+    /// Whether tokens are bound to a key (`dpop`).
     package var bindsTokens = false
-    /// `id_token`: a login without one is not accepted.
+    /// Whether a login requires an ID token (`id_token`).
     package var requiresIDToken = false
-    /// `expires_in_unit`.
+    /// The unit of `expires_in` (`expires_in_unit`).
     package var lifetimeUnit = LifetimeUnit.seconds
 
     init() {}
@@ -51,17 +51,17 @@ package struct TokenResponseSettings: Equatable, Sendable {
     }
 }
 
-/// `id_token`: what a login without one is worth.
+/// The value of `id_token`: whether a login requires an ID token.
 enum IDTokenRequirement: String, CaseIterable {
     case optional
     case required
 }
 
-/// `reauth`: what to try before a person is asked, in order.
+/// A step of `reauth`; steps are tried in order.
 package enum ReauthenticationStep: String, CaseIterable, Sendable {
-    /// `reauth_command` prints the password or assertion.
+    /// Run `reauth_command`, which prints the password or assertion.
     case command
     case clientCredentials = "client_credentials"
-    /// Ask the person, through `login_required`.
+    /// Prompt the user, through `login_required`.
     case prompt
 }

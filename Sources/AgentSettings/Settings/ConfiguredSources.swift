@@ -4,44 +4,45 @@ import OAuthClient
 import Text
 import TokenCore
 
-/// What a session without a login of its own is made from.
+/// The sources of a session without a login.
 package struct ConfiguredSources: Equatable, Sendable {
-    /// `from`.
+    /// The session in `from`.
     package var subject: SessionName?
-    /// `actor_from`.
+    /// The session in `actor_from`.
     package var actor: SessionName?
-    /// The subject's ID token is used, not its access token.
+    /// Whether the subject's ID token is used instead of its access token.
     package var usesIDToken = false
-    /// `derived = "open"`: only its own `allow` counts, not that of its sources.
+    /// Whether only its own `allow` applies, and not those of its sources (`derived = "open"`).
     package var isOpen = false
-    /// What its tokens are given for, for the flows `token_exchange` and `jwt_bearer`.
+    /// The grant for its tokens, for the flows `token_exchange` and `jwt_bearer`.
     package var grant: TokenGrant?
 
-    /// The sessions among them.
+    /// All source sessions.
     package var all: [SessionName] { [subject, actor].compactMap(\.self) }
 
-    /// Whether what is made from them shows their tokens as assertions.
+    /// Whether the sources' tokens are sent as assertions.
     package var areAssertions: Bool { assertion != nil }
 
-    /// The most exchanges that lead from a login to a session.
+    /// The maximum number of exchanges between a login and a session.
     static let longestChain = 4
 
-    /// The file that is read for its requests, with its key.
+    /// The file read for its requests, with its key.
     var file: (key: String, path: String)? { grant?.file }
 
-    /// The commands that are run for its requests.
+    /// The commands run for its requests.
     var commands: [[String]] {
         (grant?.command).map { [$0] } ?? file.map { [ReloadableFile.command(for: $0.path)] } ?? []
     }
 
-    /// What they are, in words that keep their places: when one changes, so do the tokens made from them.
+    /// Words that identify the sources, in fixed positions: if one changes, the tokens made from them change
+    /// too.
     var words: [String] {
         let sessions = [subject?.description ?? "", actor?.description ?? "", usesIDToken ? "id" : "access"]
         guard let grant else { return subject == nil ? [] : sessions }
         return sessions + grant.words + [file?.path ?? ""] + (grant.command ?? [])
     }
 
-    /// The keys that differ from `old`.
+    /// Returns the keys that differ from `old`.
     func keys(differingFrom old: ConfiguredSources) -> [String] {
         let differing: [(String, Bool)] = [
             ("from", subject != old.subject), ("actor_from", actor != old.actor),
@@ -58,8 +59,9 @@ package struct ConfiguredSources: Equatable, Sendable {
         return differing.filter(\.1).map(\.0) + assertionKeys(differingFrom: old)
     }
 
-    /// The keys that say where the assertion comes from, as far as they differ from those of `old`; `from` is compared by
-    /// itself.
+    /// Returns the keys for the source of the assertion that differ from `old`.
+    ///
+    /// `from` is compared elsewhere.
     private func assertionKeys(differingFrom old: ConfiguredSources) -> [String] {
         let supplies = [old.assertion?.source.supply, assertion?.source.supply]
         guard supplies[0]?.source != supplies[1]?.source || supplies[0]?.name != supplies[1]?.name else {
@@ -79,7 +81,7 @@ package struct ConfiguredSources: Equatable, Sendable {
 }
 
 extension TokenGrant {
-    /// The file with what is shown, or with the key that signs it, and its key in the configuration.
+    /// The file with the token or assertion, or with the signing key, and its configuration key.
     fileprivate var file: (key: String, path: String)? {
         switch self {
         case .exchange(let exchange):
@@ -88,7 +90,7 @@ extension TokenGrant {
         }
     }
 
-    /// The program that prints one of these.
+    /// The command that prints the token, the assertion or the signing key.
     fileprivate var command: [String]? {
         switch self {
         case .exchange(let exchange):
@@ -97,7 +99,7 @@ extension TokenGrant {
         }
     }
 
-    /// What else decides which tokens come of it.
+    /// Further words that decide which tokens are issued.
     fileprivate var words: [String] {
         switch self {
         case .exchange(let exchange): [exchange.subjectTokenType, exchange.requestedTokenType ?? ""]
@@ -121,12 +123,12 @@ extension AssertionGrant {
     }
 }
 
-/// `derived`: who may see a session that is made from another one.
+/// The value of `derived`: who may see a session that is made from another.
 enum DerivedVisibility: String, CaseIterable {
     case open
 }
 
-/// The sessions of a configuration by their names, which say what follows for those made from others.
+/// The sessions of a configuration by name, with the consequences for sessions made from others.
 package struct SessionLineage {
     private let sessions: [SessionName: ConfiguredSession]
 
@@ -134,18 +136,21 @@ package struct SessionLineage {
         self.sessions = Dictionary(sessions.map { ($0.name, $0) }) { first, _ in first }
     }
 
-    /// The sessions whose `allow` a peer has to fit beside that of `session`: its sources, and theirs, up to those that
-    /// are open.
+    /// Returns the sessions whose `allow` a peer must satisfy in addition to that of `session`.
+    ///
+    /// These are its sources and their sources, up to sessions that are open.
     package func ruleGivers(of session: ConfiguredSession) -> [SessionName] {
         ancestors(of: session) { !$0.sources.isOpen }.map(\.name)
     }
 
-    /// What decides where the secrets of `session` are sent and whose its tokens are, for all that it is made from.
+    /// Returns the fingerprints of `session` and of everything it is made from.
+    ///
+    /// They decide where its secrets are sent and who owns its tokens.
     package func fingerprint(of session: ConfiguredSession) -> String {
         ([session] + ancestors(of: session) { _ in true }).map(\.fingerprint).joined(separator: "\n")
     }
 
-    /// What a person does who wants to log in to a session that has no login; `nil`: it has one.
+    /// Returns the command to run instead of a login if `session` has none, or `nil` if it has one.
     package func loginSubstitute(for session: ConfiguredSession) -> String? {
         guard session.hasNoLogin else { return nil }
         var last = session
@@ -158,8 +163,9 @@ package struct SessionLineage {
         return "tokenctl refresh \(session.name)"
     }
 
-    /// The sessions that `session` is made from, directly or not, each once; those of a session only where
-    /// `leadsOn` says so.
+    /// Returns the direct and indirect sources of `session`, each once.
+    ///
+    /// The sources of a session count only if `leadsOn` returns `true` for it.
     private func ancestors(
         of session: ConfiguredSession,
         where leadsOn: (ConfiguredSession) -> Bool

@@ -3,30 +3,30 @@
 import AgentProtocol
 import TokenCore
 
-/// One `[[file]]`: a file at a fixed place that holds a session's present token.
+/// One `[[file]]`: a file at a fixed path that holds a session's current token.
 package struct FileSettings: Equatable, Sendable {
-    /// What the file holds, spelled as in the configuration.
+    /// The content of the file, spelled as in the configuration.
     package enum Format: String, CaseIterable, Sendable {
         case token
         case bearer
         case header
         case headersJSON = "headers-json"
         case env
-        /// An object with the token, its type, its scopes and when it ends.
+        /// An object with the token, its type, its scopes and its expiry.
         case json
 
-        /// What stands around the token; `nil` for the object.
+        /// The output format of the token, or `nil` for the JSON object.
         package var form: TokenOutputFormat? { TokenOutputFormat(rawValue: rawValue) }
     }
 
-    /// Absolute.
+    /// The absolute path.
     package var path: String
     package var session: SessionName
-    /// Whether it is the ID token.
+    /// Whether the file holds the ID token.
     package var wantsIDToken: Bool
-    /// Scopes of a token of its own; empty: all that the login was granted.
+    /// The scopes of a separate token; empty for all scopes of the login.
     package var scopes: [String]
-    /// Whom a token of its own is for.
+    /// The audience of a separate token.
     package var audience: String?
     package var format: Format
 

@@ -3,23 +3,23 @@
 import EtcdClient
 import TokenCore
 
-/// `[fleet]`: where the hosts of a fleet keep the sessions they share, and what this host is among them.
+/// `[fleet]`: the etcd cluster through which hosts share sessions, and the role of this host.
 package struct FleetSettings: Equatable, Sendable {
-    /// What people call the fleet; its key says the same.
+    /// The name of the fleet, which its key also contains.
     package var name: String
-    /// At least one, no two alike.
+    /// The members of etcd: at least one, without duplicates.
     package var endpoints: [EtcdEndpoint]
-    /// A user of etcd's own.
+    /// The user of etcd, which is not a Unix user.
     package var user: User?
-    /// `ca_file`: PEM file of certificates that are roots for etcd, beside the system's.
+    /// A PEM file of root certificates for etcd, in addition to the system's (`ca_file`).
     package var authorityFile: String?
-    /// Shown to etcd in the handshake.
+    /// The client certificate for TLS with etcd.
     package var certificate: Certificate?
     package var key: KeySource
     package var role: FleetRole
-    /// What people call this host; nothing else depends on it.
+    /// The name of this host, for display only.
     package var host: String
-    /// `takeover_patience`, see ``FleetTiming/patience``.
+    /// The value of `takeover_patience`, see ``FleetTiming/patience``.
     package var patience: Duration
 
     package init(
@@ -44,7 +44,7 @@ package struct FleetSettings: Equatable, Sendable {
         self.patience = patience
     }
 
-    /// `user` with its password.
+    /// A user of etcd with its password.
     package struct User: Equatable, Sendable {
         package var name: String
         package var password: Password
@@ -55,14 +55,14 @@ package struct FleetSettings: Equatable, Sendable {
         }
     }
 
-    /// Where the password is; one line break at its end is no part of it.
+    /// The source of the password, without a final line break.
     package enum Password: Equatable, Sendable {
         case file(String)
-        /// argv of a program that prints it.
+        /// A command, as argv, that prints the password.
         case command([String])
     }
 
-    /// `certificate_file` with `certificate_key_file`, PEM.
+    /// The files `certificate_file` and `certificate_key_file`, in PEM.
     package struct Certificate: Equatable, Sendable {
         package var file: String
         package var keyFile: String
@@ -73,16 +73,16 @@ package struct FleetSettings: Equatable, Sendable {
         }
     }
 
-    /// How this host has the fleet's key.
+    /// The source of the fleet's key.
     package enum KeySource: Equatable, Sendable {
         case file(String)
-        /// argv of a program that prints it.
+        /// A command, as argv, that prints the key.
         case command([String])
-        /// The name of a credential that systemd hands over.
+        /// The name of a systemd credential.
         case credential(String)
     }
 
-    /// The programs that it names.
+    /// The commands in this table.
     package var commands: [[String]] {
         var commands: [[String]] = []
         if case .command(let command)? = user?.password { commands.append(command) }
@@ -90,7 +90,7 @@ package struct FleetSettings: Equatable, Sendable {
         return commands
     }
 
-    /// The files that it names, by their keys.
+    /// The files in this table, with their keys.
     package var files: [(key: String, path: String)] {
         var files: [(key: String, path: String)] = []
         if let authorityFile { files.append(("fleet.ca_file", authorityFile)) }
@@ -103,7 +103,7 @@ package struct FleetSettings: Equatable, Sendable {
         return files
     }
 
-    /// The keys that differ from `old`; `fleet` alone where there was no such table.
+    /// Returns the keys that differ from `old`, or only `fleet` if there was no such table.
     package func keys(differingFrom old: FleetSettings?) -> [String] {
         guard let old else { return ["fleet"] }
         let differing: [(String, Bool)] = [

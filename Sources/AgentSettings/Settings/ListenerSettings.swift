@@ -10,27 +10,28 @@ import TokenCore
 /// One `[[proxy]]` or `[[endpoint]]`: an address at which another program serves a session's tokens.
 package struct ListenerSettings: Equatable, Sendable {
     package var session: SessionName
-    /// What the program that listens is handed.
+    /// The settings passed to the program that listens.
     package var message: ListenerMessage
-    /// How the upstream is reached.
+    /// The forward proxy for the upstream.
     package var proxy: ProxyChoice = .environment
 
-    /// Unique among all of them.
+    /// The name, unique among all listeners.
     package var name: String { message.name ?? "" }
 
-    /// Tells the table from any other one: SHA-256 of ``AgentProtocol/WireMessage/identity``, in hexadecimal digits.
+    /// The SHA-256 hash of ``AgentProtocol/WireMessage/identity`` in hexadecimal digits, which identifies the
+    /// table.
     package var digest: String { Hex.encoded(SHA256.hash(data: message.identity)) }
 
-    /// The table's name, for people.
+    /// The table's header and name, for the user.
     package var title: String {
         "[[\(message.kind == .proxy ? "proxy" : "endpoint")]] \(name)"
     }
 
-    /// The message with the content of files in it, for a process that opens none.
+    /// Returns the message with the content of its files, for a process that opens none.
     ///
     /// - Parameter variables: the proxies of the environment.
     /// - Returns: the message.
-    /// - Throws: ``ConfigurationProblem``, whose key stands in this table, if a file cannot be read.
+    /// - Throws: ``ConfigurationProblem`` with a key of this table if a file cannot be read.
     package func filled(_ variables: ProxyVariables) throws(ConfigurationProblem) -> ListenerMessage {
         var message = message
         if let path = message.authorityFile {
@@ -44,12 +45,13 @@ package struct ListenerSettings: Equatable, Sendable {
         return message
     }
 
-    /// Decides here how the upstream is reached: the program that listens has neither the session nor our environment.
+    /// Adds the forward proxy to the message: the program that listens has neither the session nor this
+    /// environment.
     private func fillProxy(
         of message: inout ListenerMessage,
         _ variables: ProxyVariables
     ) throws(ConfigurationProblem) {
-        // Without TLS it is on this machine.
+        // An upstream without TLS is on this machine.
         guard let upstream = message.upstream.flatMap({ try? EndpointURL($0) }), upstream.isTLS else {
             return
         }

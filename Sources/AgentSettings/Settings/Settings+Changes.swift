@@ -4,7 +4,7 @@ import OAuthClient
 import TokenCore
 
 extension Settings {
-    /// What differs from `old`, tables in the order of their names.
+    /// Returns the differences from `old`, with tables in the order of their names.
     package func changes(from old: Settings) -> [ConfigurationChange] {
         agentChanges(from: old) + fleetChanges(from: old)
             + placeChanges("socket", from: old.sockets, to: sockets, at: \.path)
@@ -30,7 +30,7 @@ extension Settings {
         return fleet.keys(differingFrom: old.fleet).map { ConfigurationChange(kind, $0) }
     }
 
-    /// What differs in the tables `[[name]]`, each of which is told by its path or name.
+    /// Returns the differences between the tables `[[name]]`, which are identified by path or name.
     private func placeChanges<Table: Equatable>(
         _ name: String,
         from old: [Table],
@@ -64,7 +64,7 @@ extension Settings {
             guard let new = now[name] else { return [ConfigurationChange(.removed, table, session: name)] }
             guard old != new else { return [] }
             let keys = new.keys(differingFrom: old)
-            // The difference is in the server's own settings, or has no key here.
+            // The difference is in the kind's own settings, or has no key here.
             guard !keys.isEmpty else { return [ConfigurationChange(.changed, table, session: name)] }
             return keys.map { ConfigurationChange(.changed, "\(table).\($0)", session: name) }
         }
@@ -82,7 +82,7 @@ extension HookSettings {
 }
 
 extension VaultSettings {
-    /// The keys of `[vault]` that differ, of those only read at the start: all but `unlock_command`.
+    /// Returns the keys of `[vault]` that differ and are read only at the start: all but `unlock_command`.
     func keys(differingFrom old: VaultSettings) -> [String] {
         let differing: [(String, Bool)] = [
             ("vault.keyfile", keyFile != old.keyFile),
@@ -155,12 +155,12 @@ extension ConfiguredSession {
 }
 
 extension ServerProfile.Kind {
-    /// The protected resource that names the server.
+    /// The URL of the protected resource that names the server.
     package var resourceAddress: String? {
         if case .resource(let resource) = self { resource.address } else { nil }
     }
 
-    /// Where the metadata of its issuer are, if a person has written that.
+    /// The configured URL of the issuer's metadata, if any.
     package var metadataAddress: String? {
         switch self {
         case .oidc(_, let address): address

@@ -3,7 +3,9 @@
 import TokenCore
 
 extension Settings {
-    /// The sessions of `old` that are still there, but in files which cannot be read now: a mistake changes nothing.
+    /// Returns the sessions of `old` whose files still exist but cannot be read now.
+    ///
+    /// An error in a file must not remove its session.
     package func unread(of old: Settings) -> Set<SessionName> {
         let mistaken = Set(mistakes.compactMap(\.session))
         guard !mistaken.isEmpty || lacksFiles else { return [] }
@@ -15,7 +17,7 @@ extension Settings {
         return Set(unread)
     }
 
-    /// The tables that name the session `name`, and would be wrong without it.
+    /// Returns the tables that name the session `name`, and would be invalid without it.
     package func tables(naming name: SessionName) -> [String] {
         let listening = listeners.filter { $0.session == name }.map(\.title)
         return sockets.filter { $0.sessions.contains(name) }.map { "[[socket]] \($0.path)" }
@@ -23,9 +25,9 @@ extension Settings {
             + sessions.filter { $0.sources.all.contains(name) }.map { "[session.\($0.name)]" }
     }
 
-    /// These settings with the sessions `names` as `old` has them.
+    /// Returns these settings with the sessions `names` as they are in `old`.
     package func keeping(_ names: Set<SessionName>, of old: Settings) -> Settings {
-        // As at every start, where adding none would still copy all.
+        // The usual case: adding nothing would still copy all sessions.
         guard !names.isEmpty else { return self }
         var settings = self
         settings.sessions += old.sessions.filter { names.contains($0.name) }

@@ -3,34 +3,34 @@
 import OAuthClient
 import TokenCore
 
-/// Everything the configuration file says, and those beside it, checked and with its defaults filled in.
+/// The content of the configuration file and of `sessions.d`, checked and with defaults filled in.
 package struct Settings: Equatable, Sendable {
     package var logLevel: LogLevel
     /// Whether root may connect to the agent of another user.
     package var allowsRoot: Bool
-    /// Whether the audit log gets a line for each token given out.
+    /// Whether each token served is recorded in the audit log.
     package var keepsAudit: Bool
-    /// How servers are reached where a session says nothing else.
+    /// The proxy for servers of sessions that do not set one.
     package var proxy: ProxyChoice
-    /// `User-Agent` of the sessions that name none; `nil`: the program's name and version.
+    /// The `User-Agent` of sessions that do not set one, or `nil` for the program's name and version.
     package var userAgent: String?
     package var hooks: HookSettings
     package var vault: VaultSettings
-    /// `nil`: this host is in no fleet.
+    /// The fleet, or `nil` if this host is not in one.
     package var fleet: FleetSettings?
-    /// In the order of the file, then those beside it in the order of their names.
+    /// The sessions of the configuration file in its order, then those of `sessions.d` by name.
     package var sessions: [ConfiguredSession]
-    /// Where the table of each session is.
+    /// The location of each session's table.
     package var places: [SessionName: SessionTableLocation]
-    /// In the order of the file.
+    /// The sockets in the order of the file.
     package var sockets: [SocketSettings]
-    /// In the order of the file.
+    /// The token files in the order of the file.
     package var files: [FileSettings]
-    /// In the order of the file, those of `[[proxy]]` first.
+    /// The listeners in the order of the file, all `[[proxy]]` first.
     package var listeners: [ListenerSettings]
-    /// What is wrong with the files beside the configuration file; each mistake costs one session, or all of them.
+    /// The errors in `sessions.d`, each of which makes one session unavailable, or all of them.
     package var mistakes: [ConfigurationProblem]
-    /// Whether files beside the configuration file were left unread without looking at them.
+    /// Whether some files of `sessions.d` were skipped without being examined.
     package var lacksFiles: Bool
 
     package init(
@@ -66,15 +66,15 @@ package struct Settings: Equatable, Sendable {
     }
 }
 
-/// Where the table of a session begins.
+/// The location of a session's table.
 package struct SessionTableLocation: Equatable, Sendable {
-    /// The file beside the configuration file; `nil`: that file itself.
+    /// The file in `sessions.d`, or `nil` for the configuration file.
     package var file: String?
-    /// Counted from 1.
+    /// The line, counted from 1.
     package var line: Int
 }
 
-/// How much is logged; the words of swift-log.
+/// The minimum level of log messages, named as in swift-log.
 package enum LogLevel: String, CaseIterable, Sendable {
     case critical
     case error
@@ -85,13 +85,13 @@ package enum LogLevel: String, CaseIterable, Sendable {
     case trace
 }
 
-/// `[hooks]`: programs told about events, as argv; empty: none.
+/// `[hooks]`: commands run on events, as argv; an empty one means none.
 package struct HookSettings: Equatable, Sendable {
     package var loginRequired: [String]
     package var event: [String]
-    /// Asks a person whether a peer may have a token; exit status 0 means yes.
+    /// The command that asks the user whether a peer may have a token; exit status 0 means yes.
     package var confirm: [String]
-    /// `desktop`: a person at a desktop sees that a login is needed, or will be soon.
+    /// Whether the desktop shows that a login is required, or will be soon (`desktop`).
     package var isOnDesktop: Bool
 
     package init(
@@ -107,19 +107,20 @@ package struct HookSettings: Equatable, Sendable {
     }
 }
 
-/// `[vault]`: how the store is unlocked without a person.
+/// `[vault]`: how the store is unlocked without a user.
 package struct VaultSettings: Equatable, Sendable {
-    /// The key file made with a new store.
+    /// The key file created with a new store.
     ///
     /// Default: `keyfile` in the state directory.
     package var keyFile: String?
-    /// Refuse to start when key memory cannot be locked, instead of warning.
+    /// Whether the agent refuses to start, instead of warning, if key memory cannot be locked.
     package var requiresLockedMemory: Bool
-    /// The command that a slot may run to open the store, as argv; empty: no slot may run any.
+    /// The command that an unlock method may run, as argv; empty if none may run one.
     package var unlockCommand: [String]
-    /// Reads and moves the counter that detects old copies of the store; a program as argv, empty: none.
+    /// The command that reads and advances the counter against old copies of the store, as argv; empty for
+    /// none.
     package var rollbackCounter: [String]
-    /// The number that a refusal because of the counter names; with it the store is opened all the same.
+    /// The number from an error about the counter; with it, the store is opened despite that error.
     package var acceptedCounter: UInt64?
 
     package init(

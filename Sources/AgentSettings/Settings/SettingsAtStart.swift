@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The tables that are read at the agent's start alone, as they were then.
+/// The tables that are read only at the agent's start, as they were then.
 package struct SettingsAtStart: Sendable {
     private let vault: VaultSettings
     private let fleet: FleetSettings?
@@ -10,7 +10,7 @@ package struct SettingsAtStart: Sendable {
         fleet = settings.fleet
     }
 
-    /// The keys of `settings` that differ, so that only a restart takes them over.
+    /// Returns the keys of `settings` that differ, which take effect only after a restart.
     package func keys(changedIn settings: Settings) -> [String] {
         let vaultKeys = settings.vault.keys(differingFrom: vault)
         guard settings.fleet != fleet else { return vaultKeys }

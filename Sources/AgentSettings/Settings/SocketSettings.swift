@@ -2,28 +2,28 @@
 
 import TokenCore
 
-/// `answer`: what a peer of a socket is given.
+/// The format of what a socket sends to a peer (`answer`).
 package enum SocketResponseFormat: String, CaseIterable, Sendable {
-    /// The answers to its requests.
+    /// HTTP responses to requests.
     case http
     /// The bare token, without a request.
     case token
 }
 
-/// One `[[socket]]`: a further socket that gives out tokens of some sessions and does nothing else.
+/// One `[[socket]]`: an additional socket that serves only tokens of some sessions.
 package struct SocketSettings: Equatable, Sendable {
-    /// Absolute.
+    /// The absolute path.
     package var path: String
     package var sessions: [SessionName]
-    /// Scopes for which tokens may be requested there, beside the plain token.
+    /// The scopes for which tokens may be requested, in addition to the plain token.
     package var scopes: [String]
-    /// Audiences for which tokens may be requested there.
+    /// The audiences for which tokens may be requested.
     package var audiences: [String]
-    /// Permission bits of the socket's file.
+    /// The permission bits of the socket.
     package var mode: UInt32
-    /// The group of the socket's file, as a number.
+    /// The gid of the socket.
     package var group: UInt32?
-    /// Users beside our own who may connect, as numbers.
+    /// The uids of other users who may connect.
     package var users: [UInt32]
     package var answer: SocketResponseFormat
 

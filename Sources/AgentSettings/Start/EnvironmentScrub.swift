@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
 
-/// Which variables each process of ours is given.
+/// The environment variables passed to each process.
 package enum EnvironmentScrub {
-    /// For the agent itself: what it reads, and nothing that changes how its libraries behave.
+    /// Returns the variables that the agent reads, and none that change how its libraries behave.
     package static func forAgent(_ environment: [String: String]) -> [String: String] {
         environment.filter { name, _ in
             agentNames.contains(name) || agentPrefixes.contains { name.hasPrefix($0) }
         }
     }
 
-    /// For programs run on the person's behalf: the person's variables, without those that would load code or
-    /// belong to the agent and its service manager.
+    /// Returns the variables for commands run on the user's behalf.
+    ///
+    /// Variables that would load code, or that belong to the agent and its service manager, are removed.
     package static func forCommands(_ environment: [String: String]) -> [String: String] {
         environment.filter { name, _ in
             !commandNames.contains(name) && !commandPrefixes.contains { name.hasPrefix($0) }
         }
     }
 
-    /// For an agent that is started in the background: everything but what a service manager hands over,
-    /// which is for this process and not for that one.
+    /// Returns the variables for an agent started in the background.
+    ///
+    /// Variables from a service manager are removed: they are meant for this process only.
     package static func forBackground(_ environment: [String: String]) -> [String: String] {
         environment.filter { name, _ in !serviceNames.contains(name) }
     }

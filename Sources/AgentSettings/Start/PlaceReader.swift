@@ -2,13 +2,13 @@
 
 import AgentProtocol
 
-/// Reads where the agent is to make something.
+/// A reader of paths at which the agent creates something.
 struct PlaceReader {
-    /// What `~/` at the beginning of a path stands for.
+    /// The home directory, for `~/` at the beginning of paths.
     let home: String?
     let reservedPaths: ReservedPaths?
 
-    /// The path of a socket: short enough, and nothing of the agent's own is there.
+    /// Reads the path of a socket, which must be short enough and not one of the agent's own files.
     func socket(_ key: String, in table: inout TableReader) -> String? {
         guard let path = table.path(key, home: home) else { return nil }
         guard path.utf8.count <= AgentPaths.longestSocketPath else {

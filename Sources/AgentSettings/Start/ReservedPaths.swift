@@ -4,20 +4,20 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// Files that the agent itself lives on, and which no table may replace.
+/// The agent's own files, which no table may replace.
 package struct ReservedPaths: Equatable, Sendable {
     private let socket: String
     private let stateDirectory: String
     private let configuration: String
 
-    /// Takes absolute paths.
+    /// Creates the set from absolute paths.
     package init(socket: String, stateDirectory: String, configuration: String) {
         self.socket = socket
         self.stateDirectory = stateDirectory
         self.configuration = configuration
     }
 
-    /// Why no socket can be at `path`: a clause for a person; `nil` if nothing of the agent's is there.
+    /// Returns a clause for the user that says why no socket may be at `path`, or `nil` if one may.
     func objection(toListeningAt path: String) -> String? {
         objection(at: ReservedPaths.place(of: path).bytewise)
     }
@@ -31,7 +31,8 @@ package struct ReservedPaths: Equatable, Sendable {
         return isPlace(of: configuration) ? "is the configuration file" : nil
     }
 
-    /// What would be lost if a file took the place `path`: a clause for a person; `nil` if nothing of the agent's.
+    /// Returns a clause for the user that says what a file at `path` would replace, or `nil` if nothing of
+    /// the agent's.
     func objection(toReplacing path: String) -> String? {
         let place = ReservedPaths.place(of: path).bytewise
         if let objection = objection(at: place) { return objection }
@@ -45,10 +46,12 @@ package struct ReservedPaths: Equatable, Sendable {
         return isWithin(stateDirectory) ? "is in the state directory, which is the agent's own" : nil
     }
 
-    /// `path` with the links of its directory resolved; the last name stays, which is replaced even if it is a link.
+    /// Returns `path` with the links of its directory resolved.
+    ///
+    /// The last component is kept: it is replaced even if it is a link.
     package static func place(of path: String) -> String { place(of: path, following: mostLinks) }
 
-    /// `..` of what does not exist yet leads back to where that will be.
+    /// Resolves `path`, where `..` after a missing directory leads back to its future parent.
     private static func place(of path: String, following links: Int) -> String {
         let names = path.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
         guard let name = names.last else { return "/" }
@@ -58,10 +61,10 @@ package struct ReservedPaths: Equatable, Sendable {
         return (directory == "/" ? "" : directory) + "/" + String(Substring(name))
     }
 
-    /// As many as the kernel follows in one path (path_resolution(7)).
+    /// The number of links that the kernel follows in one path (path_resolution(7)).
     private static let mostLinks = 40
 
-    /// `path` without links, also where what they lead to does not exist yet.
+    /// Returns `path` without links, even if their targets do not exist yet.
     package static func resolved(_ path: String) -> String { resolved(path, following: mostLinks) }
 
     private static func resolved(_ path: String, following links: Int) -> String {
@@ -79,7 +82,7 @@ package struct ReservedPaths: Equatable, Sendable {
         )
     }
 
-    /// Where the symbolic link `path` leads; `nil`: it is none.
+    /// Returns the target of the symbolic link `path`, or `nil` if it is not a link.
     private static func target(of path: String) -> String? {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &target, target.count)

@@ -6,18 +6,20 @@ package enum ShellSyntax: Equatable, Sendable {
     case csh
     case fish
 
-    /// The syntax of the shell at `path`, as ssh-agent decides: `csh` and its kin by their name, else `sh`.
+    /// Returns the syntax of the shell at `path`, chosen as ssh-agent does: names ending in `csh`, else `sh`.
+    ///
+    /// In addition, `fish` is recognized.
     package init(shell path: String?) {
         let name = path.map { $0.split(separator: "/").last ?? "" } ?? ""
         self = name.hasSuffix("csh") ? .csh : name == "fish" ? .fish : .sh
     }
 
-    /// The commands that tell a shell where its agent is, one per line.
+    /// Returns the commands that set the variables for this agent, one per line.
     package func commands(socket: String, pid: Int32) -> String {
         set("TOKENAGENT_SOCK", socket) + set("TOKENAGENT_PID", "\(pid)")
     }
 
-    /// The commands that make a shell forget its agent, one per line.
+    /// The commands that unset the variables for this agent, one per line.
     package var forgettingCommands: String {
         unset("TOKENAGENT_SOCK") + unset("TOKENAGENT_PID")
     }
@@ -39,12 +41,12 @@ package enum ShellSyntax: Equatable, Sendable {
         }
     }
 
-    /// `text` quoted as one word, whatever it contains.
+    /// Quotes `text` as one word, whatever it contains.
     private func quoted(_ text: String) -> String {
         if text.utf8.allSatisfy(\.isPlainInEveryShell) { return text }
         switch self {
         case .sh: return "'" + text.replacing("'", with: "'\\''") + "'"
-        // The history mark works inside quotes too.
+        // In csh, the history character works inside quotes too.
         case .csh: return "'" + text.replacing("'", with: "'\\''").replacing("!", with: "\\!") + "'"
         case .fish: return "'" + text.replacing("\\", with: "\\\\").replacing("'", with: "\\'") + "'"
         }

@@ -1,64 +1,64 @@
 // SPDX-License-Identifier: MIT
 
-/// What the command line of `tokenagent` asks for.
+/// The options on the command line of `tokenagent`.
 package struct StartOptions: Equatable, Sendable {
-    /// What to be.
+    /// The operation to perform.
     package enum Form: Equatable, Sendable {
         /// Start an agent in the background and print how to reach it.
         case background
-        /// Be the agent.
+        /// Run the agent in this process.
         case foreground
-        /// Run this command with an agent around it.
+        /// Run this command with an agent that ends with it.
         case around([String])
         /// Stop the agent of the socket.
         case stop
         case checkConfiguration
-        /// Say what keeps an agent from using the store, if anything does.
+        /// Print what prevents an agent from using the store, if anything.
         case checkStore
-        /// Print which commands the configuration names, for the process that runs them.
+        /// Print the commands in the configuration, for the process that runs them.
         case listCommands
-        /// Remove the token files that a killed agent left.
+        /// Remove the token files left by a killed agent.
         case removeTokenFiles
         /// Print the tables `[[proxy]]` and `[[endpoint]]`, for the program that serves them.
         case listListeners
-        /// Write the files with the keys of a new fleet that is called `name`, for `tokenctl fleet`.
+        /// Write the key files of a new fleet named `name`, for `tokenctl fleet`.
         case makeFleetKey(name: String, file: String)
         /// Put a new key into these files.
         case renewFleetKey(file: String)
-        /// Put a new key into these files that is not used yet.
+        /// Put a new key into these files without using it yet.
         case stageFleetKey(file: String)
-        /// Use the key in these files that was not used yet.
+        /// Start using the staged key in these files.
         case activateFleetKey(file: String)
         case version
         case help
     }
 
     package var form = Form.background
-    /// `nil`: by `$SHELL`.
+    /// The shell syntax, or `nil` to choose it by `$SHELL`.
     package var syntax: ShellSyntax?
     package var socket: String?
     package var configuration: String?
     package var stateDirectory: String?
     package var logLevel: LogLevel?
-    /// Whether `--check-config` prints what it finds as JSON.
+    /// Whether `--check-config` prints its findings as JSON.
     package var wantsJSON = false
-    /// A directory of session files that `--check-config` reads too.
+    /// A directory of session files that `--check-config` also reads.
     package var drafts: String?
-    /// The session whose place `--check-config` tells.
+    /// The session whose location `--check-config` prints.
     package var session: String?
-    /// A `[[proxy]]` that `--list-listeners` lists in place of those of the configuration; the keys of its table.
+    /// The keys of a `[[proxy]]` that `--list-listeners` lists instead of those in the configuration.
     package var listener: String?
     package var allowsRoot = false
     package var allowsNetworkStore = false
-    /// The descriptor on which a background start waits to hear that the agent is ready.
+    /// The descriptor on which a background start waits until the agent is ready.
     package var readiness: Int32?
-    /// End when this process, which must be the parent, ends.
+    /// The parent process; the agent ends when it ends.
     package var parent: Int32?
 
     package init() {}
 }
 
-/// Why a command line makes no sense, as a clause for a person.
+/// An error in the command line, as a clause for the user.
 package struct UsageError: Error, Equatable, Sendable {
     package let message: String
 
@@ -68,14 +68,14 @@ package struct UsageError: Error, Equatable, Sendable {
 }
 
 extension StartOptions {
-    /// Reads the arguments after the program's name.
+    /// Parses the arguments after the program's name.
     ///
-    /// Options end at the first word that is none, or at `--`: what follows is a command to run.
+    /// Options end at the first word that is not an option, or at `--`. The rest is a command to run.
     ///
     /// - Parameters:
-    ///   - arguments: as given.
-    ///   - directory: the working directory, for relative paths.
-    /// - Throws: ``UsageError`` for the first argument that makes no sense.
+    /// - arguments: the arguments as given.
+    /// - directory: the working directory, for relative paths.
+    /// - Throws: ``UsageError`` for the first invalid argument.
     package init(_ arguments: [String], in directory: String) throws(UsageError) {
         self.init()
         var rest = arguments[...]
@@ -173,7 +173,7 @@ extension StartOptions {
         path.hasPrefix("/") ? path : "\(directory)/\(path)"
     }
 
-    /// `--name=value` taken apart.
+    /// Splits `--name=value`.
     private static func split(_ word: String) -> (name: String, value: String?) {
         guard word.hasPrefix("--"), let mark = word.firstIndex(of: "=") else { return (word, nil) }
         return (String(word[..<mark]), String(word[word.index(after: mark)...]))
