@@ -3,27 +3,27 @@
 import AgentProtocol
 import TokenCore
 
-/// One login under way: the connection that follows it, and the question that waits for an answer.
+/// An active login: the connection that follows it, and its open prompt.
 struct ActiveLogin {
     var session: SessionName
     var connection: Connection
     var task: Task<Void, Never>?
-    /// What was asked last and is not answered yet.
+    /// The prompt that has not been answered yet.
     var question: (kind: LoginPrompt.Kind, answer: CheckedContinuation<SecretID, any Error>)?
-    /// Everything the person has given so far, to be erased at the end.
+    /// All secrets that the user has entered so far; they are erased at the end.
     var given: [SecretID] = []
-    /// Its last line is on the way.
+    /// Whether the login has ended and its last line will be sent.
     var hasEnded = false
-    /// Shows the person's browser how the login ended.
+    /// The action that shows the end of the login in the user's browser.
     var show: (@Sendable (LoginEnding) -> Void)?
 
-    /// Writes one line of progress.
+    /// Sends a progress line.
     func tell(_ line: LoginProgress) {
         connection.stream(line.json.serialized + [.lineFeed])
     }
 }
 
-/// The person's end of a login, as the authorization client sees it.
+/// The user's side of a login, for the authorization client.
 struct SocketLoginPrompter: LoginPrompting {
     let agent: SessionAgent
     let number: LoginNumber
@@ -57,7 +57,7 @@ struct SocketLoginPrompter: LoginPrompting {
 }
 
 extension LoginStep {
-    /// The line of progress for this step.
+    /// Returns the progress line of this step.
     func line(in login: LoginNumber) -> LoginProgress {
         switch self {
         case .openURL(let url, let redirectURI):
@@ -85,7 +85,8 @@ extension LoginStep {
 }
 
 extension LoginStep {
-    /// What a person should know before the login goes on.
+    /// Returns the notice about the discovered server and the requested scopes, shown before the login
+    /// continues.
     fileprivate static func sentence(_ server: DiscoveredServer, _ scopes: [String]) -> String {
         let asked = scopes.isEmpty ? "no scopes" : "the scopes \(scopes.joined(separator: " "))"
         return

@@ -4,7 +4,11 @@ import AgentProtocol
 import TokenCore
 
 extension Logins {
-    /// Serves `POST …/client-secret`: what a person gives is durable when it is answered, and used from then on.
+    /// Serves `POST …/client-secret`: stores a client secret from the user.
+    ///
+    /// The response is sent once the secret is on disk; it is used from then on.
+    ///
+    /// - Throws: ``RequestFailure`` if the secret is missing or the agent does not serve.
     func serveClientSecret(
         _ request: HTTPRequest,
         _ name: SessionName,
@@ -25,7 +29,7 @@ extension Logins {
                 return connection.answer(HTTPResponse(RequestFailure(error, of: name)))
             }
             agent.audit.add(.clientSecret, .done, name, by: .peer(of: connection))
-            // Without the secret, or with another one, the session was suspended.
+            // Without a secret, or with a wrong one, the session was suspended.
             agent.apply(name) { session, moment in session.secretGiven(at: moment) }
             connection.answer(.message(ClientSecretMessage { $0.session = name.description }))
         }

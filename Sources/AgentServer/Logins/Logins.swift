@@ -6,14 +6,20 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Logins that a person takes part in.
+/// The active logins that need the user.
+///
+/// The response to `POST …/login` is a stream of progress lines. Prompts in it are answered by further
+/// requests.
+///
+/// - Entry points: ``serve(_:_:on:in:)``, ``serveAnswer(_:_:_:)``, ``cancel(_:in:)``.
+/// - May not: talk to authorization servers; ``AuthorizationServing`` does.
 ///
 /// Confined to the agent's event loop.
 final class Logins {
     let authorization: any AuthorizationServing
     private let memory: SealedMemory
     private var logins: [LoginNumber: ActiveLogin] = [:]
-    /// Logins that come after the one whose record is being written.
+    /// The logins that wait until the record of an earlier login has been written.
     private let waiters: LoopWaiters
 
     init(authorization: any AuthorizationServing, memory: SealedMemory, eventLoop: any EventLoop) {
@@ -22,10 +28,12 @@ final class Logins {
         waiters = LoopWaiters(eventLoop: eventLoop)
     }
 
-    /// How many are under way.
+    /// The number of active logins.
     var count: Int { logins.count }
 
-    /// Serves `POST …/login`: the answer is the login's progress, line by line.
+    /// Serves `POST …/login`; the response is the login's progress, line by line.
+    ///
+    /// - Throws: ``RequestFailure`` if the login cannot begin.
     func serve(
         _ request: HTTPRequest,
         _ name: SessionName,
@@ -51,7 +59,7 @@ final class Logins {
                 remedy: "restart the agent"
             )
         }
-        // The store of a host that has left is opened by its next login.
+        // The next login of a host that has left the fleet opens its etcd store again.
         if !agent.fleet.hasLeft(name), let failure = FleetLoginGate(session: name).obstacle(in: agent) {
             throw failure
         }
@@ -78,9 +86,9 @@ final class Logins {
         begin(login, name, on: connection, in: agent)
     }
 
-    /// A number that no other program can guess: knowing it is enough to answer the login's questions.
+    /// Returns a number that other programs cannot guess, because it suffices to answer the login's prompts.
     private func unguessableNumber() -> LoginNumber {
-        // The highest numbers are for logins without a person.
+        // The upper half is for logins without the user.
         var number: LoginNumber
         repeat { number = LoginNumber(rawValue: .random(in: 1...(.max / 2))) } while logins[number] != nil
         return number
@@ -106,7 +114,7 @@ final class Logins {
         }
         logins[number]?.task = Task {
             do throws(RequestFailure) {
-                // The person may leave meanwhile, and the agent may lock.
+                // Meanwhile the user may leave, and the agent may lock.
                 repeat {
                     while logins[number] != nil, isCommitting(name, in: agent) { await waiters.wait() }
                     try await FleetLoginGate(session: name).waitUntilLoginAllowed(in: agent)
@@ -118,7 +126,9 @@ final class Logins {
         }
     }
 
-    /// What the person has done for the login that is being made durable is not thrown away.
+    /// Returns whether an earlier login of the session is being written to disk.
+    ///
+    /// A new login waits for that, so that the user's earlier work is not lost.
     private func isCommitting(_ name: SessionName, in agent: isolated SessionAgent) -> Bool {
         agent.sessions[name]?.session.isAdopting == true
     }
@@ -141,7 +151,7 @@ final class Logins {
         }
     }
 
-    /// Erases what the person gave, but not an imported refresh token that has become the session's own.
+    /// Erases the secrets that the user entered, except an imported refresh token that the session now uses.
     private func eraseGiven(
         in number: LoginNumber,
         unlessKeptBy outcome: LoginOutcome,
@@ -155,7 +165,9 @@ final class Logins {
         logins[number]?.given = []
     }
 
-    /// Serves `POST …/login/ID`: the answer to a question.
+    /// Serves `POST …/login/ID`: the user's answer to a prompt.
+    ///
+    /// - Throws: ``RequestFailure`` if the login has no open prompt.
     func serveAnswer(
         _ request: HTTPRequest,
         _ number: LoginNumber,
@@ -176,10 +188,14 @@ final class Logins {
         return .message(LoginAnswerMessage { $0.login = String(number.rawValue) })
     }
 
+    /// Sends a step as a progress line.
     func tell(_ step: LoginStep, in number: LoginNumber) {
         logins[number]?.tell(step.line(in: number))
     }
 
+    /// Sends a prompt and waits for the user's answer.
+    ///
+    /// - Throws: `CancellationError` if the login ends first.
     func ask(
         _ question: LoginPrompt,
         in number: LoginNumber,
@@ -192,7 +208,7 @@ final class Logins {
         }
     }
 
-    /// Has `show` called when the login ends, at once if it has.
+    /// Calls `show` when the login ends, or at once if it has ended.
     func whenEnded(
         _ number: LoginNumber,
         _ show: @escaping @Sendable (LoginEnding) -> Void,
@@ -202,7 +218,7 @@ final class Logins {
         logins[number]?.show = show
     }
 
-    /// Shows the person's browser how a login ended, once: with the account that is there now, or with `failure`.
+    /// Shows the end of a login in the user's browser, once: with the current account, or with `failure`.
     private func showEnd(
         of number: LoginNumber,
         _ failure: LoginEnding.Failure?,
@@ -222,7 +238,7 @@ final class Logins {
         )
     }
 
-    /// Cancels a login whose person left: the server is no longer asked, and the session is as it was.
+    /// Cancels a login whose user left: requests to the server stop, and the session does not change.
     func cancel(_ number: LoginNumber, in agent: isolated SessionAgent) {
         guard let login = logins[number] else { return }
         showEnd(of: number, LoginEnding.cancelled.failure, in: agent)
@@ -232,7 +248,7 @@ final class Logins {
         end(number, in: agent)
     }
 
-    /// Ends the logins because of `failure`, but not those that are being made durable: they have their end soon.
+    /// Ends all logins with `failure`, except those that are being written to disk and end soon.
     func refuseUnstored(_ failure: RequestFailure, in agent: isolated SessionAgent) {
         for (number, login) in logins where !isStoring(number, login.session, in: agent) {
             refuse(number, failure, in: agent)
@@ -247,7 +263,7 @@ final class Logins {
         agent.sessions[name]?.session.isStoring(number) == true
     }
 
-    /// Ends all logins, or all to one session, because of `failure`.
+    /// Ends all logins with `failure`, or only those to one session.
     func refuseAll(
         _ failure: RequestFailure,
         of session: SessionName? = nil,
@@ -259,7 +275,7 @@ final class Logins {
     }
 
     private func refuse(_ number: LoginNumber, _ failure: RequestFailure, in agent: isolated SessionAgent) {
-        // What has ended is told its own end.
+        // A login that has ended sends its own last line.
         guard let login = logins[number], !login.hasEnded else { return }
         login.tell(.failed(FailedMessage { $0.error = failure.wire }))
         showEnd(of: number, LoginEnding.Failure(message: failure.message, remedy: failure.remedy), in: agent)
@@ -269,7 +285,7 @@ final class Logins {
         }
     }
 
-    /// Writes the last line of a login.
+    /// Ends a login: logs its result and sends its last line.
     func finish(
         _ number: LoginNumber,
         _ result: LoginResult,
@@ -280,7 +296,7 @@ final class Logins {
         agent.journal.loginEnded(result, of: name)
         let origin = logins[number].map { AuditRecord.Origin.peer(of: $0.connection) } ?? .agent
         agent.audit.add(.login, result.decision, name, by: origin)
-        // Whoever is told of it finds the token in the session's files.
+        // The last line comes after the token files, so that its reader finds the token in them.
         agent.configuration.files.whenWritten { [self] in
             if let login = logins[number] {
                 let line = line(for: result, name, in: agent)
@@ -333,7 +349,9 @@ final class Logins {
         return .failed(FailedMessage { $0.error = failure.wire })
     }
 
-    /// Seals text that came in a request.
+    /// Seals text from a request.
+    ///
+    /// - Throws: ``RequestFailure`` if the memory is locked.
     func seal(_ text: String, as kind: SecretKind) throws(RequestFailure) -> SecretID {
         var text = text
         let sealed = text.withUTF8 { bytes in
@@ -343,7 +361,8 @@ final class Logins {
         return sealed
     }
 
-    /// What the login asks for beside the configuration; `nil`: nothing.
+    /// Returns the login's scopes, context classes and maximum age beyond the configuration, or `nil` if
+    /// there are none.
     private static func stepUp(_ body: RequestBody<LoginMembers>) throws(RequestFailure) -> StepUp? {
         let scopes = try body.value(\.scope)?.bytewise.split(on: " ").map(String.init) ?? []
         let classes = try body.value(\.contextClasses)?.bytewise.split(on: " ").map(String.init) ?? []
@@ -369,7 +388,7 @@ final class Logins {
 }
 
 extension RequestFailure {
-    /// A session that renews itself from something else has no login of its own.
+    /// Returns the failure for a session that gets its tokens from another source and so has no login.
     fileprivate static func noLogin(
         to name: SessionName,
         _ settings: SessionSettings,
@@ -396,7 +415,7 @@ extension RequestFailure {
 }
 
 extension LoginResult {
-    /// For the audit log.
+    /// The outcome in the audit log.
     fileprivate var decision: AuditRecord.Decision {
         switch self {
         case .done: .done
@@ -407,7 +426,7 @@ extension LoginResult {
 }
 
 extension LoginProgress {
-    /// Why the login failed, for the browser.
+    /// The reason of a failed login, for the browser.
     fileprivate var failure: LoginEnding.Failure? {
         guard case .failed(let message) = self, let error = message.error else { return nil }
         return LoginEnding.Failure(message: error.message ?? "", remedy: error.remedy)

@@ -3,23 +3,28 @@
 import AgentProtocol
 import TokenCore
 
-/// Logouts whose server has not been told yet, and who asked for them.
+/// The logouts in progress, and the connections that wait for them.
+///
+/// A logout ends the login on this host at once. Its response waits until the server has revoked the tokens,
+/// or cannot.
+///
+/// - Entry points: ``serve(_:_:on:in:)``, ``revoke(_:for:in:)``, ``finish(_:for:in:)``.
 ///
 /// Confined to the agent's event loop.
 final class Logouts {
-    /// What a peer asks for.
+    /// The options of a logout request.
     private struct Order {
         let session: SessionName
-        /// This host alone, and no server is told.
+        /// Whether only this host logs out, without revoking tokens at the server.
         let isLocal: Bool
-        /// The client goes too that the server registered for the session.
+        /// Whether the client that the server registered for the session is removed too.
         let unregisters: Bool
         let origin: AuditRecord.Origin
     }
 
-    /// A logout that may not begin yet.
+    /// A logout that waits until it may begin.
     private final class Postponed {
-        /// `nil`: the peer has left, and the logout goes on.
+        /// The peer's connection, or `nil` if the peer has left; the logout continues anyway.
         var connection: Connection?
 
         init(_ connection: Connection) { self.connection = connection }
@@ -27,17 +32,21 @@ final class Logouts {
 
     private var connections: [SessionName: [Connection]] = [:]
     private var postponed: [SessionName: [Postponed]] = [:]
-    /// Sessions that leave for good, each with its registered client if nobody else uses that.
+    /// The sessions that are being removed, each with its registered client if no other session uses it.
     private var leaving: [SessionName: DiscoveredServer?] = [:]
-    /// Tokens that are to end at their server without a logout.
+    /// The revocations of tokens without a logout.
     let late: OrphanedTokenRevocations
 
     init(late: OrphanedTokenRevocations) {
         self.late = late
     }
 
-    /// Serves `POST …/logout`: the login is gone here at once; the answer waits until the server has been
-    /// told or cannot be.
+    /// Serves `POST …/logout`.
+    ///
+    /// The login ends on this host at once. The response waits until the server has revoked the tokens, or
+    /// cannot.
+    ///
+    /// - Throws: ``RequestFailure`` if the logout cannot begin.
     func serve(
         _ request: HTTPRequest,
         _ name: SessionName,
@@ -58,7 +67,8 @@ final class Logouts {
         }
         let order = Order(
             session: name,
-            // A reader of a fleet has nothing that the server could revoke, and ends no login of others.
+            // A reader of a fleet has no refresh token that the server could revoke, and must not end other
+            // hosts' logins.
             isLocal: try body.value(\.local) ?? false || isReader,
             unregisters: try body.value(\.unregister) ?? false,
             origin: .peer(of: connection)
@@ -87,7 +97,7 @@ final class Logouts {
             } else {
                 await FleetLoginGate(session: name).waitUntilLogoutAllowed(in: agent)
             }
-            // Else the peer has been told that the agent is locked, or the session gone.
+            // Otherwise the peer has been told that the agent is locked or the session is gone.
             guard let index = postponed[name]?.firstIndex(where: { $0 === waiting }) else { return }
             postponed[name]?.remove(at: index)
             do throws(RequestFailure) {
@@ -100,7 +110,9 @@ final class Logouts {
         }
     }
 
-    /// Refuses what cannot be done, or would not be what was asked for.
+    /// Checks that the logout can be done as requested.
+    ///
+    /// - Throws: ``RequestFailure`` if it cannot.
     private func admit(_ order: Order, in agent: isolated SessionAgent) throws(RequestFailure) {
         guard agent.isServing else { throw agent.stopping }
         guard order.isLocal else { return try checkCanLogOutAllHosts(order, in: agent) }
@@ -109,7 +121,10 @@ final class Logouts {
         throw debt
     }
 
-    /// Refuses to log out all hosts of a fleet where this one cannot.
+    /// Checks that this host can log out all hosts of the fleet.
+    ///
+    /// - Throws: ``RequestFailure`` if it cannot. If only the fleet prevents it, this host may then have
+    ///   logged out alone.
     private func checkCanLogOutAllHosts(
         _ order: Order,
         in agent: isolated SessionAgent
@@ -161,7 +176,7 @@ final class Logouts {
         agent.apply(name) { session, moment in session.logoutRequested(local: local, at: moment) }
     }
 
-    /// Whether a session, another one than `name`, is logged in as the same client.
+    /// Returns whether a session other than `name` is logged in as the same client.
     private func isInUse(
         _ server: DiscoveredServer,
         besides name: SessionName? = nil,
@@ -174,7 +189,8 @@ final class Logouts {
         }
     }
 
-    /// Asks the server to revoke, unless the settings have another server by now that was not there at the login.
+    /// Revokes tokens at the server, unless the settings name another server by now that did not exist at the
+    /// login.
     func outcome(
         of request: RevocationRequest,
         for name: SessionName,
@@ -185,9 +201,9 @@ final class Logouts {
         return await agent.ports.authorization.revoke(name, request)
     }
 
-    /// Tells the server that the tokens of a login are not to be used any more.
+    /// Revokes the tokens of a login and passes the result to the session.
     func revoke(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
-        // A login that comes meanwhile takes the tokens from the session, and not from the server's sight.
+        // A login that replaces these tokens must not erase them before the server has revoked them.
         agent.erasure.lend(request.secrets)
         Task {
             let outcome = await outcome(of: request, for: name, in: agent)
@@ -200,7 +216,7 @@ final class Logouts {
     }
 
     func finish(_ result: LogoutResult, for name: SessionName, in agent: isolated SessionAgent) {
-        // Whoever is told of it finds no token file any more.
+        // The response comes after the token files, so that its reader finds them removed.
         agent.configuration.files.whenWritten { [self] in unregister(result, for: name, in: agent) }
     }
 
@@ -212,11 +228,12 @@ final class Logouts {
         guard let server = leaving.removeValue(forKey: name) else {
             return answer(result, for: name, in: agent)
         }
-        // Its tokens are revoked: now the client may go too, unless somebody has logged in with it meanwhile.
+        // The tokens are revoked, so the client can be removed too, unless another session has logged in with
+        // it meanwhile.
         let isInUse = server.map { self.isInUse($0, in: agent) } ?? false
         Task {
             if let server, !isInUse { await agent.ports.authorization.unregister(name, server) }
-            // Who has to ask the server again needs the secret for that.
+            // A revocation that will be retried still needs the client secret.
             if result.told != .retrying { await agent.ports.authorization.forgetClientSecret(of: name) }
             answer(result, for: name, in: agent)
         }
@@ -227,13 +244,13 @@ final class Logouts {
         tell(result, of: name, in: agent)
     }
 
-    /// Tells whoever waits that the other hosts and the server hear of the logout later, because of `trouble`.
+    /// Tells the waiters that the other hosts and the server receive the logout later, because of `trouble`.
     func answerDelayed(_ trouble: FleetStoreError, of name: SessionName, in agent: isolated SessionAgent) {
         let message = "etcd does not have the logout, and the other hosts go on: \(trouble.advice)"
         tell(.notYetRevoked(message: message), of: name, in: agent)
     }
 
-    /// Tells whoever waits that somebody has logged in meanwhile: only the login before has ended.
+    /// Tells the waiters that another login happened meanwhile, and that only the previous login has ended.
     func answerOvertaken(of name: SessionName) {
         let message =
             "Another login to \(name) came before etcd had the logout, and goes on; "
@@ -244,7 +261,7 @@ final class Logouts {
             session: name,
             remedy: "tokenctl logout \(name), to end that login too"
         )
-        // The client that was to go is that of the login that goes on.
+        // The client to remove belongs to the login that continues.
         leaving.removeValue(forKey: name)
         refuse(connections.removeValue(forKey: name) ?? [], failure)
     }
@@ -269,7 +286,7 @@ final class Logouts {
     private static let replacedLoginsLeft =
         "logins that were replaced before may still be valid at the server: revokes in tokenagent.conf(5)"
 
-    /// The peer of `connection` left; the logout goes on.
+    /// Removes the waiter of `connection`, whose peer closed it; the logout continues.
     func withdraw(_ connection: Connection, from name: SessionName) {
         connections[name]?.removeAll { $0 === connection }
         for waiting in postponed[name] ?? [] where waiting.connection === connection {
@@ -277,7 +294,7 @@ final class Logouts {
         }
     }
 
-    /// Answers everybody who waits, or only those who wait for one session.
+    /// Fails all waiters, or only those of one session.
     func refuseAll(_ failure: RequestFailure, of session: SessionName? = nil) {
         for name in Set(connections.keys).union(postponed.keys) where session == nil || name == session {
             let waiting = postponed.removeValue(forKey: name)?.compactMap(\.connection) ?? []
@@ -294,7 +311,7 @@ final class Logouts {
 }
 
 extension LogoutResult {
-    /// What the server was told.
+    /// The status of the revocation at the server.
     var told: RevocationStatus {
         switch self {
         case .revoked: .revoked
@@ -306,7 +323,7 @@ extension LogoutResult {
         }
     }
 
-    /// Why the tokens may still work at the server.
+    /// The reason the tokens may still work at the server, or `nil`.
     fileprivate var message: String? {
         switch self {
         case .revoked, .nothingToRevoke, .local: nil

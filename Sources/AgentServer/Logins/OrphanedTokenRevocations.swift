@@ -3,9 +3,12 @@
 import Logging
 import TokenCore
 
-/// Tokens that came too late to be used, or whose login was replaced: their server is told of them until it has heard, for a day at most.
+/// Revocations of tokens that arrived too late to be used, or whose login was replaced.
 ///
-/// They are on no disk, so a restart forgets them. Confined to the agent's event loop.
+/// They are retried until the server has responded, for at most one day. They are not stored, so a restart
+/// ends them.
+///
+/// Confined to the agent's event loop.
 final class OrphanedTokenRevocations {
     private struct Late {
         var request: RevocationRequest
@@ -14,7 +17,7 @@ final class OrphanedTokenRevocations {
         var givenUpAt: Instant
     }
 
-    /// More at once are told to the server once.
+    /// The maximum number of revocations that are retried; any further one is sent once.
     private static let mostRepeated = 100
 
     private var late: [UInt64: Late] = [:]
@@ -25,14 +28,14 @@ final class OrphanedTokenRevocations {
         self.alarm = alarm
     }
 
-    /// Has the server end the tokens of a record that no session has, and erases all that it has.
+    /// Revokes the tokens of a record without a session, and erases all its secrets.
     func end(_ snapshot: SessionSnapshot, of name: SessionName, in agent: isolated SessionAgent) {
         let request = RevocationRequest(ending: snapshot)
         agent.erasure.erase(snapshot.secrets.subtracting(request.secrets))
         begin(request, for: name, in: agent)
     }
 
-    /// Has the server end the tokens of `request`, and erases them then; not if the session has one of them by then.
+    /// Revokes the tokens of `request` and then erases them, unless the session uses one of them by then.
     func begin(_ request: RevocationRequest, for name: SessionName, in agent: isolated SessionAgent) {
         alarm.onFire { [weak agent] in
             agent?.assumeIsolated { $0.requests.logouts.late.timeReached(in: $0) }
@@ -44,7 +47,8 @@ final class OrphanedTokenRevocations {
         revoke(latest, in: agent)
     }
 
-    /// Whether the session has a token of `request`: some servers give the next login the refresh token of the one before.
+    /// Returns whether the session uses a token of `request`: some servers reuse the previous login's refresh
+    /// token for the next login.
     private static func isInUse(
         _ request: RevocationRequest,
         by name: SessionName,
@@ -60,7 +64,7 @@ final class OrphanedTokenRevocations {
         }
     }
 
-    /// Tells the servers whose next try is due.
+    /// Sends the revocations that are due.
     func timeReached(in agent: isolated SessionAgent) {
         for number in alarm.takeDue() { revoke(number, in: agent) }
         alarm.set()
@@ -69,7 +73,8 @@ final class OrphanedTokenRevocations {
     private func revoke(_ number: UInt64, in agent: isolated SessionAgent) {
         guard let due = late[number] else { return }
         Task {
-            // In this turn the session may still have what another login is about to replace.
+            // Checked in a later turn: in this one, the session may still have tokens that another login is
+            // about to replace.
             guard !OrphanedTokenRevocations.isInUse(due.request, by: due.session, in: agent) else {
                 return forget(number, in: agent)
             }
@@ -79,7 +84,7 @@ final class OrphanedTokenRevocations {
     }
 
     private func finish(_ number: UInt64, _ outcome: RevocationOutcome, in agent: isolated SessionAgent) {
-        // The agent has locked meanwhile.
+        // Missing if the agent has locked meanwhile.
         guard var due = late[number] else { return }
         guard case .failed(let failure) = outcome else { return forget(number, in: agent) }
         guard agent.now < due.givenUpAt else {
@@ -102,7 +107,7 @@ final class OrphanedTokenRevocations {
         agent.erasure.erase(request.secrets)
     }
 
-    /// The agent locks: the keys go, and the tokens with them.
+    /// Drops all revocations when the agent locks; the lock erases the tokens with the keys.
     func end() {
         late = [:]
         alarm.planNothing()

@@ -4,9 +4,10 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A login that nobody watches: with the client's own credentials, or with what a command prints.
+/// A login without the user: with the client's own credentials, or with a command's output.
 struct SilentReauthentication {
-    /// Longest a `reauth_command` may take: a fingerprint reader waits for a finger.
+    /// The maximum run time of a `reauth_command`; it is long because a fingerprint reader waits for the
+    /// user.
     private static let commandLimit = Duration.seconds(30)
 
     private let name: SessionName
@@ -15,7 +16,7 @@ struct SilentReauthentication {
     private let command: [String]
     private let ports: AgentPorts
 
-    /// Prepares a login with `account`, which the session is known to have; `nil` if none is known.
+    /// Prepares a login with the session's known `account`, or `nil` if none is known.
     init(of kept: SessionEntry, account: String?, ports: AgentPorts) {
         name = kept.session.name
         self.account = account
@@ -24,12 +25,14 @@ struct SilentReauthentication {
         self.ports = ports
     }
 
-    /// Tries `ways` in their order: returns what the first that works brought, else why none did.
+    /// Tries `ways` in order.
+    ///
+    /// - Returns: The outcome of the first successful one, or a failure with the reasons of all.
     func outcome(of ways: [SilentLogin], in agent: isolated SessionAgent) async -> LoginOutcome {
         var reasons: [String] = []
         var kind = FailureClass.interactionRequired
         func note(_ failure: RefreshFailure) {
-            // A way that may work soon is worth another try, whatever became of the others.
+            // If one of the ways may work soon, the login is retried, regardless of the others.
             if kind.consequences.prospect != .soon { kind = failure.kind }
         }
         for way in ways {
@@ -85,7 +88,9 @@ struct SilentReauthentication {
         return await ports.authorization.logIn(name, request, conversation: NoninteractivePrompter())
     }
 
-    /// Runs `reauth_command` and seals what it prints, without line ends; says whether it is a signed token.
+    /// Runs `reauth_command` and seals its output without line ends.
+    ///
+    /// - Returns: The secret, and whether it is a signed token.
     private func commandOutput(
         isolation: isolated (any Actor)? = #isolation
     ) async throws(RefreshFailure) -> (SecretID, Bool) {
@@ -119,9 +124,10 @@ struct SilentReauthentication {
     }
 }
 
-/// Tells a signed token from a password.
+/// A check that distinguishes a signed token from a password.
 enum SignedToken {
-    /// Three parts of base64url with dots between, the first a JSON object (RFC 7515 §7.1).
+    /// Returns whether `text` consists of three base64url parts separated by dots, the first a JSON object
+    /// (RFC 7515 §7.1).
     static func looksLike(_ text: [UInt8]) -> Bool {
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count == 3 && text.starts(with: "eyJ".utf8)
@@ -133,7 +139,7 @@ enum SignedToken {
     }
 }
 
-/// The person's end of a login that nobody watches: there is no one to show anything to or to ask.
+/// The user's side of a login without the user: it shows no steps and answers no prompts.
 private struct NoninteractivePrompter: LoginPrompting {
     func tell(_ step: LoginStep) async {}
 
