@@ -7,56 +7,64 @@ import NIOCore
 import Synchronization
 import Threads
 
-/// Is told on the loop what its descriptor is ready for.
+/// A receiver of a descriptor's readiness, called on the loop.
 protocol DescriptorWatching: AnyObject {
     func ready(_ readiness: Readiness)
-    /// The loop ends: nothing is watched any more.
+    /// Handles the end of the loop, which watches no descriptors any more.
     func loopEnded()
 }
 
-/// The event loop of the agent: sockets of peers, timers, and the agent's own state are on its one thread.
+/// The event loop of the agent: peers' sockets, timers and the agent's own state are on its single thread.
 ///
-/// NIO's own loops know channels alone, and a channel costs more for each connection than all else that is done
-/// for it. What uses NIO's futures and timers works on this loop as on any other; what needs channels, such as
-/// the network, has a loop of NIO's.
+/// NIO's own loops only support channels, and a channel costs more for each connection than all other work
+/// for it. NIO's futures and timers work on this loop as on any other. Code that needs channels, such as the
+/// network, uses a loop of NIO's.
+///
+/// - Entry points: ``start()``, ``watch(_:for:_:)``, ``execute(_:)``, ``stop()``.
+/// - May not: run code that blocks.
 package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
-    // Unchecked: what is behind neither the lock nor an atomic is confined to the loop's thread.
+    // Unchecked because everything else than the lock's and the atomics' contents is confined to the loop's
+    // thread.
     private enum Job: Sendable {
         case closure(@Sendable () -> Void)
         case task(UnownedJob)
     }
 
-    /// What other threads hand in.
+    /// The jobs from other threads.
     private struct Inbox {
         var jobs: [Job] = []
-        /// The loop waits, and has to be woken for a job.
+        /// Whether the loop waits and must be woken for a job.
         var isAsleep = false
         var hasEnded = false
     }
 
     private let clock: @Sendable () -> NIODeadline
     private let poller: Poller
-    /// Behind a lock that the thread sanitizer understands: all that the loop takes over from other threads is here.
+    /// The only state that other threads pass to the loop, behind a lock that the thread sanitizer
+    /// understands.
     private let inbox = NIOLockedValueBox(Inbox())
-    /// The loop's thread; 0 while it has none, and whoever holds it is on it.
+    /// The loop's thread, or 0 while it has none; the thread that uses the loop then counts as its thread.
     private let thread = Atomic<UInt>(0)
     private let lastTimer = Atomic<UInt64>(0)
-    /// Jobs handed in on the loop itself.
+    /// The jobs added on the loop itself.
     private var jobs: [Job] = []
     private var timers = LoopTimers()
     private var watches = WatchTable()
-    /// Called at the end; the loop ends once this is set.
+    /// The action at the end; the loop ends once it is set.
     private var onEnd: (@Sendable () -> Void)?
 
-    /// A loop that has no thread: ``turn(waiting:)`` is for whoever made it.
-    /// - Parameter clock: the time for timers.
+    /// Creates a loop without a thread; the creator calls ``turn(waiting:)``.
+    ///
+    /// - Parameter clock: The time for timers.
     /// - Throws: ``PollFailure`` if the system has no descriptors left.
     init(clock: @escaping @Sendable () -> NIODeadline = { .now() }) throws(PollFailure) {
         self.clock = clock
         poller = try Poller()
     }
 
-    /// Starts a loop on a thread of its own.
+    /// Starts a loop on a new thread.
+    ///
+    /// - Throws: ``PollFailure`` if no descriptor or thread is available.
     package static func start() throws(PollFailure) -> AgentLoop {
         let loop = try AgentLoop()
         let thread: SystemThread
@@ -66,7 +74,7 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
             throw PollFailure(code: error.code)
         }
         thread.detach()
-        // The thread notes it too: whichever comes first, both know.
+        // The thread stores it as well, so that both know it, whichever is first.
         loop.thread.store(thread.number, ordering: .sequentiallyConsistent)
         return loop
     }
@@ -77,10 +85,11 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
         end()
     }
 
-    /// Does what is to be done: jobs that are there, descriptors that are ready, timers that are due.
+    /// Runs one turn: waiting jobs, ready descriptors and due timers.
     ///
-    /// Jobs that come of it are for the next turn, so that descriptors are looked at in between.
-    /// - Parameter waiting: whether to wait until there is something.
+    /// Jobs that are added meanwhile run in the next turn, so that descriptors are polled in between.
+    ///
+    /// - Parameter waiting: Whether to wait until there is work.
     func turn(waiting: Bool = false) {
         let ready = poller.wait(milliseconds: waiting ? patience() : 0)
         let handedIn = inbox.withLockedValue { inbox in
@@ -106,7 +115,10 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
         }
     }
 
-    /// Milliseconds until something is to be done, -1 if that comes from outside; notes that the loop waits.
+    /// Prepares the loop to wait.
+    ///
+    /// - Returns: The timeout in milliseconds until the next work, or -1 if only other threads or descriptors
+    ///   bring some.
     private func patience() -> CInt {
         guard jobs.isEmpty else { return 0 }
         var milliseconds: CInt = -1
@@ -123,7 +135,7 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
 
     private func end() {
         for watch in watches.takeAll() { watch.loopEnded() }
-        // Whoever waits for the loop is told by a job.
+        // Threads that wait for the loop are notified by jobs, so all jobs are run.
         while true {
             for timer in timers.takeAll() { timer.giveUp() }
             turn()
@@ -133,7 +145,7 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
             }
             if isDone { break }
         }
-        // No thread has this number.
+        // A number that no thread has.
         thread.store(.max, ordering: .sequentiallyConsistent)
         onEnd?()
     }
@@ -142,12 +154,14 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
 // MARK: Descriptors
 
 extension AgentLoop {
-    /// Stands for a descriptor that is watched.
+    /// The identity of a watched descriptor.
     struct Watch {
         fileprivate let key: UInt64
     }
 
-    /// Has `watcher`, which is kept, told what `descriptor` is ready for, until ``forget(_:)``.
+    /// Watches `descriptor` and calls `watcher`, which is retained, when it is ready, until ``forget(_:)``.
+    ///
+    /// - Throws: ``PollFailure`` if the kernel does not accept the descriptor.
     func watch(
         _ descriptor: CInt,
         for readiness: Readiness,
@@ -167,12 +181,13 @@ extension AgentLoop {
         poller.change(descriptor, to: readiness, key: watch.key)
     }
 
-    /// Lets the watcher go, whose descriptor is closed next and which no other process has.
+    /// Releases the watcher of a descriptor that is closed next and that no other process has.
     func forget(_ watch: Watch) {
         watches.remove(watch.key)
     }
 
-    /// Lets the watcher go, and has the kernel forget `descriptor`, which another process may have too.
+    /// Releases the watcher, and removes `descriptor` from the kernel's list, as another process may have it
+    /// too.
     func forget(_ watch: Watch, ofShared descriptor: CInt) {
         poller.remove(descriptor)
         watches.remove(watch.key)
@@ -232,7 +247,7 @@ extension AgentLoop {
         scheduleTask(deadline: now + delay, task)
     }
 
-    /// The same as ``stop()``.
+    /// Ends the loop like ``stop()``, and then calls `callback` on `queue`.
     package func shutdownGracefully(
         queue: DispatchQueue,
         _ callback: @escaping @Sendable ((any Error)?) -> Void
@@ -240,7 +255,7 @@ extension AgentLoop {
         stop { queue.async { callback(nil) } }
     }
 
-    /// Ends the loop and its thread: timers fail, and what is handed in later is dropped.
+    /// Ends the loop and its thread: timers fail, and later jobs are dropped.
     package func stop() async {
         await withCheckedContinuation { continuation in stop { continuation.resume() } }
     }
@@ -259,8 +274,9 @@ extension AgentLoop {
         if !isPosted { then() }
     }
 
-    /// Runs `body` on the loop, now if this is the loop.
-    /// - Returns: whether it runs; it does not once the loop has ended.
+    /// Runs `body` on the loop, at once if this is the loop's thread.
+    ///
+    /// - Returns: `false` if the loop has ended and `body` does not run.
     @discardableResult
     private func onLoop(_ body: @escaping @Sendable (AgentLoop) -> Void) -> Bool {
         guard inEventLoop else { return post(.closure { [self] in body(self) }) }
@@ -268,7 +284,9 @@ extension AgentLoop {
         return true
     }
 
-    /// - Returns: whether the job runs; it does not once the loop has ended.
+    /// Adds a job.
+    ///
+    /// - Returns: `false` if the loop has ended and the job does not run.
     @discardableResult
     private func post(_ job: Job) -> Bool {
         if inEventLoop {
@@ -286,10 +304,11 @@ extension AgentLoop {
     }
 }
 
-/// Who watches which descriptor, by a key that no later watch has.
+/// The watchers by key; keys are never reused.
 private struct WatchTable {
     private struct Place {
-        /// How often the place has been given away: a late report for an earlier watch is for nobody.
+        /// The number of times the place has been used; it makes a late report for an earlier watch find no
+        /// watcher.
         var uses: UInt32 = 0
         var watcher: (any DescriptorWatching)?
     }

@@ -2,11 +2,11 @@
 
 import NIOCore
 
-/// What an event loop has to do later.
+/// The timers of an event loop.
 struct LoopTimers {
     struct Timer: Sendable {
         var run: @Sendable () -> Void
-        /// Called instead, if the loop ends before.
+        /// The action if the loop ends first.
         var giveUp: @Sendable () -> Void
     }
 
@@ -15,7 +15,7 @@ struct LoopTimers {
 
     var isEmpty: Bool { timers.isEmpty }
 
-    /// When the first timer is due.
+    /// The time of the earliest timer, or `nil` if there is none.
     var next: NIODeadline? {
         mutating get { timers.isEmpty ? nil : queue.next }
     }
@@ -30,7 +30,7 @@ struct LoopTimers {
         queue.plan(number, at: nil)
     }
 
-    /// Takes out what is due at `now`, soonest first.
+    /// Removes and returns the timers that are due at `now`, earliest first.
     mutating func takeDue(at now: NIODeadline) -> [Timer] {
         queue.takeDue(at: now).compactMap { timers.removeValue(forKey: $0) }
     }

@@ -3,19 +3,19 @@
 import CPolling
 import Glibc
 
-/// What a descriptor is ready for.
+/// The operations that a descriptor is ready for.
 struct Readiness: OptionSet {
     let rawValue: UInt32
 
-    /// There is something to read, or nothing more will come.
+    /// Bytes can be read, or the end of the input has been reached.
     static let readable = Readiness(rawValue: EPOLLIN.rawValue)
-    /// There is room to write.
+    /// Bytes can be written.
     static let writable = Readiness(rawValue: EPOLLOUT.rawValue)
-    /// The other end is closed altogether, or the descriptor is of no use any more; told without being asked for.
+    /// The other end is closed completely, or the descriptor has an error; reported even if not requested.
     static let gone = Readiness(rawValue: EPOLLHUP.rawValue | EPOLLERR.rawValue)
 }
 
-/// The kernel does not let descriptors be watched, for want of descriptors or memory.
+/// An error of the kernel when descriptors are watched, because descriptors or memory ran out.
 package struct PollFailure: Error, Equatable, CustomStringConvertible {
     let code: CInt
 
@@ -24,13 +24,13 @@ package struct PollFailure: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// Waits until any of many descriptors is ready, or until another thread ends the wait (epoll(7), eventfd(2)).
+/// A wait for many descriptors that another thread can end (epoll(7), eventfd(2)).
 ///
-/// A descriptor that stays ready is reported again at each wait. ``wake()`` may be called from any thread.
+/// A descriptor that stays ready is reported again by each wait. ``wake()`` is safe to call from any thread.
 @safe
 struct Poller: ~Copyable, @unchecked Sendable {
-    // Unchecked: the reports are for the one thread that waits.
-    /// Stands for the wake-up.
+    // Unchecked because only the waiting thread reads the reports.
+    /// The key of the wake-up descriptor.
     private static let wakeKey = UInt64.max
 
     private let poll: CInt
@@ -42,7 +42,7 @@ struct Poller: ~Copyable, @unchecked Sendable {
         guard poll >= 0 else { throw PollFailure(code: errno) }
         let wakeUp = eventfd(0, CInt(EFD_CLOEXEC) | CInt(EFD_NONBLOCK))
         var event = unsafe epoll_event()
-        // Edges alone: what is written is never read.
+        // Edge-triggered, because the counter is never read.
         unsafe event.events = EPOLLIN.rawValue | EPOLLET.rawValue
         unsafe event.data.u64 = Self.wakeKey
         guard wakeUp >= 0, unsafe epoll_ctl(poll, EPOLL_CTL_ADD, wakeUp, &event) == 0 else {
@@ -63,35 +63,38 @@ struct Poller: ~Copyable, @unchecked Sendable {
         close(poll)
     }
 
-    /// Watches `descriptor` until it is closed, by all who have it; `key` is what ``report(_:)`` calls it.
+    /// Watches `descriptor` until all processes have closed it; ``report(_:)`` identifies it by `key`.
+    ///
+    /// - Throws: ``PollFailure`` if the kernel does not accept it.
     func add(_ descriptor: CInt, for readiness: Readiness, key: UInt64) throws(PollFailure) {
         guard control(EPOLL_CTL_ADD, descriptor, readiness, key) == 0 else { throw PollFailure(code: errno) }
     }
 
-    /// Watches `descriptor` no more; needed if another process has it too, as closing it is not enough then.
+    /// Stops watching `descriptor`; closing it is not enough if another process has it too.
     func remove(_ descriptor: CInt) {
         _ = control(EPOLL_CTL_DEL, descriptor, [], 0)
     }
 
-    /// Watches `descriptor`, which has been added, for something else.
+    /// Changes the operations for which a watched `descriptor` is reported.
     func change(_ descriptor: CInt, to readiness: Readiness, key: UInt64) {
         _ = control(EPOLL_CTL_MOD, descriptor, readiness, key)
     }
 
-    /// Waits at most `milliseconds`, or without limit if that is negative.
-    /// - Returns: how many descriptors are ready, which ``report(_:)`` names.
+    /// Waits for at most `milliseconds`, or without limit if negative.
+    ///
+    /// - Returns: The number of ready descriptors, for ``report(_:)``.
     func wait(milliseconds: CInt) -> Int {
         max(0, Int(unsafe epoll_wait(poll, events.baseAddress, CInt(events.count), milliseconds)))
     }
 
-    /// One of the descriptors that the last wait found; `nil` for the wake-up.
+    /// Returns a ready descriptor of the last wait, or `nil` if it is the wake-up.
     func report(_ index: Int) -> (key: UInt64, readiness: Readiness)? {
         let event = unsafe events[index]
         let key = unsafe event.data.u64
         return key == Self.wakeKey ? nil : (key, Readiness(rawValue: unsafe event.events))
     }
 
-    /// Ends the wait, or the next one if nobody waits.
+    /// Ends the current wait, or the next one if no thread waits.
     func wake() {
         _ = eventfd_write(wakeUp, 1)
     }
