@@ -3,20 +3,20 @@
 import Text
 import TokenCore
 
-/// The part of the configuration that the agent itself needs.
+/// The part of the configuration that the agent itself uses.
 package struct AgentConfiguration: Equatable, Sendable {
     package var sessions: [SessionName: SessionSettings]
     package var sockets: [RestrictedSocket]
     package var files: [TokenFileTarget]
-    /// The digests of the tables `[[proxy]]` and `[[endpoint]]`, by their names.
+    /// The digests of the `[[proxy]]` and `[[endpoint]]` tables, by name.
     package var listeners: [ByteText: String]
     /// Whether root may connect to the socket of another user's agent.
     package var allowsRoot: Bool
     /// Whether the audit log is written.
     package var keepsAudit: Bool
-    /// The command that asks a person whether a peer may do something; empty: nobody can be asked.
+    /// The command that asks the user for confirmation; if empty, no confirmation is possible.
     package var confirmCommand: [String]
-    /// What keeps sessions from being among ``sessions``, or as they were before.
+    /// The errors that exclude sessions from ``sessions``, or leave them with their previous settings.
     package var mistakes: [SessionConfigurationError]
 
     package init(
@@ -41,7 +41,8 @@ package struct AgentConfiguration: Equatable, Sendable {
 }
 
 extension AgentConfiguration {
-    /// The session that the tokens of `name` are made from in the end; itself, if they are made from no other's.
+    /// Returns the session from which the tokens of `name` originate, which is `name` itself if it has no
+    /// source.
     func origin(of name: SessionName) -> SessionName {
         var origin = name
         var seen: Set<SessionName> = []
@@ -52,44 +53,48 @@ extension AgentConfiguration {
     }
 }
 
-/// One session of the configuration.
+/// The settings of one session.
 package struct SessionSettings: Equatable, Sendable {
     package var policy: SessionPolicy
-    /// As in the configuration: `oidc`, `oauth2`, `json`, `cognito`, `command`, `aws_sso`, `aws_role`, `github_app`.
+    /// The kind as in the configuration: `oidc`, `oauth2`, `json`, `cognito`, `command`, `aws_sso`,
+    /// `aws_role`, `github_app`.
     package var kind: String
-    /// Where the session's tokens come from, for people: the issuer or the host of its endpoints.
+    /// The origin of the session's tokens as shown to the user: the issuer, or the host of its endpoints.
     package var issuer: String
-    /// What the server counts as in the pace of refreshes, where that is not ``issuer``.
+    /// The server's name for the pacing of refreshes, or `nil` if it is ``issuer``.
     package var pacedAs: String?
-    /// Changes exactly when a setting changes that decides where secrets are sent or who the client is.
+    /// A fingerprint that changes exactly when a setting changes that decides where secrets are sent or who
+    /// the client is.
     package var fingerprint: String
-    /// The servers that its tokens are for, as helpers of other programs need to know.
+    /// The hosts that the tokens are for, as needed by integrations with other programs.
     package var hosts: [String]
-    /// The protected resource that names the session's issuer.
+    /// The protected resource whose metadata name the session's issuer.
     package var resource: String?
-    /// The addresses that its tokens are requested for (RFC 8707).
+    /// The resource indicators for which tokens are requested (RFC 8707).
     package var resources: [String]
-    /// Nobody wrote ``hosts``: they are the server of ``resource``, whose path counts too.
+    /// Whether ``hosts`` is not configured and was taken from ``resource``, whose path is then significant
+    /// too.
     package var hasHostsOfResource: Bool
-    /// Error codes of resource servers that mean: refresh, then try again.
+    /// Error codes of resource servers that require a refresh before the request is repeated.
     package var refreshCodes: Set<String>
-    /// Error codes of resource servers that mean: the session is over.
+    /// Error codes of resource servers that end the session.
     package var endCodes: Set<String>
-    /// Where resource servers put these codes, and how they say that the session is over.
+    /// The locations of these codes in resource servers' responses, and the signs that the session has ended.
     package var jsonResponsePaths: JSONResponsePaths
-    /// Whether the session is over when a resource server refuses the refreshed token too.
+    /// Whether the session ends if a resource server rejects the refreshed token too.
     package var endsWithSecondRefusal: Bool
-    /// The command that prints the password or assertion for ``SilentLogin/command``; empty if there is none.
+    /// The command that prints the password or assertion for ``SilentLogin/command``, or empty if there is
+    /// none.
     package var reauthCommand: [String]
-    /// Peers that may see the session; empty: all that may connect.
+    /// The rules for peers that may see the session; if empty, all peers that may connect see it.
     package var rules: [AllowRule]
-    /// The scopes asked for at a login, in this order.
+    /// The scopes requested at a login, in this order.
     package var scopes: [String]
-    /// The sessions that its tokens are made from.
+    /// The sessions that the tokens are made from.
     package var sources: SessionSources
-    /// What a person does who wants to log in to a session that has no login; `nil`: it takes logins.
+    /// The user's alternative to a login for a session without one, or `nil` if the session takes logins.
     package var loginSubstitute: String?
-    /// What the fleet's record of the session has to say as well; `nil`: it is this host's alone.
+    /// The settings that the fleet's record of the session must match, or `nil` if the session is not shared.
     package var fleetBinding: FleetBinding?
 
     package init(
@@ -115,7 +120,8 @@ package struct SessionSettings: Equatable, Sendable {
         fleetBinding: FleetBinding? = nil
     ) {
         self.policy = policy
-        // A change shows also in what was made before the agent started. The hosts of a fleet compare more than that.
+        // The record stores these settings, so that a change made while the agent was stopped is noticed too.
+        // Shared sessions compare more than that.
         self.policy.madeOf =
             policy.isShared ? nil : LoginSettings(fingerprint: fingerprint, endings: endings).text
         self.kind = kind
@@ -138,29 +144,29 @@ package struct SessionSettings: Equatable, Sendable {
         self.fleetBinding = fleetBinding
     }
 
-    /// What shares one pace of refreshes: the sessions of an issuer.
+    /// Returns the key of the pacing of refreshes, which the sessions of an issuer share.
     ///
-    /// A program has no issuer, and its failures hold up no other session.
+    /// A command has no issuer, so its failures delay no other session.
     func paceKey(of name: SessionName) -> String {
         kind == "command" ? "command \(name)" : pacedAs ?? issuer
     }
 
-    /// What the server does with a refresh token that was sent before, as far as the configuration tells.
+    /// The server's treatment of a reused refresh token, as far as the configuration defines it.
     var reuse: FleetTiming.Reuse {
-        // Cognito's InitiateAuth keeps the refresh token.
+        // Cognito's InitiateAuth does not rotate the refresh token.
         kind == "cognito" ? .accepted : policy.reuseGrace.map { .acceptedFor($0) } ?? .refused
     }
 
-    /// Whether a login to it can ask for scopes, acr and a maximum age.
+    /// Whether a login can request scopes, acr and a maximum age.
     var loginAsksForMore: Bool { loginSubstitute == nil && ["oidc", "oauth2"].contains(kind) }
 
-    /// Whether it has the credentials of a role in place of a token.
+    /// Whether the session provides the credentials of a role instead of a token.
     var hasRoleCredentials: Bool { policy.roles == .own }
 
     /// Whether every peer that may connect sees the session.
     var isOpen: Bool { rules.isEmpty && sources.rules.isEmpty }
 
-    /// What its own rules and those of its sources say about a peer, the strictest of them.
+    /// Returns the strictest admission of a peer under the session's rules and those of its sources.
     func admission(of facts: PeerIdentity?) -> PeerAdmission {
         var strictest = rules.admission(of: facts)
         for rules in sources.rules where strictest != .hidden {
@@ -176,11 +182,11 @@ package struct SessionSettings: Equatable, Sendable {
 
 /// The sessions that a session's tokens are made from (RFC 8693 §2.1).
 package struct SessionSources: Equatable, Sendable {
-    /// One of them, and which of its tokens is used.
+    /// A source session, and the kind of its token that is used.
     package struct Source: Equatable, Sendable {
         package var session: SessionName
         package var usesIDToken: Bool
-        /// Its token is shown as an assertion, which a server may take only once (RFC 7523 §3 (7)).
+        /// Whether the token is used as an assertion, which a server may accept only once (RFC 7523 §3 (7)).
         package var isShownOnce: Bool
 
         package init(session: SessionName, usesIDToken: Bool = false, isShownOnce: Bool = false) {
@@ -190,11 +196,11 @@ package struct SessionSources: Equatable, Sendable {
         }
     }
 
-    /// Whom the tokens stand for.
+    /// The source of the subject's token.
     package var subject: Source?
-    /// Who acts for the subject.
+    /// The source of the actor's token, who acts for the subject.
     package var actor: Source?
-    /// The rules of each of them that has some, and of those that they are made from: a peer has to fit all.
+    /// The rules of each direct and indirect source that has some; a peer must satisfy all of them.
     package var rules: [[AllowRule]]
 
     package init(subject: Source? = nil, actor: Source? = nil, rules: [[AllowRule]] = []) {

@@ -4,27 +4,30 @@ import Logging
 import SealedStore
 import TokenCore
 
-/// Everything the agent needs from outside, joined by the program.
+/// The agent's connections to the outside, provided by the program.
 package struct AgentPorts: Sendable {
     package var timekeeper: any Timekeeper
     package var authorization: any AuthorizationServing
     package var store: any StoreControlling
     package var memory: SealedMemory
     package var commands: any CommandRunning
-    /// Runs programs that print secrets, each only once at a time.
+    /// The runner of programs that print secrets; it runs each of them only once at a time.
     package var secretCommands: any CommandRunning
-    /// `nil` if nothing can be found out about peers; rules that name a program or a unit then fit nobody.
+    /// The inspector of peers' processes, or `nil` if there is none.
+    ///
+    /// Without it, rules that name a program or a unit match no peer.
     package var processes: (any ProcessExamining)?
     package var configuration: any ConfigurationProviding
     package var diagnostics: any DiagnosticsProviding
     package var observer: any EventObserving
-    /// The store that the hosts of a fleet share; `nil`: this host is in none.
+    /// The fleet of this host, or `nil` if it is in none.
     package var fleet: FleetPort?
     package var logger: Logger
-    /// Draws a random number from `0..<1`, evenly.
+    /// The source of random numbers, evenly distributed in `0..<1`.
     package var chance: @Sendable () -> Double
-    /// Called on the event loop, which it must not hold up, when the agent has come to rest, and
-    /// when something has disturbed that rest without being work.
+    /// The action when the agent has become idle, or when something other than work has interrupted that.
+    ///
+    /// It runs on the event loop and must not block.
     package var onQuiet: @Sendable () -> Void
 
     package init(
@@ -60,12 +63,12 @@ package struct AgentPorts: Sendable {
     }
 }
 
-/// What `GET /v1` says about the program.
+/// The program's description in the response to `GET /v1`.
 package struct AgentIdentity: Equatable, Sendable {
     package var version: String
     /// Whether keys are in locked memory.
     package var isMemoryLocked: Bool
-    /// Where the sealed store is.
+    /// The path of the sealed store.
     package var store: String
 
     package init(version: String, isMemoryLocked: Bool, store: String) {

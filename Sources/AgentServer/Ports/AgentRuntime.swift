@@ -3,7 +3,10 @@
 import NIOCore
 import NIOPosix
 
-/// A whole running agent: event loop, store thread, sessions and socket.
+/// A complete running agent: event loop, store thread, sessions and sockets.
+///
+/// - Entry points: ``start(on:)``, ``requestStop()``, ``shutdown()``.
+/// - Runs on: any task; the agent itself runs on the event loop.
 package final class AgentRuntime: Sendable {
     package let agent: SessionAgent
     private let loop: AgentLoop
@@ -14,10 +17,10 @@ package final class AgentRuntime: Sendable {
     private let stopRequests: AsyncStream<Void>
     private let stopRequest: AsyncStream<Void>.Continuation
 
-    /// Time for answers under way to reach their peers.
+    /// The time for the last responses to reach their peers.
     private static let farewell = TimeAmount.milliseconds(200)
 
-    /// Prepares an agent on `loop`, which ``shutdown()`` ends.
+    /// Creates an agent on `loop`, which ``shutdown()`` ends.
     package init(
         configuration: AgentConfiguration,
         ports: AgentPorts,
@@ -59,17 +62,19 @@ package final class AgentRuntime: Sendable {
         }
     }
 
-    /// Begins to serve; if the store has to be opened first, its sessions follow.
+    /// Begins to serve; if the store must be unlocked first, its sessions follow later.
+    ///
+    /// - Throws: An error if the socket cannot be served.
     package func start(on socket: ListeningSocket) async throws {
         try await agent.begin { [self] agent in
-            // The other sockets come first: they are there when the agent's own answers.
+            // The other sockets come first, so that they exist once the agent's own socket responds.
             agent.configuration.follow { [listeners] in
                 listeners.adopt($0)
             } unopened: { [listeners] in
                 listeners.unopened
             }
             try listeners.start(on: socket)
-            // Nobody waits for this one.
+            // Deferred, because the start does not depend on it.
             loop.execute { [self] in
                 watchRoutes()
                 watchClock()
@@ -79,17 +84,19 @@ package final class AgentRuntime: Sendable {
         }
     }
 
-    /// Waits until the store has been opened or cannot be, and returns whether it is open.
+    /// Waits for the outcome of unlocking the store without the user.
+    ///
+    /// - Returns: Whether the store is unlocked.
     package func untilOpened() async -> Bool {
         await agent.untilOpened()
     }
 
-    /// Does now what is otherwise done after each pause of ``Housekeeping``.
+    /// Runs the work of ``Housekeeping`` now, without waiting for its pause.
     package func housekeep() async {
         try? await loop.submit { [housekeeping] in housekeeping.runNow() }.get()
     }
 
-    /// Watches for the network's return; without routing messages, retries follow their backoff alone.
+    /// Watches for the network's return; without routing messages, retries only follow their backoff.
     private func watchRoutes() {
         let isWatching = NetworkMonitor.start(on: loop) { [agent] in
             agent.assumeIsolated { $0.networkReturned() }
@@ -97,7 +104,8 @@ package final class AgentRuntime: Sendable {
         if !isWatching { ports.logger.info("no routing messages: a network that is back is noticed later") }
     }
 
-    /// Watches for steps of the wall clock; without reports of the kernel, housekeeping and requests notice them.
+    /// Watches for steps of the wall clock; without the kernel's reports, housekeeping and requests detect
+    /// them.
     private func watchClock() {
         let isWatching = ClockWatch.start(on: loop) { [agent] in
             agent.assumeIsolated { $0.rest.clocks.compare(in: $0) }
@@ -105,17 +113,20 @@ package final class AgentRuntime: Sendable {
         if !isWatching { ports.logger.info("the kernel does not report steps of the wall clock") }
     }
 
-    /// Waits until somebody asks the agent to stop, over the socket or by ``requestStop()``.
+    /// Waits for a request to stop, over the socket or by ``requestStop()``.
     package func untilStopRequested() async {
         for await _ in stopRequests { return }
     }
 
-    /// Ends ``untilStopRequested()``; may be called from anywhere.
+    /// Ends ``untilStopRequested()``.
+    ///
+    /// Safe to call from any thread.
     package func requestStop() {
         stopRequest.yield()
     }
 
-    /// Finishes what is in flight, at most 20 s, and releases everything; the runtime cannot be started again.
+    /// Finishes work in flight for at most 20 seconds, and releases everything; the runtime cannot be started
+    /// again.
     package func shutdown() async {
         let listeners = listeners
         await agent.beginStopping()

@@ -7,9 +7,10 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Listens for steps of the wall clock (`TFD_TIMER_CANCEL_ON_SET`, timerfd_create(2)).
+/// A monitor of the kernel's reports about steps of the wall clock (`TFD_TIMER_CANCEL_ON_SET`,
+/// timerfd_create(2)).
 ///
-/// Confined to the event loop.
+/// Confined to the agent's event loop.
 final class ClockWatch: DescriptorWatching {
     private let descriptor: CInt
     private let onStep: () -> Void
@@ -21,9 +22,9 @@ final class ClockWatch: DescriptorWatching {
 
     deinit { close(descriptor) }
 
-    /// Starts on `loop`, until that ends.
+    /// Starts a monitor on `loop`, which ends with the loop.
     ///
-    /// - Returns: `false` if the system refuses such a timer.
+    /// - Returns: `false` if the system denies such a timer.
     static func start(on loop: AgentLoop, onStep: @escaping () -> Void) -> Bool {
         let descriptor = hardening_watch_clock()
         guard descriptor >= 0 else { return false }
@@ -36,25 +37,25 @@ final class ClockWatch: DescriptorWatching {
         onStep()
     }
 
-    /// There is nothing to do: the loop releases this, and with it the descriptor.
+    /// Does nothing: the loop releases this monitor, which then closes its descriptor.
     func loopEnded() {}
 }
 
-/// Notices steps of the wall clock against the boot-time clock, and tells the sessions.
+/// Detection of steps of the wall clock against the boot-time clock.
 ///
 /// Confined to the agent's event loop.
 final class ClockSteps {
-    /// As it was when the clocks were last compared.
+    /// The offset at the last comparison.
     private var offset: ClockOffset
 
     init(at moment: Moment) {
         offset = ClockOffset(moment)
     }
 
-    /// Tells every session of a step since the last call.
+    /// Reports a step since the last call to every session.
     ///
-    /// Called when the kernel reports a step, before a token is served, and after each pause of ``Housekeeping``, as nobody
-    /// reports that a virtual machine was paused.
+    /// This is called when the kernel reports a step, before a token is served, and after each pause of
+    /// ``Housekeeping``, as the pause of a virtual machine is not reported.
     func compare(in agent: isolated SessionAgent) {
         let latest = ClockOffset(agent.moment)
         defer { offset = latest }
@@ -69,13 +70,13 @@ final class ClockSteps {
         }
     }
 
-    /// Gives a session from the store the stated ends of tokens that are from before a step.
+    /// Passes the stated expiry times of stored tokens to a session, if they may date from before a step.
     func date(_ kept: SessionEntry, from memory: SealedMemory, at moment: Moment) {
         guard kept.session.hasPossiblyExpiredTokens else { return }
         kept.session.restoredTokensState(statedEnds(of: kept.session, from: memory), at: moment)
     }
 
-    /// The `exp` of every token of `session` that is a JWT.
+    /// Returns the `exp` of every token of `session` that is a JWT.
     private func statedEnds(of session: Session, from memory: SealedMemory) -> [SecretID: WallTime] {
         let secrets = session.heldTokens.values.flatMap {
             [$0.secret, $0.idToken?.secret].compactMap(\.self)

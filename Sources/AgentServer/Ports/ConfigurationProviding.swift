@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-/// Reads the configuration anew, for a reload.
+/// A reader of the configuration, for a reload.
 ///
-/// Everything here may block on the disk.
+/// All methods may block on the disk.
 package protocol ConfigurationProviding: Sendable {
-    /// Reads and checks the configuration file and puts it in force for everything outside the agent.
+    /// Reads and checks the configuration, and applies it outside the agent.
     ///
-    /// - Throws: ``RequestFailure`` naming file, line and key; the old configuration then stays in force.
+    /// - Throws: ``RequestFailure`` with file, line and key; the previous configuration then stays active.
     func load() throws(RequestFailure) -> LoadedConfiguration
 
-    /// What ``load()`` would put in force; nothing is changed.
-    /// - Throws: as ``load()`` does.
+    /// Returns the configuration that ``load()`` would apply, without applying it.
+    ///
+    /// - Throws: The errors of ``load()``.
     func preview() throws(RequestFailure) -> AgentConfiguration
 
-    /// What ``load()`` would change; nothing is changed.
-    /// - Throws: as ``load()`` does.
+    /// Returns the changes that ``load()`` would make, without making them.
+    ///
+    /// - Throws: The errors of ``load()``.
     func changes() throws(RequestFailure) -> ConfigurationChanges
 
-    /// Whether the file or its directory has changed since the last call of this or ``load()``, or the start.
+    /// Returns whether the file or its directory has changed since the last call of this method or
+    /// ``load()``, or since the start.
     func hasChanged() -> Bool
 }
 
-/// A configuration that has been put in force.
+/// A configuration that has been loaded and applied outside the agent.
 package struct LoadedConfiguration: Equatable, Sendable {
     package var configuration: AgentConfiguration
-    /// How it differs from the one before.
+    /// The changes from the previous configuration.
     package var changes: ConfigurationChanges
 
     package init(_ configuration: AgentConfiguration, _ changes: ConfigurationChanges) {

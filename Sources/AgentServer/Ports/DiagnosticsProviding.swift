@@ -3,39 +3,41 @@
 import AgentProtocol
 import TokenCore
 
-/// Looks at what surrounds the agent, for `tokenctl doctor` and `tokenctl add`.
+/// Checks of the agent's environment, for `tokenctl doctor` and `tokenctl add`.
 package protocol DiagnosticsProviding: Sendable {
     func checks() async -> [DiagnosticCheck]
 
-    /// What a server that no session uses yet offers.
+    /// Probes a server that no session uses yet.
     ///
     /// - Parameters:
-    ///   - place: as a person wrote it.
-    ///   - caFile: certificates of a private authority; `nil`: those of the system.
-    /// - Returns: what it offers, in words of our own, or why a session could not use it.
+    ///   - place: The server as the user typed it.
+    ///   - caFile: The certificates of a private CA, or `nil` for the system's.
+    /// - Returns: The server's capabilities in the agent's own words, or the reason a session could not use
+    ///   it.
     func examine(
         _ place: ProbeTarget,
         caFile: String?
     ) async -> Result<ExaminationMessage, RequestFailure>
 }
 
-/// What is looked at before a session uses it.
+/// A server to be probed before a session uses it.
 package enum ProbeTarget: Equatable, Sendable {
-    /// An issuer, and where its metadata are if its name does not lead there; without a name the document tells it.
+    /// An issuer, with the address of its metadata if it does not follow from the issuer; `nil` takes the
+    /// issuer from that document.
     case issuer(String?, metadata: String? = nil)
-    /// A protected resource, and the issuer to take of those that it names; `nil`: the first.
+    /// A protected resource, with the issuer to use of those it names; `nil` uses the first.
     case resource(String, issuer: String?)
 }
 
-/// The result of one look.
+/// The result of one check.
 package struct DiagnosticCheck: Equatable, Sendable {
-    /// What was looked at, in a few words.
+    /// The subject of the check in a few words.
     package var name: String
     package var verdict: CheckVerdict
     package var detail: String
-    /// What to do about it.
+    /// The user's next step.
     package var remedy: String?
-    /// The sessions it is about; empty: it is about the agent.
+    /// The sessions concerned, or empty if the check concerns the agent.
     package var sessions: [SessionName]
 
     package init(

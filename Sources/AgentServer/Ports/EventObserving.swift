@@ -3,12 +3,12 @@
 import AgentProtocol
 import TokenCore
 
-/// Receives every event, to run hooks; must return at once.
+/// A receiver of all events that runs hooks; it must not block.
 package protocol EventObserving: Sendable {
     func observe(_ event: AgentEvent)
 }
 
-/// Something that happened, as subscribers and hooks see it: never with a secret.
+/// An event for subscribers and hooks; it never contains a secret.
 package struct AgentEvent: Equatable, Sendable {
     package var name: EventName
     package var session: SessionName?
@@ -16,9 +16,9 @@ package struct AgentEvent: Equatable, Sendable {
     package var reason: String?
     package var message: String?
     package var expiresAt: WallTime?
-    /// The reason of the refresh that the event is about.
+    /// The reason of the refresh that the event reports.
     package var refreshReason: RefreshReason?
-    /// Which token was refreshed.
+    /// The variant of the refreshed token.
     package var variant: TokenVariant
 
     package init(
@@ -41,7 +41,7 @@ package struct AgentEvent: Equatable, Sendable {
         self.variant = variant
     }
 
-    /// One line of `GET /v1/events`, without its end.
+    /// The event as a message of `GET /v1/events`.
     package var wire: EventMessage {
         EventMessage {
             $0.event = name.rawValue

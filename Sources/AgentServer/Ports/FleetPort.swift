@@ -3,17 +3,19 @@
 import AgentProtocol
 import TokenCore
 
-/// What the agent needs to take part in a fleet.
+/// The agent's access to a fleet.
 package struct FleetPort: Sendable {
-    /// What people call the fleet, and this host in it.
+    /// The fleet's name for the user.
     package var name: String
+    /// The name of this host for the user.
     package var label: String
     package var role: FleetRole
-    /// Opens the shared store with the fleet's keys; the agent closes it when it locks or stops.
+    /// The function that opens the shared store with the fleet's keys; the agent closes the store when it
+    /// locks or stops.
     package var open: @Sendable () async throws(FleetStoreError) -> any FleetSharing
-    /// This host's random number.
+    /// The random number that identifies this host.
     package var host: UInt64
-    /// How long an unanswered attempt of another host is waited for (``FleetTiming/patience``).
+    /// The maximum wait for another host's unfinished attempt (``FleetTiming/patience``).
     package var patience: Duration
 
     package init(
@@ -32,9 +34,10 @@ package struct FleetPort: Sendable {
         self.open = open
     }
 
-    /// Tells the others what this host is.
+    /// Publishes this host's description.
     ///
-    /// - Returns: when, in etcd's time.
+    /// - Returns: The time of the description, in etcd's time.
+    /// - Throws: ``FleetStoreError`` if etcd cannot be used.
     @discardableResult
     func announce(to sharing: any FleetSharing) async throws(FleetStoreError) -> FleetTime {
         let time = try await sharing.learnTime()
@@ -46,7 +49,9 @@ package struct FleetPort: Sendable {
 }
 
 extension FleetSharing {
-    /// etcd's time, which any answer tells.
+    /// Returns etcd's time, and reads from etcd first if no response has provided it yet.
+    ///
+    /// - Throws: ``FleetStoreError`` if the time is not available.
     func learnTime() async throws(FleetStoreError) -> FleetTime {
         let trouble = time == nil ? await survey([]).trouble : nil
         guard let time else { throw trouble ?? FleetStoreError(.unavailable, "etcd's time is not known") }

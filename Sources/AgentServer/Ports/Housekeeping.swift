@@ -2,15 +2,16 @@
 
 import NIOCore
 
-/// Has the agent look after itself now and then: timers that a suspended machine left late, unused connections, a
-/// socket's file that was removed.
+/// Periodic maintenance: timers that fire late after a suspend, unused connections, and a removed socket
+/// file.
 ///
-/// An agent at rest looks half as often, so that a machine with nothing to do is woken once a minute.
-/// Confined to the event loop.
+/// An idle agent does it half as often, so that it wakes an idle machine once a minute.
+///
+/// Confined to the agent's event loop.
 final class Housekeeping: @unchecked Sendable {
-    // Unchecked: used on the event loop alone.
+    // Unchecked because it is only used on the event loop.
     static let pause = TimeAmount.seconds(30)
-    /// A socket's file that was removed is back within a minute.
+    /// The pause of an idle agent; a removed socket file is restored within it.
     static let longPause = TimeAmount.seconds(60)
 
     private let loop: any EventLoop
@@ -18,9 +19,11 @@ final class Housekeeping: @unchecked Sendable {
     private var next: Scheduled<Void>?
     private var due = NIODeadline.distantPast
 
+    /// Creates the maintenance of an agent.
+    ///
     /// - Parameters:
-    ///   - loop: runs the work.
-    ///   - work: is done after each pause; returns whether the agent is at rest.
+    ///   - loop: The loop that runs the work.
+    ///   - work: The work after each pause; returns whether the agent is idle.
     init(on loop: any EventLoop, work: @escaping () -> Bool) {
         self.loop = loop
         self.work = work
@@ -29,14 +32,14 @@ final class Housekeeping: @unchecked Sendable {
     /// Begins the first pause.
     func begin() { plan(after: Self.pause) }
 
-    /// Ends a long pause after a short one from now: the rest is over.
+    /// Shortens a long pause, because the agent is no longer idle.
     func runSoon() {
         guard due > loop.now + Self.pause else { return }
         next?.cancel()
         plan(after: Self.pause)
     }
 
-    /// Does the work now; the pause goes on.
+    /// Runs the work now; the current pause continues.
     func runNow() { _ = work() }
 
     private func plan(after pause: TimeAmount) {

@@ -4,28 +4,29 @@ import CHardening
 import Glibc
 import NIOCore
 
-/// Listens to the kernel's routing messages and says when the network may be back.
+/// A monitor of the kernel's routing messages that reports when the network may be back (rtnetlink(7)).
 ///
-/// What could not be sent is then tried at once instead of when its backoff ends (rtnetlink(7)). One change of the network
-/// is a row of messages, an address and its routes: the first of them is news at once, and the others are once more
-/// together, as only the last may make the network usable.
-/// Confined to the event loop.
+/// Requests that could not be sent are then retried at once, without waiting for their backoff. One change of
+/// the network causes several messages, about an address and its routes. The first is reported at once, and
+/// the others together once more, as only the last may make the network usable.
+///
+/// Confined to the agent's event loop.
 final class NetworkMonitor: DescriptorWatching {
-    /// A message is never longer (netlink(7)).
+    /// The maximum length in bytes of a message (netlink(7)).
     private static let longest = 8_192
 
-    /// How long the messages of one change may take to come.
+    /// The time within which the messages of one change arrive.
     static let row = TimeAmount.seconds(1)
 
     private let descriptor: CInt
     private let loop: AgentLoop
     private let onReturn: () -> Void
-    /// Whether messages are taken for those of a change that was told.
+    /// Whether messages count as part of a change that has been reported.
     private var isInRow = false
-    /// Whether one of them has come.
+    /// Whether such a message has arrived.
     private var hasMore = false
 
-    /// Watches `descriptor`, which it closes in the end.
+    /// Creates a monitor of `descriptor`, which it closes at the end.
     init(_ descriptor: CInt, on loop: AgentLoop, onReturn: @escaping () -> Void) {
         self.descriptor = descriptor
         self.loop = loop
@@ -34,8 +35,9 @@ final class NetworkMonitor: DescriptorWatching {
 
     deinit { close(descriptor) }
 
-    /// Starts on `loop`, until that ends.
-    /// - Returns: whether there is such a watch: some systems refuse it.
+    /// Starts a monitor on `loop`, which ends with the loop.
+    ///
+    /// - Returns: `false` if the system denies it.
     static func start(on loop: AgentLoop, onReturn: @escaping () -> Void) -> Bool {
         let descriptor = hardening_watch_routes()
         guard descriptor >= 0 else { return false }
@@ -47,7 +49,7 @@ final class NetworkMonitor: DescriptorWatching {
         let isNews = unsafe withUnsafeTemporaryAllocation(byteCount: Self.longest, alignment: 8) { bytes in
             guard let start = bytes.baseAddress else { return false }
             let count = unsafe recv(descriptor, start, bytes.count, CInt(MSG_DONTWAIT))
-            // The kernel dropped messages (ENOBUFS): something has changed, whatever it was.
+            // The kernel dropped messages (ENOBUFS), so something has changed.
             guard count > 0 else { return count < 0 && errno == ENOBUFS }
             return unsafe hardening_announces_route(start, count) != 0
         }
@@ -71,6 +73,6 @@ final class NetworkMonitor: DescriptorWatching {
         note()
     }
 
-    /// There is nothing to do: the loop lets go of this, and with it of the descriptor.
+    /// Does nothing: the loop releases this monitor, which then closes its descriptor.
     func loopEnded() {}
 }

@@ -4,45 +4,46 @@ import AgentProtocol
 import SealedStore
 import TokenCore
 
-/// The sealed store as a whole: what is in it, and how it is locked and unlocked.
+/// The sealed store: its contents, locking and unlocking.
 ///
 /// Every call may block, on `fsync` or on a deliberately slow key derivation.
 package protocol StoreControlling: SessionStoring {
-    /// The state of the store now.
+    /// Returns the current state of the store.
     func vaultStatus() -> VaultStatus
-    /// Reads every stored session, sealing its secrets into the vault; recovers what a crash left behind.
+    /// Reads every stored session, seals its secrets in memory, and recovers after a crash.
     func loadSessions() -> StoreContents
-    /// Wipes the keys of the store and of the vault.
+    /// Erases the keys of the store and of the sealed memory.
     func lock()
-    /// Opens the store again.
+    /// Unlocks the store.
     ///
-    /// - Parameter passphrase: `nil` to use whatever needs no person (key file, command, credential).
+    /// - Parameter passphrase: The passphrase, or `nil` to use the methods that do not need the user (key
+    ///   file, command, credential).
     /// - Throws: ``StoreAccessError``.
     func unlock(passphrase: [UInt8]?) throws(StoreAccessError)
-    /// Replaces the slot made at first start; only while no session is stored.
+    /// Replaces the slot created at the first start; only possible while no session is stored.
     ///
-    /// If the proof opens nothing, this and all below throw ``StoreAccessError/wrongKey`` and do nothing.
+    /// If the proof is wrong, this and all following methods throw ``StoreAccessError/wrongKey`` and change
+    /// nothing.
     func initialize(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreAccessError)
-    /// Adds a way to unlock.
+    /// Adds an unlock method.
     func addSlot(_ slot: SlotRequest, _ proof: VaultProof) throws(StoreAccessError)
-    /// Removes a way to unlock, never the last.
+    /// Removes an unlock method, but never the last one.
     func removeSlot(_ index: Int, _ proof: VaultProof) throws(StoreAccessError)
     func changePassphrase(from old: [UInt8], to new: [UInt8]) throws(StoreAccessError)
-    /// Seals everything under a new master key.
+    /// Seals everything with a new master key.
     ///
-    /// - Parameter proof: has the passphrase of the passphrase slot, when there is one.
+    /// - Parameter proof: The unlock proof, with the passphrase of the passphrase slot if there is one.
     /// - Throws: ``StoreAccessError``.
     func rekey(_ proof: VaultProof) throws(StoreAccessError)
 }
 
-/// What is in the store.
+/// The contents of the store.
 package struct StoreContents: Sendable {
     private let contents: [SessionName: StoredSession.Content]
-    /// What became of records whose session nobody can tell: a sentence for a person who misses a session;
-    /// `nil` if there are none.
+    /// An explanation for the user about records whose session is unknown, or `nil` if there are none.
     private let lossOfUnknownSessions: String?
 
-    /// If two entries are about one session, the first counts.
+    /// Creates the contents; if two entries are about the same session, the first one counts.
     package init(sessions: [StoredSession], lossOfUnknownSessions: String? = nil) {
         var contents: [SessionName: StoredSession.Content] = [:]
         contents.reserveCapacity(sessions.count)
@@ -53,14 +54,14 @@ package struct StoreContents: Sendable {
         self.lossOfUnknownSessions = lossOfUnknownSessions
     }
 
-    /// What the store has of a session; `nil` if nothing.
+    /// Returns the content of a session, or `nil` if there is none.
     ///
-    /// A missing session counts as lost if there are records whose session nobody can tell.
+    /// A missing session counts as lost if there are records whose session is unknown.
     func content(of name: SessionName) -> StoredSession.Content? {
         contents[name] ?? lossOfUnknownSessions.map { .lost(.recordUnreadable, message: $0) }
     }
 
-    /// The secrets of the sessions that are not wanted.
+    /// Returns the secrets of the sessions that are not wanted.
     func secrets(unless isWanted: (SessionName) -> Bool) -> Set<SecretID> {
         var found: Set<SecretID> = []
         for case (let name, .record(let loaded)) in contents where !isWanted(name) {
@@ -72,9 +73,10 @@ package struct StoreContents: Sendable {
 
 /// A session found in the store.
 package struct StoredSession: Sendable {
+    /// The session's record, or the reason for its loss.
     package enum Content: Sendable {
         case record(LoadedSession)
-        /// The record cannot be used; it has been kept aside.
+        /// The record cannot be used; a copy of it has been kept.
         case lost(EndReason, message: String)
     }
 
@@ -87,7 +89,7 @@ package struct StoredSession: Sendable {
     }
 }
 
-/// The state of the store, for people and programs.
+/// The state of the store, for the user and programs.
 package struct VaultStatus: Equatable, Sendable {
     package enum State: String, Sendable {
         case uninitialized
@@ -95,13 +97,13 @@ package struct VaultStatus: Equatable, Sendable {
         case unlocked
     }
 
-    /// One way to unlock.
+    /// An unlock method.
     package struct Slot: Equatable, Sendable {
         package var index: Int
         package var kind: SlotKind
-        /// For a person: a path, a command's name; no secret.
+        /// A description for the user: a path or a command's name, but no secret.
         package var detail: String
-        /// `nil` if a version that did not note it made the slot.
+        /// The time of creation, or `nil` if a version created the slot that did not record it.
         package var madeAt: WallTime?
 
         package init(index: Int, kind: SlotKind, detail: String, madeAt: WallTime? = nil) {
@@ -113,15 +115,15 @@ package struct VaultStatus: Equatable, Sendable {
     }
 
     package var state: State
-    /// Hexadecimal; `nil` while uninitialized.
+    /// The identifier in hexadecimal, or `nil` while the store is uninitialized.
     package var vaultID: String?
     package var epoch: Int
     package var slots: [Slot]
 
-    /// Whether one of the ways to unlock needs no person.
+    /// Whether one of the unlock methods does not need the user.
     var opensByItself: Bool { slots.contains(where: \.kind.opensByItself) }
 
-    /// Whether something other than a key file may have to deliver the key.
+    /// Whether a method other than a key file may unlock the store without the user.
     var needsCommand: Bool { slots.contains { $0.kind.opensByItself && $0.kind != .keyFile } }
 
     package init(state: State, vaultID: String?, epoch: Int, slots: [Slot]) {
@@ -132,7 +134,7 @@ package struct VaultStatus: Equatable, Sendable {
     }
 }
 
-/// A change of how the store opens, as events and the log name it.
+/// The changes of unlock methods, as named in events and in the log.
 enum VaultChangeKind: String {
     case made
     case slotAdded = "slot_added"
@@ -141,25 +143,25 @@ enum VaultChangeKind: String {
     case rekeyed
 }
 
-/// A way to unlock that is to be set up.
+/// An unlock method to be added.
 package enum SlotRequest: Equatable, Sendable {
     case passphrase([UInt8])
-    /// `nil` for the default key file.
+    /// A key file; `nil` is the default path.
     case keyFile(path: String?)
     case command([String])
     case systemdCredential(name: String?)
 }
 
-/// Why the store did not do what was asked.
+/// The reason the store did not do what was requested.
 package enum StoreAccessError: Error, Equatable, Sendable {
     /// The passphrase, key or command output does not open the store.
     case wrongKey
-    /// A person has to give the passphrase.
+    /// The user must enter the passphrase.
     case passphraseNeeded
-    /// Too many guesses wait already.
+    /// Too many unlock attempts are pending.
     case busy(retryAfter: Duration)
-    /// The request makes no sense for the store as it stands: a sentence for the person.
+    /// The store's current state does not permit the request; the text is a sentence for the user.
     case notPossible(String)
-    /// The disk or the system refused: a sentence for the person.
+    /// The disk or the system reported an error; the text is a sentence for the user.
     case failed(String)
 }
