@@ -8,7 +8,7 @@ package struct FleetReadResult: Equatable, Sendable {
     package var values: [[UInt8]: [UInt8]]
     /// The highest epoch of the fleet's keys under which one of the values is sealed.
     package var epoch: UInt32
-    /// The late results that cannot be opened, each with its reason.
+    /// The late responses that cannot be opened, each with its reason.
     ///
     /// They exist nevertheless, so nothing may delete them.
     package var unreadableLates: [String]

@@ -54,7 +54,7 @@ package protocol FleetSharing: Sendable {
     ///   was carried out.
     func transact(_ transaction: SealedFleetTransaction) async throws(FleetStoreError) -> FleetOutcome
 
-    /// Opens the tokens of the record or the late result of `attempt` in `sight`, into sealed memory.
+    /// Opens the tokens of the record or the late response of `attempt` in `sight`, into sealed memory.
     ///
     /// - Returns: the tokens, or `nil` if `sight` has none of the attempt.
     /// - Throws: ``FleetStoreError/Kind/unreadable``, or ``FleetStoreError/Kind/foreign`` if they are of

@@ -9,7 +9,7 @@ package struct FleetSurvey: Equatable, Sendable {
         /// The intent of the host that has sent the current refresh token, or is about to, without a response
         /// so far.
         package var intent: FleetIntent?
-        /// The number of late results stored with the record.
+        /// The number of late responses stored with the record.
         package var lates = 0
         /// The reason a value of the session cannot be opened.
         package var trouble: FleetStoreError?

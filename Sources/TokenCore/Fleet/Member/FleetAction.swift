@@ -1,56 +1,64 @@
 // SPDX-License-Identifier: MIT
 
-/// One thing to do, decided by a ``FleetMember``; a list of them is run in order.
+/// An action that a ``FleetMember`` has decided on.
+///
+/// Actions are executed in order.
 package enum FleetAction: Equatable, Sendable {
-    /// Read the session's keys, linearizable; answered by `looked` or `callFailed`.
+    /// Read the session's keys, linearizably. `looked` or `callFailed` follows.
     case look
-    /// Ask etcd for a lease; answered by `leaseGranted` or `callFailed`.
+    /// Request a lease from etcd. `leaseGranted` or `callFailed` follows.
     case grantLease(Duration)
-    /// Answered by `transacted`, `callFailed` or `transactionUnanswered`.
+    /// Execute a transaction. `transacted`, `callFailed` or `transactionUnanswered` follows.
     case transact(FleetTransaction)
-    /// Make it durable, with the tokens of the attempts it names; answered by `kept`.
+    /// Make the state durable, with the tokens of the attempts that it names. `kept` follows.
     case keep(FleetPersistentState)
-    /// Tell the session: the refresh token of this record may be sent before `until`, by a process whose alarm ends
-    /// it then; answered by `answered`.
+    /// Tell the session that it may send the refresh token of this record before `until`. `answered` follows.
+    ///
+    /// The sending process must have a timer that ends the request then.
     case grant(AttemptID, FleetHeader, until: Instant)
-    /// Tell the session: the answer to this attempt of an earlier process may lie here; it may be taken, and nothing is
-    /// sent. Answered by `answered`.
+    /// Tell the session that the response to this attempt of an earlier process may be stored here.
+    ///
+    /// The session may take that response and must send nothing. `answered` follows.
     case recover(AttemptID)
-    /// Tell the session: another host is at it, and another answer follows.
+    /// Tell the session that another host is refreshing. Another result follows.
     case hold(AttemptID)
-    /// Tell the session: not before this moment.
+    /// Tell the session not to refresh before this moment.
     case postpone(AttemptID, until: Instant)
-    /// Tell the session: etcd is away, or this host was too slow; nothing was sent.
+    /// Tell the session that etcd is unreachable, or that this host was too slow. Nothing was sent.
     case refuse(AttemptID, StorageFailure)
-    /// Tell the session: this record, which is kept, is the session's now.
+    /// Tell the session that this record, which is durable here, is its current one.
     case adopt(FleetHeader)
-    /// Tell the keepers in etcd that this generation is no longer good; nobody answers.
+    /// Publish a reader's request for another token than that of this generation. No reply follows.
     case ask(generation: UInt64)
-    /// Tell the session: a reader wants another token than that of the present record.
+    /// Tell the session that a reader requests another token than that of the current record.
     case asked
-    /// Have the server end the tokens of this attempt.
+    /// Revoke the tokens of this attempt at the server.
     case revoke(AttemptID)
-    /// Tell who logged in or out, or a session that ended by itself, what became of that: of this record, and no later one.
+    /// Report the result of publishing this record to the requester: a login, a logout or an ended session.
+    ///
+    /// The result is about this record, and no later one.
     case finishNews(FleetHeader, FleetNewsResult)
 
-    /// It gives the session another record, which answers what it wanted of the former one.
+    /// Whether the action gives the session another record, which ends its request to refresh the previous
+    /// one.
     var isAdoption: Bool {
         if case .adopt = self { true } else { false }
     }
 }
 
-/// What became of a login, a logout or the end of a login at this host.
+/// The result of a login, a logout or the end of a login at this host.
 package enum FleetNewsResult: Equatable, Sendable {
-    /// The whole fleet has it.
+    /// The whole fleet has the record.
     case done(FleetHeader)
-    /// Somebody else's login came first, or, before the end of a login, another record of it.
+    /// Another login was published first, or another record of a login before its end.
     case superseded(by: FleetHeader)
 }
 
-/// What a host may do with the session's refresh tokens, spelled as in the configuration and in key files.
+/// The permission of a host to use the session's refresh tokens, spelled as in the configuration and in key
+/// files.
 package enum FleetRole: String, CaseIterable, Sendable {
-    /// Holds and uses them.
+    /// The host holds and uses refresh tokens.
     case keeper
-    /// Opens access tokens only, and asks the keepers for new ones.
+    /// The host opens access tokens only, and requests new ones from the keepers.
     case reader
 }

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-/// What a host does next, decided on one look at etcd: the first of the rules that applies.
+/// The decision of a host after one read of etcd, made by the first rule that applies.
 struct FleetDecision: Equatable, Sendable {
     enum Next: Equatable, Sendable {
         case transact(FleetWrite)
-        /// Make it durable, and then tell.
+        /// Make the state durable, and then execute `telling`.
         case keep(FleetPersistentState, telling: [FleetAction])
-        /// The reservation stands, and its answer had been missing.
+        /// The reservation is in etcd, and its response had been missing.
         case granted
-        /// The right to send is over; it ends as its stage says.
+        /// The claim is over and ends as its stage says.
         case end(RefreshClaim.Stage)
-        /// Ask for a lease, to reserve with.
+        /// Request a lease for a reservation.
         case reserve
-        /// Tell the session to wait: a host is at it, or will be.
+        /// Tell the session to wait, because another host is refreshing or will be.
         case wait
-        /// Tell the session not to send before.
+        /// Tell the session not to send before this time.
         case postpone(FleetTime)
         /// There is nothing to refresh.
         case notLive
         /// There is nothing left to do.
         case rest
 
-        /// It changes something in etcd, or is about a right to send: what the watch shows does not suffice.
+        /// Whether the decision requires a read, because it changes etcd or concerns a claim.
+        ///
+        /// The snapshot of a watch does not suffice then.
         var needsLook: Bool {
             switch self {
             case .transact, .granted, .end: true
-            // A lease is asked for after another look.
+            // Another read precedes the request for a lease.
             case .keep, .reserve, .wait, .postpone, .notLive, .rest: false
             }
         }
@@ -36,11 +38,11 @@ struct FleetDecision: Equatable, Sendable {
     let timing: FleetTiming
     let role: FleetRole
     let wish: PendingRefresh?
-    /// When the access token that the wish is to replace ends, in the view's time.
+    /// The expiry of the access token that the pending refresh replaces, in the snapshot's time.
     private let expiry: FleetTime?
-    /// The record that is to be sealed anew.
+    /// The record to seal again under the newest key.
     let outsealed: FleetHeader?
-    /// `nil` as soon as nothing of it is left in etcd.
+    /// The claim, or `nil` as soon as etcd contains nothing of it.
     private(set) var hold: RefreshClaim?
 
     init(at view: FleetSnapshot, of member: FleetMember, now: Instant) {
@@ -61,7 +63,7 @@ struct FleetDecision: Equatable, Sendable {
             ?? .rest
     }
 
-    /// Ends a right to send that brought no tokens.
+    /// Ends a claim that brought no tokens.
     private mutating func conclude() -> Next? {
         guard let hold else { return nil }
         switch hold.finding(in: view) {
@@ -73,7 +75,7 @@ struct FleetDecision: Equatable, Sendable {
         }
     }
 
-    /// Settles an answer that is durable here.
+    /// Settles a response that is durable here.
     private func settle() -> Next? {
         guard let answer = memory.answer else { return nil }
         switch StoredResultAction(of: answer, in: memory, view) {
@@ -83,7 +85,7 @@ struct FleetDecision: Equatable, Sendable {
                 return .transact(.place(answer.late, beside: view.record))
             }
             return placed
-        // Else it would keep the others waiting to the end of its lease.
+        // Otherwise the lock would keep the other hosts waiting until its lease ends.
         case .forget where view.lock == answer.attempt, .revoke where view.lock == answer.attempt:
             return .transact(.unlock(answer.attempt))
         case .forget: return drop(answer, telling: [])
@@ -92,7 +94,8 @@ struct FleetDecision: Equatable, Sendable {
         }
     }
 
-    /// The answer lies beside the record, so the session goes back to the tokens of the record.
+    /// The decision after the response was stored next to the record: the session returns to the record's
+    /// tokens.
     private var placed: Next {
         .keep(memory.placing(in: view.place.cluster), telling: memory.record.map { [.adopt($0)] } ?? [])
     }
@@ -104,7 +107,8 @@ struct FleetDecision: Equatable, Sendable {
             let (adopting, result) = next.adopting(record)
             return .keep(adopting, telling: telling + [.adopt(record)] + result)
         }
-        // The session has the tokens of its answer, unless it was told when they were laid aside.
+        // The session has the tokens of its response, unless it was told when they were stored as a late
+        // response.
         let adopted = answer.placedIn == nil ? next.record.map { [FleetAction.adopt($0)] } ?? [] : []
         return .keep(next, telling: telling + adopted)
     }
@@ -125,7 +129,7 @@ struct FleetDecision: Equatable, Sendable {
         }
     }
 
-    /// What a reader does: it takes what is there, and leaves it to the keepers to put things right.
+    /// Decides for a reader: it adopts the record, and leaves repairs to the keepers.
     private func follow() -> Next? {
         switch RecordOrdering(of: view.record, to: memory.record) {
         case .newer, .beside: adopt()
@@ -133,7 +137,8 @@ struct FleetDecision: Equatable, Sendable {
         }
     }
 
-    /// What a reader does that has what is there: the keepers have its wish, and may have to wait themselves.
+    /// Decides for a reader that has the current record: the keepers have its request, and may have to wait
+    /// themselves.
     private func wait() -> Next {
         guard wish != nil else { return .rest }
         guard view.record?.isLive == true, case .notBefore(let time) = takeover else { return .wait }
@@ -146,13 +151,14 @@ struct FleetDecision: Equatable, Sendable {
         return .keep(next, telling: [.adopt(record)] + result)
     }
 
-    /// Writes the host's own record over an older one: news, or a repair after a snapshot was restored.
+    /// Writes the host's own record over an older one: a new record, or a repair after a snapshot was
+    /// restored.
     private func write() -> Next? {
         guard var record = memory.record else { return nil }
         if record.status == .out, let old = view.record, old.lineage == record.lineage {
             record.generation = max(record.generation, old.loggedOut().generation)
         }
-        // From the first try on it may be there, and others may use it.
+        // The record may be in etcd from the first attempt on, and other hosts may use it.
         guard record.cluster != FleetHeader.nowhere else {
             var next = memory
             next.record?.cluster = view.place.cluster
@@ -165,7 +171,8 @@ struct FleetDecision: Equatable, Sendable {
         return .transact(.write(record, over: view.record, mayBeSent ? lost : nil))
     }
 
-    /// Declares what a restored snapshot may have lost, before anybody sends the refresh token again.
+    /// Declares refreshes that a restored snapshot may have lost, before any host sends the refresh token
+    /// again.
     private func mark() -> Next? {
         guard let record = view.record, record.isLive, timing.reuse != .accepted,
             memory.isRestored || record.cluster != view.place.cluster
@@ -192,7 +199,7 @@ struct FleetDecision: Equatable, Sendable {
         return useless.isEmpty ? nil : .transact(.erase(useless, beside: view.record))
     }
 
-    /// Whoever has the lock writes another record soon.
+    /// The holder of the lock writes another record soon.
     private func reseal() -> Next? {
         guard let outsealed, view.record == outsealed, view.lock == nil else { return nil }
         return .transact(.reseal(outsealed, view.intent))
@@ -206,40 +213,46 @@ struct FleetDecision: Equatable, Sendable {
         switch takeover {
         case .held: return .wait
         case .notBefore(let time): return .postpone(time)
-        // A late answer takes the record's place soon.
+        // A late response replaces the record soon.
         case .now: return view.hasAnswer(to: record) ? .wait : .reserve
         }
     }
 
-    /// Whether the refresh token of the record may be sent.
+    /// The permission to send the refresh token of the record.
     var takeover: FleetTakeover {
         FleetTakeover(in: view, expiry: expiry, timing: timing)
     }
 
-    /// What a session hears that has to wait, and the keepers if a reader waits.
+    /// Returns the actions for a session that has to wait, and for the keepers if this host is a reader.
     func told(to wish: PendingRefresh) -> [FleetAction] {
         (wish.isHeld ? [] : [.hold(wish.attempt)]) + asked
     }
 
-    /// What the keepers hear if this host is a reader.
+    /// The request to the keepers if this host is a reader.
     var asked: [FleetAction] {
         guard role == .reader, let record = memory.record, view.wanted != record.generation else { return [] }
         return [.ask(generation: record.generation)]
     }
 
-    /// When a host that waits looks again, in case the watch says nothing: as soon as the other's lease can be over.
+    /// The delay before a waiting host reads again if the watch reports nothing.
+    ///
+    /// It lasts until the other host's lease can have ended.
     var nextLook: Duration {
         guard role == .keeper else { return FleetDecision.readersPause }
         let end = (view.presentIntent?.at ?? view.time) + (timing.lease + timing.margin)
         return max(end - view.time, timing.margin)
     }
 
-    /// The longest that a host waits for its turn, so that there is time for another one inside a grace.
+    /// The maximum time that a host waits for its turn.
+    ///
+    /// It leaves time for another turn within a grace.
     var longestTurn: Duration {
         guard case .now(let left?) = takeover else { return timing.longestTurn }
         return left / 2
     }
 
-    /// A reader's wish lies in etcd for a minute.
+    /// The delay before a reader reads again, 60 seconds.
+    ///
+    /// Its request is in etcd for that time.
     private static let readersPause = Duration.seconds(60)
 }

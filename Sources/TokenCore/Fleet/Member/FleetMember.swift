@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// One host's part in one session of the fleet: a pure state machine.
+/// One host's part in one shared session, as a pure state machine.
 ///
-/// It looks at etcd, decides on what it sees (``FleetDecision``), does one thing, and looks again until there is nothing
-/// left to do. Every decision is a rule on one ``FleetSnapshot``, and every transaction compares what the rule saw. So an
-/// answer that is lost, a pause or a restart at any step needs no case of its own: the next look shows what has become
-/// of it.
+/// It reads etcd, decides on the result (``FleetDecision``), executes one action, and reads again until
+/// nothing is left to do. Every decision is a rule on one ``FleetSnapshot``, and every transaction compares
+/// what the rule saw. So a lost response, a pause or a restart at any step needs no case of its own: the next
+/// read shows the effect.
 ///
-/// Events come in as method calls, ``FleetAction``s come out. After a crash only ``memory`` is left.
+/// Events arrive as method calls, and ``FleetAction``s are returned. After a crash only ``memory`` is left.
+///
+/// - May not: use a clock, or talk to etcd or servers. Its caller executes the actions.
 package struct FleetMember: Equatable, Sendable {
-    /// What outlives the process.
+    /// The state that outlives the process.
     package private(set) var memory: FleetPersistentState
     package private(set) var timing: FleetTiming
     let role: FleetRole
@@ -17,60 +19,66 @@ package struct FleetMember: Equatable, Sendable {
     private(set) var wish: PendingRefresh?
     private(set) var hold: RefreshClaim?
     private(set) var refusals: FleetRefusals?
-    /// A login or a logout that waits for what is under way.
+    /// A login or a logout that waits for the current step.
     private(set) var news: FleetHeader?
     private(set) var lookout = FleetPollSchedule()
-    /// The record that the fleet's newest key has not sealed yet; `nil`: none, or this host has done what it can.
+    /// The record that is not yet sealed under the fleet's newest key.
+    ///
+    /// It is `nil` if there is none, or this host has done what it can.
     private(set) var outsealed: FleetHeader?
-    /// The record of which the session knows that a reader wants another.
+    /// The record for which the session knows that a reader requests another.
     private var asked: FleetHeader?
-    /// How many reservations in a row left no time to send.
+    /// The number of consecutive reservations that left no time to send.
     private(set) var delays = 0
 
-    /// A host that starts; ``started(at:)`` follows.
+    /// Creates the member of a host that starts.
+    ///
+    /// ``started(at:)`` follows.
     package init(_ memory: FleetPersistentState, timing: FleetTiming, role: FleetRole = .keeper) {
         self.memory = memory
         self.timing = timing
         self.role = role
-        // A reader sends nothing, also if it was a keeper.
+        // A reader sends nothing, even if it was a keeper before.
         if role == .keeper, memory.sending != nil { step = .interrupted }
     }
 
-    /// Nothing is under way.
+    /// Whether no step is in progress.
     package var isAtRest: Bool { step == .idle }
 
-    /// The process was stopped when it may have sent something, and whether the answer lies here is not known yet.
+    /// Whether the process was stopped when it may have sent a request, whose response may be stored here.
+    ///
+    /// It is not known yet whether the response is stored here.
     package var isInterrupted: Bool { step == .interrupted || step == .recovering }
 
-    /// It waits for etcd or for this host's disk.
+    /// Whether the member waits for etcd or for this host's disk.
     package var isBusy: Bool { step.isBrief }
 
-    /// When ``timeReached(_:)`` is next needed.
+    /// The next time at which ``timeReached(_:)`` is required.
     package var wakeTime: Instant? { isAtRest ? lookout.wakeTime : nil }
 
-    // MARK: Occasions
+    // MARK: Events
 
-    /// The host starts, and may have been stopped at any moment.
+    /// Starts the host, which may have been stopped at any moment.
     package mutating func started(at now: Instant) -> [FleetAction] { changed(at: now) }
 
-    /// The watch says that something has changed, or that it does not know.
+    /// Records that the watch reports a change, or does not know.
     package mutating func changed(at now: Instant) -> [FleetAction] {
         lookout.hear()
         return step == .idle ? look(at: now) : []
     }
 
-    /// The watch shows the session's keys as they stood at the view's place.
+    /// Processes a snapshot of the session's keys from the watch.
     ///
-    /// In place of ``changed(at:)`` where all keys are known: a record can be adopted, and a session told to wait, without
-    /// a range of its own. Whatever is to be written, or sent, is decided on a look, and a view older than what is known
-    /// changes nothing.
+    /// It replaces ``changed(at:)`` where all keys are known. A record can be adopted, and a session told to
+    /// wait, without a range request. Any write or request to a server is decided on a read. A snapshot older
+    /// than the known one changes nothing.
     ///
     /// - Parameters:
-    ///   - view: all of the session's keys; its time is etcd's as this host reckons it.
-    ///   - now: now.
-    /// - Returns: what to do.
+    ///   - view: all of the session's keys. Its time is etcd's as this host estimates it.
+    ///   - now: the current time.
+    /// - Returns: the actions to execute.
     package mutating func shown(_ view: FleetSnapshot, at now: Instant) -> [FleetAction] {
-        // Whether etcd was put back to a snapshot, a look tells.
+        // A read tells whether etcd was restored from a snapshot.
         guard let known = memory.place, view.place.cluster == known.cluster else { return changed(at: now) }
         guard !view.place.contradicts(known) else { return [] }
         guard step == .idle else {
@@ -82,20 +90,21 @@ package struct FleetMember: Equatable, Sendable {
         return decide(on: view, viewedSince: nil, at: now)
     }
 
-    /// A moment at or after ``wakeTime`` has come.
+    /// Reads etcd if ``wakeTime`` has come.
     package mutating func timeReached(_ now: Instant) -> [FleetAction] {
         guard let wakeTime, wakeTime <= now else { return [] }
         return look(at: now)
     }
 
-    /// The session wants to refresh.
+    /// Requests a refresh for the session.
     ///
     /// - Parameters:
     ///   - attempt: a name for the attempt, never used before.
-    ///   - expiry: when the access token of the record ends; `nil`: never, or nobody is served with it.
-    ///   - now: now.
-    /// - Returns: what to do; one of `grant`, `recover`, `postpone`, `refuse` and `adopt` answers it, perhaps after
-    ///   `hold`.
+    ///   - expiry: the expiry of the record's access token, or `nil` if it has none or nobody is served with
+    ///     it.
+    ///   - now: the current time.
+    /// - Returns: the actions to execute. One of `grant`, `recover`, `postpone`, `refuse` and `adopt`
+    ///   follows, perhaps after `hold`.
     package mutating func refreshWanted(
         as attempt: AttemptID,
         expiry: Instant?,
@@ -107,10 +116,10 @@ package struct FleetMember: Equatable, Sendable {
         return step == .idle ? look(at: now) : []
     }
 
-    /// The session does not want to refresh any more.
+    /// Cancels the session's request to refresh.
     package mutating func refreshWithdrawn() { wish = nil }
 
-    /// This host has a newer key of the fleet than the record is sealed under.
+    /// Requests that the record is sealed again, because this host has a newer key of the fleet.
     package mutating func resealWanted(at now: Instant) -> [FleetAction] {
         guard role == .keeper, !memory.isNews, let record = memory.record else { return [] }
         outsealed = record
@@ -118,7 +127,7 @@ package struct FleetMember: Equatable, Sendable {
         return step == .idle ? look(at: now) : []
     }
 
-    /// The session does not have the tokens of the record that this host knows, and can have them now.
+    /// Adopts the known record again because the session lacks its tokens and can have them now.
     package mutating func tokensMissed(at now: Instant) -> [FleetAction] {
         guard step == .idle, memory.answer == nil, !memory.isNews, let record = memory.record else {
             return []
@@ -126,15 +135,15 @@ package struct FleetMember: Equatable, Sendable {
         return keep(memory, telling: [.adopt(record)], at: now)
     }
 
-    /// A person has logged in here.
+    /// Publishes a login that the user made here.
     ///
     /// - Parameters:
     ///   - id: 128 random bits.
-    ///   - attempt: whose tokens they are.
-    ///   - tokenMark: of the refresh token.
+    ///   - attempt: the attempt that brought the tokens.
+    ///   - tokenMark: the mark of the refresh token.
     ///   - time: etcd's time, if this host knows it.
-    ///   - now: now.
-    /// - Returns: what to do; `finishNews` answers it.
+    ///   - now: the current time.
+    /// - Returns: the actions to execute. `finishNews` follows.
     package mutating func loggedIn(
         _ id: UInt128,
         as attempt: AttemptID,
@@ -149,9 +158,9 @@ package struct FleetMember: Equatable, Sendable {
         )
     }
 
-    /// A person has logged out here: the login that this host knows is over in the whole fleet.
+    /// Publishes a logout that the user made here, which ends the known login in the whole fleet.
     ///
-    /// - Returns: what to do; `finishNews` answers it, unless the login is known to be over.
+    /// - Returns: the actions to execute. `finishNews` follows, unless the login is known to have ended.
     package mutating func loggedOut(at now: Instant) -> [FleetAction] {
         guard let record = memory.record, record.status != .out else { return [] }
         return take(record.loggedOut(), at: now)
@@ -163,10 +172,10 @@ package struct FleetMember: Equatable, Sendable {
         return refuseWish("the login has changed") + (step == .idle ? proceed(at: now) : [])
     }
 
-    /// What the server does with refresh tokens may have turned out to be something else.
+    /// Changes the timing, because the server may handle refresh tokens differently than presumed.
     package mutating func serverFound(_ timing: FleetTiming) { self.timing = timing }
 
-    // MARK: Looking
+    // MARK: Reading
 
     private mutating func look(at now: Instant) -> [FleetAction] {
         lookout.begin()
@@ -174,9 +183,9 @@ package struct FleetMember: Equatable, Sendable {
         return [.look]
     }
 
-    /// etcd could not be read, has granted no lease, or has not carried a transaction out and would not do so now either.
+    /// Handles a failed request to etcd: a read, a lease, or a transaction that also would not succeed now.
     ///
-    /// `jitter` is in `0..<1`, so that hosts do not all come back together.
+    /// `jitter` is in `0..<1`, so that not all hosts return together.
     package mutating func callFailed(jitter: Double = 0, at now: Instant) -> [FleetAction] {
         switch step {
         case .looking, .leasing: break
@@ -186,7 +195,9 @@ package struct FleetMember: Equatable, Sendable {
         return fail(jitter: jitter, at: now)
     }
 
-    /// Without etcd nothing is sent; what is owed to it is tried again.
+    /// Fails the session's request, because nothing is sent without etcd.
+    ///
+    /// Unpublished changes are retried.
     private mutating func fail(jitter: Double, at now: Instant) -> [FleetAction] {
         let told = refuseWish("etcd does not answer")
         lookout.fail(owing: memory.isNews || memory.answer != nil, jitter: jitter, at: now)
@@ -200,18 +211,25 @@ package struct FleetMember: Equatable, Sendable {
         return [.refuse(wish.attempt, StorageFailure(message: message))]
     }
 
-    /// etcd has been read.
+    /// Processes a read of etcd.
     package mutating func looked(_ view: FleetSnapshot, at now: Instant) -> [FleetAction] {
         guard case .looking(let known, let since) = step else { return [] }
         lookout.see(view.place)
-        // Not what is known now: the watch may have overtaken the answer.
+        // The revision is compared with that before the read, because the watch may have overtaken the
+        // response.
         let isBack = known.map { view.place.cluster == $0.cluster && view.place.contradicts($0) } ?? false
         guard isBack, !memory.isRestored else { return decide(on: view, viewedSince: since, at: now) }
         memory.place = view.place
         return keep(memory.restored, at: now)
     }
 
-    /// `viewedSince`: when the look began; `nil`: it was none, and the watch has shown `view`.
+    /// Decides on a snapshot.
+    ///
+    /// - Parameters:
+    ///   - view: the snapshot.
+    ///   - viewedSince: the start of the read, or `nil` if `view` is from the watch.
+    ///   - now: the current time.
+    /// - Returns: the actions to execute.
     private mutating func decide(
         on view: FleetSnapshot,
         viewedSince: Instant?,
@@ -261,7 +279,9 @@ package struct FleetMember: Equatable, Sendable {
         return look.told(to: wish) + rest(until: now + look.nextLook, at: now)
     }
 
-    /// All hosts that wait for one moment come within the pause that follows it.
+    /// Tells the session to wait.
+    ///
+    /// All hosts that wait for one moment return spread over the delay that follows it.
     private mutating func postpone(_ time: FleetTime, _ look: FleetDecision, at now: Instant) -> [FleetAction]
     {
         guard let wish else { return rest(at: now) }
@@ -270,21 +290,21 @@ package struct FleetMember: Equatable, Sendable {
         return look.asked + [.postpone(wish.attempt, until: until)] + rest(at: now)
     }
 
-    /// A reader's wish is passed on once for each record.
+    /// Passes a reader's request to the session, once for each record.
     private mutating func forwardReaderRequest(_ view: FleetSnapshot) -> [FleetAction] {
         guard role == .keeper, let record = view.recordAsked, asked != record else { return [] }
         asked = record
         return [.asked]
     }
 
-    /// Comes to rest, until `time` at most.
+    /// Ends the step, until `time` at most.
     private mutating func rest(until time: Instant? = nil, at now: Instant) -> [FleetAction] {
         step = .idle
         lookout.rest(until: time)
         return proceed(at: now)
     }
 
-    /// Goes on with what has come up meanwhile.
+    /// Continues with events that arrived meanwhile.
     private mutating func proceed(at now: Instant) -> [FleetAction] {
         guard news == nil else { return keep(memory, at: now) }
         return lookout.isNeeded ? look(at: now) : []
@@ -292,13 +312,13 @@ package struct FleetMember: Equatable, Sendable {
 
     // MARK: Reserving
 
-    /// etcd has granted a lease.
+    /// Reserves the refresh with a lease that etcd has granted.
     ///
     /// - Parameters:
-    ///   - lifetime: of the lease; etcd may make it longer than was asked.
-    ///   - place: of the answer.
-    ///   - now: now.
-    /// - Returns: what to do.
+    ///   - lifetime: the lifetime of the lease, which etcd may make longer than requested.
+    ///   - place: the revision of the response.
+    ///   - now: the current time.
+    /// - Returns: the actions to execute.
     package mutating func leaseGranted(
         _ lifetime: Duration,
         _ place: FleetRevision,
@@ -320,7 +340,7 @@ package struct FleetMember: Equatable, Sendable {
         return transact(.reserve(hold, over: view.intent))
     }
 
-    /// The reservation stands in etcd: it counts if it came in time and from the etcd that was looked at.
+    /// Grants a reservation that is in etcd, if it was in time and in the cluster that was read.
     private mutating func granted(_ place: FleetRevision, at now: Instant) -> [FleetAction] {
         guard let hold else { return look(at: now) }
         noteDelay(of: hold, at: now)
@@ -334,24 +354,26 @@ package struct FleetMember: Equatable, Sendable {
         return [.grant(hold.intent.attempt, hold.record, until: hold.deadline)]
     }
 
-    /// The next lease is longer if this one leaves no time to send.
+    /// Counts a lease that left no time to send.
+    ///
+    /// The next lease is longer.
     private mutating func noteDelay(of hold: RefreshClaim, at now: Instant) {
         if now >= hold.deadline { delays += 1 }
     }
 
-    /// When the request that may be sent now may be in flight; `nil`: none may be sent.
+    /// The deadlines of the request that may be sent now, or `nil` if none may be sent.
     package var fence: ExchangeDeadlines? {
         step == .exchanging || step == .recovering ? hold?.fence : nil
     }
 
-    /// Has the session look for the answer to what was sent before this process started.
+    /// Tells the session to look for the response to a request of an earlier process.
     private mutating func recover(_ sending: PendingSend) -> [FleetAction] {
         hold = RefreshClaim(recovering: sending)
         step = .recovering
         return [.recover(sending.intent.attempt)]
     }
 
-    /// Ends the right to send.
+    /// Ends the claim.
     private mutating func end(_ stage: RefreshClaim.Stage, at now: Instant) -> [FleetAction] {
         hold?.stage = stage
         let isTooLate = wish?.attempt == hold?.intent.attempt
@@ -360,14 +382,14 @@ package struct FleetMember: Equatable, Sendable {
         return told + transact(errand)
     }
 
-    /// The exchange that was granted has ended.
+    /// Ends the exchange that was granted.
     ///
     /// - Parameters:
-    ///   - answer: what came of it; `untouched` if the alarm came before the request was sent, or if an answer that may
-    ///     lie here could not be looked for; `unanswered` if none lies here.
-    ///   - jitter: in `0..<1`.
-    ///   - now: now.
-    /// - Returns: what to do; `postpone` if a refusal has to be confirmed.
+    ///   - answer: the result. `untouched` if the timer fired before the request was sent, or if this host
+    ///     could not look for a stored response. `unanswered` if no response is stored here.
+    ///   - jitter: a random number in `0..<1`.
+    ///   - now: the current time.
+    /// - Returns: the actions to execute, with `postpone` if a rejection has to be confirmed.
     package mutating func answered(
         _ answer: FleetRefreshOutcome,
         jitter: Double,
@@ -385,7 +407,8 @@ package struct FleetMember: Equatable, Sendable {
             next.answer = hold.answer(tokenMark)
             return keep(next, at: now)
         case .untouched: return end(.untouched, at: now)
-        // The request may still be under way: its lock stays for as long as its lease, as if the host were gone.
+        // The request may still be in flight. Its lock remains until its lease ends, as if the host were
+        // gone.
         case .unanswered where isRecovered:
             self.hold = nil
             return look(at: now)
@@ -401,7 +424,7 @@ package struct FleetMember: Equatable, Sendable {
         }
     }
 
-    /// The session could not look for the answer: it is tried again, unless a person has made it needless.
+    /// Retries the search for the response, unless a login or logout has made it needless.
     private mutating func scheduleRead(at now: Instant) -> [FleetAction] {
         hold = nil
         step = news == nil ? .interrupted : .idle
@@ -416,23 +439,23 @@ package struct FleetMember: Equatable, Sendable {
         return [.transact(errand.transaction)]
     }
 
-    /// The transaction may have been carried out: the next look shows it.
+    /// Reads etcd, because the transaction may have been carried out.
     package mutating func transactionUnanswered(at now: Instant) -> [FleetAction] {
         guard case .transacting = step else { return [] }
         return look(at: now)
     }
 
-    /// etcd has answered a transaction.
+    /// Processes etcd's response to a transaction.
     ///
     /// - Parameters:
-    ///   - isDone: all conditions held; else nothing was changed.
-    ///   - place: of the answer.
-    ///   - now: now.
-    /// - Returns: what to do.
+    ///   - isDone: whether all conditions held. Otherwise nothing was changed.
+    ///   - place: the revision of the response.
+    ///   - now: the current time.
+    /// - Returns: the actions to execute.
     package mutating func transacted(_ isDone: Bool, _ place: FleetRevision, at now: Instant) -> [FleetAction]
     {
         guard case .transacting(let errand) = step else { return [] }
-        // Its reads do not show what its transactions find: the same would be decided again at once.
+        // Reads do not show what transactions find here, so the same decision would be made again at once.
         guard isDone || !lookout.decline(errand) else { return callFailed(at: now) }
         lookout.succeed()
         if let known = memory.place, !place.contradicts(known) { memory.place = place }
@@ -445,7 +468,7 @@ package struct FleetMember: Equatable, Sendable {
         return keep(next, telling: telling, at: now)
     }
 
-    /// Makes `next` durable, with what a person has done meanwhile.
+    /// Makes `next` durable, together with a login or logout that was made meanwhile.
     private mutating func keep(
         _ next: FleetPersistentState,
         telling: [FleetAction] = [],
@@ -464,14 +487,14 @@ package struct FleetMember: Equatable, Sendable {
         return [.keep(next)]
     }
 
-    /// What was asked for is durable, or as safe as it could be made.
+    /// Continues after the requested state is durable, or as safe as it could be made.
     package mutating func kept(at now: Instant) -> [FleetAction] {
         guard case .keeping(let next, let telling, let view) = step else { return [] }
         let isNewAnswer = memory.answer?.attempt != next.answer?.attempt
         let told = telling + settlePendingRefresh(next, telling)
         memory = next
         if outsealed != next.record { outsealed = nil }
-        // Nobody has to look for an answer that has just come, nor at what the watch has shown.
+        // No read is needed for a response that has just arrived, or after a snapshot of the watch.
         if isNewAnswer, let answer = next.answer, !next.isNews, news == nil {
             return told + transact(.commit(answer.header, answer))
         }
@@ -479,14 +502,17 @@ package struct FleetMember: Equatable, Sendable {
         return told + decide(on: view, viewedSince: nil, at: now)
     }
 
-    /// What the session wanted of tokens that it has no more, it asks anew if it has to, also if it has asked since the
-    /// record was on its way to the disk.
+    /// Ends the session's request if its tokens were replaced.
+    ///
+    /// The session requests again if necessary.
+    ///
+    /// This includes requests made while the record was being written to the disk.
     private mutating func settlePendingRefresh(
         _ next: FleetPersistentState,
         _ telling: [FleetAction]
     ) -> [FleetAction] {
         if telling.contains(where: \.isAdoption) { wish = nil }
-        // The tokens of this host's own answer it has had since they came.
+        // The session has had the tokens of this host's own response since they arrived.
         let isOwn = next.record?.attempt == memory.answer?.attempt
         let isOther = next.record != memory.record && !isOwn || next.isNews != memory.isNews
         return isOther ? refuseWish("the login has changed") : []

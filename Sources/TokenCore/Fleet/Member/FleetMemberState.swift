@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: MIT
 
-/// What a ``FleetMember`` has under way.
+/// The current step of a ``FleetMember``.
 enum FleetMemberState: Equatable, Sendable {
-    /// The process was stopped when it may have sent something: before anything else the session looks for the answer,
-    /// which may lie here. Next: `recovering` with the session's wish to refresh; `keeping` with news.
+    /// The process was stopped when it may have sent a request. First the session looks for a stored
+    /// response.
+    ///
+    /// Next: `recovering` with the session's request to refresh; `keeping` with a login or logout.
     case interrupted
-    /// The session looks for that answer. Next: as of `exchanging`; `interrupted` if it could not look.
+    /// The session looks for that response. Next: the same as for `exchanging`; `interrupted` if it could not
+    /// look.
     case recovering
-    /// Nothing. Next: `looking` when the session, the watch or the clock asks for it; `keeping` with news.
+    /// No step is in progress.
+    ///
+    /// Next: `looking` when the session, the watch or the clock requires it; `keeping` with a login or
+    /// logout.
     case idle
-    /// etcd is being read. Next: any other, by what it shows.
+    /// etcd is being read. Next: any other, depending on the result.
     case looking(knowing: FleetRevision?, since: Instant)
-    /// A lease for a lock is asked for. Next: `transacting`; `idle` without one.
+    /// A lease for a lock is requested. Next: `transacting`; `idle` without a lease.
     case leasing(FleetDecision, viewedSince: Instant, since: Instant)
-    /// A transaction is out. Next: `looking` after most; `exchanging` with a reservation; `keeping` with a record.
+    /// A transaction is in flight.
+    ///
+    /// Next: `looking` after most; `exchanging` with a reservation; `keeping` with a record.
     case transacting(FleetWrite)
-    /// The session has the right to send, and no answer has come. Next: `keeping` with tokens, `transacting`
-    /// without.
+    /// The session may send, and no response has arrived. Next: `keeping` with tokens, `transacting` without.
     case exchanging
-    /// Something is being made durable here. Next: `transacting` with an answer, else `looking`.
-    /// `shown`: what the watch showed, if it was decided on that.
+    /// A state is being made durable here. Next: `transacting` with a response, else `looking`.
+    ///
+    /// `shown` is the snapshot of the watch, if the decision was made on one.
     case keeping(FleetPersistentState, telling: [FleetAction], shown: FleetSnapshot?)
 
-    /// It ends with an answer of etcd or of this host's disk, and no server is waited for.
+    /// Whether the step ends with a response of etcd or of this host's disk, without waiting for a server.
     var isBrief: Bool {
         switch self {
         case .looking, .leasing, .transacting, .keeping: true

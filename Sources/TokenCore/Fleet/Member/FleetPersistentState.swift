@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// What a host knows of one session of the fleet after it was stopped at any moment.
+/// The state of a shared session at one host that survives a stop at any moment.
 ///
-/// The tokens of the attempts that it names are kept with it; those of others are erased.
+/// The tokens of the attempts that it names are stored with it. Those of others are erased.
 package struct FleetPersistentState: Hashable, Sendable {
-    /// The newest record it has seen.
+    /// The newest record that the host has seen.
     package var record: FleetHeader?
-    /// The record is a login, a logout or the end of a login, made here, which etcd may not have yet.
+    /// Whether the record is a login, a logout or the end of a login, made here, which etcd may not have yet.
     package var isNews = false
-    /// What may have been sent, and whose answer is not durable.
+    /// The refresh token that may have been sent and whose response is not durable.
     ///
-    /// It may be left over from an attempt that ended without one: then no answer is found for it after a start.
+    /// It may be left over from an attempt that ended without a response. Then no response is found after a
+    /// start.
     package var sending: PendingSend?
-    /// An answer that is not settled yet.
+    /// A response that is not settled yet.
     package var answer: StoredRefreshResult?
-    /// The latest place of an answer of etcd.
+    /// The revision of etcd's latest response.
     package var place: FleetRevision?
-    /// etcd was put back to an old snapshot, and the record has not been marked since.
+    /// Whether etcd was restored from an old snapshot, and the record has not been marked since.
     package var isRestored = false
 
     package init() {}
 
-    /// With a record that etcd has, and what to tell of it.
+    /// Returns the state with a record that etcd has, and the actions that report it.
     func adopting(_ record: FleetHeader) -> (FleetPersistentState, [FleetAction]) {
         var next = self
         let isSuperseded =
@@ -34,7 +35,10 @@ package struct FleetPersistentState: Hashable, Sendable {
         return (next, [.finishNews(news, result)])
     }
 
-    /// With what a person has done at this host meanwhile, or what has ended, unless a later login or record makes it void.
+    /// Returns the state with a login, a logout or the end of a login at this host, and the actions that
+    /// report it.
+    ///
+    /// A later login or record makes it void.
     func taking(_ news: FleetHeader) -> (FleetPersistentState, [FleetAction]) {
         if let record, record.lineage.number > news.lineage.number {
             return (self, [.finishNews(news, .superseded(by: record))])
@@ -44,37 +48,37 @@ package struct FleetPersistentState: Hashable, Sendable {
             return (self, [.adopt(record), .finishNews(news, result)])
         }
         var next = self
-        // What etcd may have lost belongs to the login before.
+        // Losses of etcd belong to the previous login.
         if news.lineage != record?.lineage { next.isRestored = false }
         next.record = news
         next.isNews = true
-        // Whatever was sent belongs to the login before.
+        // Any sent request belongs to the previous login.
         next.sending = nil
         return (next, [])
     }
 
-    /// With another record of the same session.
+    /// Returns the state with another record of the same session.
     func with(_ record: FleetHeader) -> FleetPersistentState {
         var next = self
         next.record = record
         return next
     }
 
-    /// With the knowledge that etcd was put back.
+    /// The state after etcd was restored from a snapshot.
     var restored: FleetPersistentState {
         var next = self
         next.isRestored = true
         return next
     }
 
-    /// With the record marked since etcd was put back.
+    /// The state after the record was marked since etcd was restored.
     var marked: FleetPersistentState {
         var next = self
         next.isRestored = false
         return next
     }
 
-    /// With the answer laid beside the record in this cluster.
+    /// Returns the state with the response stored next to the record in this cluster.
     func placing(in cluster: UInt64) -> FleetPersistentState {
         var next = self
         next.answer?.placedIn = cluster

@@ -1,87 +1,93 @@
 // SPDX-License-Identifier: MIT
 
-/// When a host looks at etcd although its session wants nothing.
+/// The rules for reading etcd without a request of the session.
 struct FleetPollSchedule: Equatable, Sendable {
-    /// Something has changed in etcd since the last look began.
+    /// Whether etcd has changed since the last read began.
     private(set) var isStale = false
-    /// The latest place that the watch has shown since then, if it showed more than the last look.
+    /// The latest revision that the watch has shown since then, if it is newer than the last read.
     private var heard: FleetRevision?
-    /// etcd may have something that this host has not seen, or has not finished.
+    /// Whether etcd may contain changes that this host has not seen or not finished.
     private(set) var isUnsettled = false
-    /// Calls of etcd in a row that had no answer.
+    /// The number of consecutive requests to etcd without a response.
     private var failures = 0
-    /// Transactions in a row that etcd has not carried out, whether it could be read between them or not.
+    /// The number of consecutive transactions that etcd did not carry out, even if reads between them
+    /// succeeded.
     private var refusedWrites = 0
-    /// What etcd did not carry out since the host was last at rest, although a look had shown that it could.
+    /// The write that etcd did not carry out since the host was last idle, although a read had shown that it
+    /// could.
     private var declined: FleetWrite?
-    /// When it looks again although nothing says that anything has changed.
+    /// The time of the next read if no change is reported.
     private(set) var wakeTime: Instant?
 
-    /// It has to look once what is under way is over.
+    /// Whether a read is needed after the current step.
     var isNeeded: Bool { isStale || heard != nil }
 
-    /// Something has changed.
+    /// Records that etcd has changed.
     mutating func hear() {
         isStale = true
         isUnsettled = true
     }
 
-    /// The session wants to know what there is.
+    /// Records that the session needs the current state.
     mutating func ask() { isStale = true }
 
-    /// Something has changed, and any look that shows this place shows it too.
+    /// Records that etcd has changed.
+    ///
+    /// Any read that shows this revision also shows the change.
     mutating func hear(upTo place: FleetRevision) {
         heard = place
         isUnsettled = true
     }
 
-    /// There is something to finish.
+    /// Records that there is something to finish.
     mutating func unsettle() { isUnsettled = true }
 
-    /// A look begins.
+    /// Records the beginning of a read.
     mutating func begin() {
         isStale = false
         heard = nil
         wakeTime = nil
     }
 
-    /// etcd did not carry `errand` out.
+    /// Records that etcd did not carry `errand` out.
     ///
-    /// - Returns: whether it did not before, and nothing has come in between.
+    /// - Returns: whether it also failed before, with nothing in between.
     mutating func decline(_ errand: FleetWrite) -> Bool {
         defer { declined = errand }
         return declined == errand
     }
 
-    /// etcd has answered a transaction.
+    /// Records that etcd responded to a transaction.
     mutating func succeed() {
         failures = 0
         refusedWrites = 0
     }
 
-    /// A look has shown `place`.
+    /// Records a read that showed `place`.
     mutating func see(_ place: FleetRevision) {
         failures = 0
         guard let heard, !place.contradicts(heard) else { return }
         self.heard = nil
     }
 
-    /// There is nothing to do, until `time` at most.
+    /// Records that there is nothing to do, until `time` at most.
     mutating func rest(until time: Instant? = nil) {
         isUnsettled = false
         declined = nil
         wakeTime = time
     }
 
-    /// etcd takes no transaction: there is something to finish, and it is tried again later.
+    /// Records that etcd accepts no transaction.
+    ///
+    /// The unfinished work is retried later.
     mutating func refuseWrite() {
         refusedWrites += 1
         isUnsettled = true
     }
 
-    /// etcd has not answered: it is asked again later, if there is anything to see or to finish, or this host owes it something.
+    /// Records that etcd did not respond, and plans a retry if there is anything to read, finish or publish.
     ///
-    /// The watch need not tell that it is back: to it a pause is nothing but silence.
+    /// The watch cannot be relied on to report that etcd is back: a pause is nothing but silence to it.
     mutating func fail(owing isOwing: Bool, jitter: Double, at now: Instant) {
         failures += 1
         guard isUnsettled || isOwing else { return }

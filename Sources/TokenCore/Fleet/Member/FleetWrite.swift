@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-/// What a host writes to etcd, each with what has to be true for it.
+/// A write of a host to etcd, with its conditions.
 enum FleetWrite: Hashable, Sendable {
-    /// Declares that the refresh token is about to be sent, where `over` was declared before.
+    /// Declares that the refresh token is about to be sent, replacing the previous declaration `over`.
     case reserve(RefreshClaim, over: FleetIntent?)
-    /// Gives a reservation back as if it had not been made.
+    /// Undoes a reservation as if it had not been made.
     case release(RefreshClaim)
-    /// Notes that the server refused, for whoever confirms it, and gives the lock back.
+    /// Records that the server rejected the token, for the host that confirms it, and releases the lock.
     case doubt(RefreshClaim)
-    /// Gives the lock back, and leaves the intent.
+    /// Releases the lock, and leaves the intent.
     case unlock(AttemptID)
-    /// Declares the record dead whose refresh token was refused.
+    /// Declares the record dead whose refresh token was rejected.
     case declare(FleetHeader, RefreshClaim)
-    /// Makes an answer the record.
+    /// Makes a response the record.
     case commit(FleetHeader, StoredRefreshResult)
-    /// Lays an answer beside the record.
+    /// Stores a response next to the record.
     case place(LateResponse, beside: FleetHeader?)
     /// Writes the host's own record over an older one, with an intent if the token may have been sent.
     case write(FleetHeader, over: FleetHeader?, FleetIntent?)
-    /// Declares what a restored snapshot may have lost.
+    /// Declares refreshes that a restored snapshot may have lost.
     case mark(FleetIntent, on: FleetHeader, over: FleetIntent?)
-    /// Makes a late answer the record.
+    /// Makes a late response the record.
     case adopt(FleetHeader, LateResponse, over: FleetHeader)
-    /// Writes the record and its intent again, sealed under the newest key; once, for if etcd refuses, another host has
-    /// written them.
+    /// Writes the record and its intent again, sealed under the newest key.
     ///
-    /// Once the record is, nobody takes anything under a former key any more.
+    /// It is tried once: if etcd declines, another host has written them. Once the record is sealed under a
+    /// newer key, no host accepts values under an older one.
     case reseal(FleetHeader, FleetIntent?)
-    /// Removes late answers that are of no use.
+    /// Removes late responses that are not needed.
     case erase([LateResponse], beside: FleetHeader?)
 
     var transaction: FleetTransaction {
@@ -40,7 +40,7 @@ enum FleetWrite: Hashable, Sendable {
                 ],
                 then: [.putLock(hold.intent.attempt), .putIntent(hold.intent)]
             )
-        // While the intent is this host's, nobody else holds the lock.
+        // While the intent is this host's, no other host holds the lock.
         case .release(let hold):
             FleetTransaction(
                 if: [.intent(hold.intent)],
@@ -60,7 +60,7 @@ enum FleetWrite: Hashable, Sendable {
                 ],
                 then: [.putRecord(header), .deleteIntent, .deleteLock]
             )
-        // Not the lock: a late answer is welcome while nobody has taken over.
+        // The lock is not compared: a late response is accepted while no host has taken over.
         case .commit(let header, let answer):
             FleetTransaction(
                 if: [.record(answer.parent), .intent(answer.intent)],
@@ -97,7 +97,7 @@ enum FleetWrite: Hashable, Sendable {
 // MARK: Afterwards
 
 extension FleetWrite {
-    /// Whether the right to send that it is about is over, now that etcd has answered.
+    /// Returns whether the claim of this write is over after etcd's response.
     func endsHold(_ isDone: Bool) -> Bool {
         switch self {
         case .reserve, .release, .doubt, .unlock: true
@@ -106,20 +106,21 @@ extension FleetWrite {
         }
     }
 
-    /// What the host has to make durable once etcd has carried it out, and what it tells then; `nil`: nothing, the next
-    /// look shows what there is.
+    /// Returns the state to make durable after etcd has carried out the write, with the actions that follow.
+    ///
+    /// - Returns: the state and the actions, or `nil` if the next read shows the result.
     func consequence(
         for memory: FleetPersistentState,
         in cluster: UInt64
     ) -> (FleetPersistentState, telling: [FleetAction])? {
         switch self {
-        // What a person has done is compared with it first.
+        // A login or logout made meanwhile is first compared with the write.
         case .declare(let header, _), .adopt(let header, _, _):
             return memory.isNews ? nil : (memory.with(header), [.adopt(header)])
         case .commit(let header, let answer):
             var next = memory.marked.with(header)
             next.answer = nil
-            // The session lost its tokens when they were laid beside the record.
+            // The session lost these tokens when they were stored next to the record.
             return (next, answer.placedIn == nil ? [] : [.adopt(header)])
         case .place(let late, _) where late == memory.answer?.late:
             return (memory.placing(in: cluster), memory.record.map { [.adopt($0)] } ?? [])

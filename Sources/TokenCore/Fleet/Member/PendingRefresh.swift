@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// A session wants to refresh.
+/// A session's request to refresh.
 struct PendingRefresh: Hashable, Sendable {
     let attempt: AttemptID
-    /// When the access token ends, by this host's clock, as etcd's may not have been heard yet; `nil`: never, or nobody is
-    /// served with it.
+    /// The expiry of the access token, or `nil` if it has none or nobody is served with it.
+    ///
+    /// It is by this host's clock, because etcd's time may not be known yet.
     let expiry: Instant?
-    /// It was told that another host is at it.
+    /// Whether the session was told that another host is refreshing.
     private(set) var isHeld = false
-    /// When this host may ask for the lock that another one had; `nil`: at once.
+    /// The time at which this host may request the lock that another one had, or `nil` for at once.
     private(set) var turn: Instant?
-    /// How often it has had to take one.
+    /// The number of turns that this host has taken.
     private(set) var turns = 0
 
     init(attempt: AttemptID, expiry: Instant?) {
@@ -18,20 +19,21 @@ struct PendingRefresh: Hashable, Sendable {
         self.expiry = expiry
     }
 
-    /// Another host is at it.
+    /// Records that another host is refreshing.
     mutating func hold() {
         isHeld = true
         turn = nil
     }
 
-    /// The lock is free: those who waited for it come one by one, at moments that their attempts draw.
+    /// Chooses this host's turn after the lock became free, so that waiting hosts continue one by one.
     ///
-    /// Within 2, 4, 8, … seconds: however many they are and however slow etcd is, they come to lie so far apart that one
-    /// has the lock before the next one asks for it.
+    /// The turns are drawn from the attempts, within 2, 4, 8, … seconds. However many hosts wait and however
+    /// slow etcd is, the turns become so far apart that one host has the lock before the next one requests
+    /// it.
     ///
     /// - Parameters:
-    ///   - longest: how long it may wait at most.
-    ///   - now: now.
+    ///   - longest: the maximum wait.
+    ///   - now: the current time.
     mutating func takeTurn(within longest: Duration, at now: Instant) {
         guard isHeld, turn == nil else { return }
         let width = min(longest, .seconds(2) * (1 << min(turns, 20)))
@@ -41,6 +43,6 @@ struct PendingRefresh: Hashable, Sendable {
 }
 
 extension AttemptID {
-    /// In `0..<1`: drawn with the attempt, and so another one for each host and each attempt.
+    /// A number in `0..<1`, drawn with the attempt and so different for each host and each attempt.
     var share: Double { Double(random >> 11) / Double(1 << 53) }
 }

@@ -1,49 +1,60 @@
 // SPDX-License-Identifier: MIT
 
-/// A host's right to send the refresh token of one record, from the reservation until it is settled.
+/// A host's claim to send the refresh token of one record, from the reservation until it is settled.
 struct RefreshClaim: Hashable, Sendable {
     enum Stage: Hashable, Sendable {
-        /// The reservation was sent to etcd, and the answer is missing.
-        /// Next: `granted` if it stands, `untouched` if it stands too late, or none.
+        /// The reservation was sent to etcd, and the response is missing.
+        ///
+        /// Next: `granted` if it is in etcd, `untouched` if it is there too late, or none.
         case reserving
-        /// The session may send, or has. Next: any of the others, or none with tokens.
+        /// The session may send, or has sent. Next: any of the others, or none with tokens.
         case granted
-        /// Nothing came of it: the former intent is put back, and anybody may go on at once. Next: none.
+        /// The server did nothing. The previous intent is restored, and any host may proceed. Next: none.
         case untouched
-        /// The answer is missing: the intent stays, the lock goes. Next: none.
+        /// The response is missing. The intent remains, and the lock is released. Next: none.
         case unanswered
-        /// The server refused, and somebody has to confirm it: the intent says so, and the lock goes. Next: none;
-        /// `unanswered` if another host has taken over.
+        /// The server rejected the token, and another attempt has to confirm it. The intent says so, and the
+        /// lock is released.
+        ///
+        /// Next: none; `unanswered` if another host has taken over.
         case doubted
-        /// The server refused: the record is declared dead. Next: none; `untouched` if the answer of another host turns
-        /// up, `unanswered` if another host has taken over.
+        /// The server rejected the token. The record is declared dead.
+        ///
+        /// Next: none; `untouched` if the response of another host arrives, `unanswered` if another host has
+        /// taken over.
         case refused(EndReason)
     }
 
     let record: FleetHeader
     let intent: FleetIntent
-    /// What etcd said about the same refresh token before.
+    /// The previous intent for the same refresh token in etcd.
     let former: FleetIntent?
-    /// The request has to be sent before, or not at all.
+    /// The deadline for sending the request.
+    ///
+    /// It is not sent later.
     let deadline: Instant
-    /// The whole request has arrived by then, or never does: the lease of the lock ends.
+    /// The deadline for the arrival of the whole request, which never arrives later.
+    ///
+    /// The lock's lease ends then.
     let arrivalDeadline: Instant
-    /// The response is read until then: inside a grace, as long as this host can still send again; else as long as nobody
-    /// takes over.
+    /// The deadline for reading the response.
+    ///
+    /// Within a grace, it is the time until which this host can still send again. Otherwise it is the time
+    /// until which no other host takes over.
     let readDeadline: Instant
-    /// Where etcd stood when it was decided.
+    /// The revision of etcd when the claim was decided.
     let place: FleetRevision
     var stage = Stage.reserving
 
-    /// The right of `attempt` to send the refresh token of `record`, as `seen` allows it.
+    /// Creates the claim of `attempt` to send the refresh token of `record`, as `seen` allows it.
     ///
     /// - Parameters:
-    ///   - attempt: whose right it is.
-    ///   - record: what etcd showed.
-    ///   - seen: the look that it was decided on.
-    ///   - viewedSince: when that look began.
-    ///   - leaseEnds: when the lease of the lock may end.
-    ///   - now: now.
+    ///   - attempt: the attempt of the claim.
+    ///   - record: the record that etcd showed.
+    ///   - seen: the decision for the claim, with its snapshot.
+    ///   - viewedSince: the start of the read.
+    ///   - leaseEnds: the earliest end of the lock's lease.
+    ///   - now: the current time.
     init(
         for attempt: AttemptID,
         _ record: FleetHeader,
@@ -72,26 +83,29 @@ struct RefreshClaim: Hashable, Sendable {
         readDeadline = lastMoment.flatMap { $0 < arrival ? nil : $0 } ?? patient
     }
 
-    /// Returns the time after a look for which a response may be read, if the token can be sent again only within `left`.
+    /// Returns the time after a read for which a response may be read, if the token can be sent again only
+    /// within `left`.
     ///
-    /// The next look has to show a second that leaves time for another attempt, and shows one more wherever it begins in the
-    /// next. So whole seconds are counted: who waits to the end finds that it is too late to send, and has thrown away an
-    /// answer for nothing.
+    /// etcd's time is in whole seconds, so whole seconds are counted. The next read has to show a second that
+    /// leaves time for another attempt, and shows one more if it begins in the next second. A host that
+    /// waited to the very end would find that it is too late to send, and would have discarded a response for
+    /// nothing.
     ///
     /// - Parameters:
-    ///   - left: for how long the token may be sent again.
-    ///   - calls: how long etcd took for the look and the lease.
-    /// - Returns: less than nothing if there is no time for another attempt.
+    ///   - left: the time for which the token may be sent again.
+    ///   - calls: the time that etcd took for the read and the lease.
+    /// - Returns: the time, negative if there is not enough for another attempt.
     private static func longestRead(_ left: Duration, calls: Duration) -> Duration {
         let spare = Duration.milliseconds(250)
-        // It looks, asks for a lease and reserves.
+        // Another attempt reads, requests a lease and reserves.
         let latest = left - (calls * 2 + spare)
-        // Before, the lock is given back.
+        // The lock is released before that.
         return .seconds(latest.wholeSeconds) - (calls + spare)
     }
 
-    /// The right of an attempt that was granted before this process started: only its answer can be taken, and nothing
-    /// sent any more.
+    /// Creates the claim of an attempt that was granted before this process started.
+    ///
+    /// Only its response can be taken. Nothing more may be sent.
     init(recovering sending: PendingSend) {
         record = sending.parent
         intent = sending.intent
@@ -103,25 +117,25 @@ struct RefreshClaim: Hashable, Sendable {
         stage = .granted
     }
 
-    /// What has to be durable before it is used.
+    /// The data that must be durable before the claim is used.
     var sending: PendingSend { PendingSend(parent: record, intent: intent, cluster: place.cluster) }
 
-    /// When its request may be in flight.
+    /// The deadlines of the request.
     var fence: ExchangeDeadlines {
         ExchangeDeadlines(sendBefore: deadline, arriveBefore: arrivalDeadline, endBefore: readDeadline)
     }
 
-    /// The reservation came in time, and from the etcd that was looked at.
+    /// Returns whether the reservation was in time, and in the cluster that was read.
     func counts(_ answer: FleetRevision, at now: Instant) -> Bool {
         now < deadline && answer.cluster == place.cluster && answer.revision > place.revision
     }
 
-    /// The answer that it brought.
+    /// Returns the response to the request of the claim.
     func answer(_ tokenMark: UInt64) -> StoredRefreshResult {
         StoredRefreshResult(parent: record, intent: intent, tokenMark: tokenMark, cluster: place.cluster)
     }
 
-    /// What ends it in etcd as its stage demands; `nil`: it is not over.
+    /// The write that ends the claim in etcd as its stage requires, or `nil` if it has not ended.
     var ending: FleetWrite? {
         switch stage {
         case .reserving, .granted: nil
@@ -132,13 +146,13 @@ struct RefreshClaim: Hashable, Sendable {
         }
     }
 
-    /// What etcd says of the right that a crash, a pause or a lost answer has put in doubt.
+    /// The state in etcd of a claim that a crash, a pause or a lost response has made doubtful.
     enum Finding: Equatable, Sendable {
-        /// It stands.
+        /// The claim is in etcd.
         case stands
-        /// It is to be ended as ``stage`` says then.
+        /// The claim must be ended as ``stage`` says then.
         case toBeEnded(Stage)
-        /// Nothing is left of it.
+        /// Nothing is left of the claim.
         case gone
     }
 
@@ -156,13 +170,14 @@ struct RefreshClaim: Hashable, Sendable {
     }
 }
 
-/// Refusals of one refresh token that this host knows of.
+/// The rejections of one refresh token that this host knows of.
 struct FleetRefusals: Hashable, Sendable {
     let tokenMark: UInt64
     private(set) var attempts: [AttemptID] = []
 
-    /// With the refusal of `hold`, and that of another host which it had to confirm; `former` counts as long as it is
-    /// about the same refresh token.
+    /// Adds the rejection of `hold`, and that of another host which it had to confirm.
+    ///
+    /// The rejections in `former` count while they are about the same refresh token.
     init(of hold: RefreshClaim, after former: FleetRefusals?) {
         tokenMark = hold.record.tokenMark
         if let former, former.tokenMark == tokenMark { attempts = former.attempts }
@@ -172,7 +187,8 @@ struct FleetRefusals: Hashable, Sendable {
         attempts.append(hold.intent.attempt)
     }
 
-    /// A refused token whose earlier answer is missing was most likely replaced by that answer.
+    /// Returns the reason to report: a rejected token whose earlier response is missing was probably replaced
+    /// by that response.
     func believed(_ reason: EndReason, after intent: FleetIntent) -> EndReason {
         let isMissing = intent.before.contains { !attempts.contains($0) }
         return reason == .grantDead && isMissing ? .replyLost : reason

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 
-/// For how long nobody sends a refresh token, and why.
+/// The time for which no host sends a refresh token, and the reason.
 package struct FleetWait: Equatable, Sendable {
     package var time: Duration
-    /// Without a full stop.
+    /// The reason, without a full stop.
     package var reason: String
 }
 
 extension FleetSnapshot {
-    /// What keeps everybody from sending the refresh token of the record.
+    /// Returns the wait that keeps all hosts from sending the refresh token of the record.
     ///
     /// - Parameters:
-    ///   - host: who asks.
-    ///   - expiry: when its access token ends, by this host's clock; `nil`: never, or nobody is served with it.
-    ///   - timing: of the server.
-    ///   - now: when it is what etcd shows.
-    /// - Returns: `nil` if it may be sent, or a host is at it.
+    ///   - host: the host that asks.
+    ///   - expiry: the expiry of its access token by this host's clock, or `nil` if it has none or nobody is
+    ///     served with it.
+    ///   - timing: the timing for the server.
+    ///   - now: the time of the snapshot by this host's clock.
+    /// - Returns: the wait, or `nil` if the token may be sent or a host is refreshing.
     package func wait(
         at host: UInt64,
         until expiry: Instant?,
@@ -31,19 +32,22 @@ extension FleetSnapshot {
     }
 }
 
-/// Whether the refresh token of a record may be sent now.
+/// The permission to send the refresh token of a record now.
 enum FleetTakeover: Equatable, Sendable {
-    /// Yes. `within`: only for so long after what etcd shows, because a grace ends.
+    /// The token may be sent. `within` limits the time after the snapshot, because a grace ends.
     case now(within: Duration?)
-    /// A host is at it.
+    /// A host is refreshing.
     case held
-    /// An answer is missing, and its host is waited for; or it was a refusal, and it is too early to confirm it.
+    /// A response is missing, and its host is waited for. Or it was a rejection, and it is too early to
+    /// confirm it.
     case notBefore(FleetTime)
 
+    /// Decides on a snapshot.
+    ///
     /// - Parameters:
-    ///   - view: what etcd shows, with a live record.
-    ///   - expiry: when the access token of the record ends, if it does.
-    ///   - timing: of the server.
+    ///   - view: a snapshot with a live record.
+    ///   - expiry: the expiry of the record's access token, if it has one.
+    ///   - timing: the timing for the server.
     init(
         in view: FleetSnapshot,
         expiry: FleetTime?,

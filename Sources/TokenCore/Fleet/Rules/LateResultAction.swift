@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// What is to be done with a late answer in etcd.
+/// The action for a late response in etcd.
 enum LateResultAction: Equatable, Sendable {
-    /// It takes the place of the record: nothing else came of that refresh token, or what came is dead.
+    /// The late response replaces the record: its refresh token brought nothing else, or a record that is
+    /// dead.
     case adopt
-    /// It may be needed yet.
+    /// The late response may still be needed.
     case keep
-    /// It can never be of use.
+    /// The late response can never be of use.
     case erase
 
     init(of late: LateResponse, beside record: FleetHeader) {
         guard late.lineage == record.lineage else {
-            // Of a later login: the record is about to be put back.
+            // It is of a later login, whose record is about to be restored.
             self = late.lineage.number > record.lineage.number ? .keep : .erase
             return
         }
@@ -25,7 +26,7 @@ enum LateResultAction: Equatable, Sendable {
 }
 
 extension FleetSnapshot {
-    /// The late answer to take next; `nil`: none is to be adopted now.
+    /// Returns the late response to adopt next, or `nil` if none is to be adopted now.
     func nextAdoption(_ timing: FleetTiming) -> LateResponse? {
         guard let record else { return nil }
         return lates.filter { late in
@@ -33,27 +34,29 @@ extension FleetSnapshot {
         }.min()
     }
 
-    /// A late answer to the refresh token of `record` is there: nobody sends that token again.
+    /// Returns whether there is a late response to the refresh token of `record`.
+    ///
+    /// No host sends that token again then.
     func hasAnswer(to record: FleetHeader) -> Bool {
         lates.contains {
             $0.parent == record.generation && LateResultAction(of: $0, beside: record) == .adopt
         }
     }
 
-    /// It may be needed, now or later.
+    /// Returns whether the late response may be needed, now or later.
     func isOfUse(_ late: LateResponse) -> Bool {
         record.map { LateResultAction(of: late, beside: $0) != .erase } ?? true
     }
 
-    /// The late answers that can go.
+    /// The late responses that can be removed.
     var useless: [LateResponse] {
         lates.filter { !isOfUse($0) }.sorted()
     }
 
-    /// Another host has sent the same refresh token after it and may hold the younger answer.
+    /// Returns whether another host has sent the same refresh token later and may hold the newer response.
     ///
-    /// Some servers with a grace count the last answer alone, and end the login when they see the other. So that host is
-    /// waited for, unless the server is known to have refused it.
+    /// Some servers with a grace accept only the last response, and end the login when they see another. So
+    /// that host is waited for, unless the server is known to have rejected it.
     private func isDoubtful(_ late: LateResponse, _ timing: FleetTiming) -> Bool {
         guard case .acceptedFor = timing.reuse, let intent = presentIntent else { return false }
         guard intent.before.contains(late.attempt), time < intent.at + timing.patience else { return false }

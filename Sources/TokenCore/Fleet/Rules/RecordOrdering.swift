@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// How etcd's record stands to the newest one that a host has seen.
+/// The order of etcd's record relative to the newest one that a host has seen.
 ///
-/// The order of records: the later login; of one login, the logout; else the higher generation.
+/// A later login is newer. Within one login a logout is newer, otherwise the higher generation.
 enum RecordOrdering: Equatable, Sendable {
-    /// It is that very record, or neither has one.
+    /// The records are the same, or there are none.
     case same
-    /// etcd's is newer: adopt it.
+    /// etcd's record is newer: adopt it.
     case newer
-    /// As old, but not the same one, which happens after a snapshot was restored: adopt etcd's, and keep the tokens
-    /// of the host's own as a late answer.
+    /// The records are of the same age but differ, which happens after a snapshot was restored.
+    ///
+    /// Adopt etcd's record, and keep the tokens of the host's own as a late response.
     case beside(LateResponse?)
-    /// etcd's is older, or gone, which happens when a snapshot is restored: put the host's own back.
+    /// etcd's record is older or gone, which happens when a snapshot is restored: write the host's own
+    /// record.
     case older
 
     init(of record: FleetHeader?, to own: FleetHeader?) {
@@ -29,7 +31,7 @@ enum RecordOrdering: Equatable, Sendable {
     private static func compare(_ record: FleetHeader, _ own: FleetHeader) -> RecordOrdering {
         guard record != own else { return .same }
         guard record.lineage == own.lineage else {
-            // Of two logins with one number, the one that came to etcd first is the login.
+            // Of two logins with one number, the first one in etcd is the login.
             return record.lineage.number >= own.lineage.number ? .newer : .older
         }
         guard (record.status == .out) == (own.status == .out) else {
@@ -43,7 +45,7 @@ enum RecordOrdering: Equatable, Sendable {
 }
 
 extension FleetHeader {
-    /// Its own tokens as a late answer, if they may be worth something beside `record`.
+    /// Returns the record's own tokens as a late response, if they may be of use next to `record`.
     fileprivate func spare(beside record: FleetHeader) -> LateResponse? {
         guard isLive, generation > 0, record.status != .out, tokenMark != record.tokenMark else { return nil }
         return LateResponse(

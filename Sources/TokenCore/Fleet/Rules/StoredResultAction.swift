@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// A refresh token that this host was about to send: it is durable before it is sent, and a start after a crash finds it.
+/// A refresh token that this host is about to send.
+///
+/// It is durable before it is sent, so a start after a crash finds it.
 package struct PendingSend: Hashable, Sendable {
-    /// The record whose refresh token it is.
+    /// The record of the refresh token.
     package var parent: FleetHeader
-    /// What was written to etcd before.
+    /// The intent that was written to etcd before.
     package var intent: FleetIntent
     /// The cluster in which the attempt was reserved.
     package var cluster: UInt64
@@ -16,16 +18,18 @@ package struct PendingSend: Hashable, Sendable {
     }
 }
 
-/// An answer of the token endpoint that is durable here and not yet settled in etcd.
+/// A response of the token endpoint that is durable here and not yet settled in etcd.
 package struct StoredRefreshResult: Hashable, Sendable {
     /// The record whose refresh token was sent.
     package var parent: FleetHeader
-    /// What was written to etcd before it was sent.
+    /// The intent that was written to etcd before sending.
     package var intent: FleetIntent
     package var tokenMark: UInt64
     /// The cluster in which the attempt was reserved.
     package var cluster: UInt64
-    /// The cluster in which it lies as a late answer; it is kept here too, in case a snapshot from before is restored.
+    /// The cluster in which the response is stored as a late response.
+    ///
+    /// It is kept here too, in case an older snapshot is restored.
     package var placedIn: UInt64?
 
     package init(
@@ -45,10 +49,10 @@ package struct StoredRefreshResult: Hashable, Sendable {
     package var attempt: AttemptID { intent.attempt }
     var lineage: Lineage { parent.lineage }
 
-    /// The record that it becomes.
+    /// The record that the response becomes.
     var header: FleetHeader { parent.refreshed(by: attempt, tokenMark: tokenMark, in: cluster) }
 
-    /// What is laid beside the record otherwise.
+    /// The late response that is stored next to the record otherwise.
     var late: LateResponse {
         LateResponse(
             lineage: lineage,
@@ -60,24 +64,24 @@ package struct StoredRefreshResult: Hashable, Sendable {
     }
 }
 
-/// What is to be done with an answer that lies durable at the host which asked for it.
+/// The action for a response that is durable at the host which requested it.
 enum StoredResultAction: Equatable, Sendable {
-    /// Nobody came between: it becomes the record.
+    /// Make the response the record. Nothing came between.
     case commit
-    /// It is the record, or its refresh token is: forget it.
+    /// Forget the response. It is the record, or its refresh token is.
     case forget
-    /// It found another record or intent in its place: it is laid beside it.
+    /// Store the response next to the record. Another record or intent has taken its place.
     case place
-    /// A later login or a logout came between: its tokens are revoked.
+    /// Revoke the tokens of the response, because a later login or a logout came between.
     case revoke
-    /// etcd does not have the host's own record: that is written first.
+    /// Write the host's own record first, because etcd does not have it.
     case afterWriting
-    /// It lies beside the record already.
+    /// Wait. The response is already stored next to the record.
     case wait
 
     init(of answer: StoredRefreshResult, in memory: FleetPersistentState, _ view: FleetSnapshot) {
         if memory.isNews {
-            // Until etcd has the login or logout, the others live on the old login.
+            // Until etcd has the login or logout, the other hosts use the old login.
             self = .afterWriting
         } else if let own = memory.record, own.supersedes(answer.lineage) {
             self = .revoke
@@ -97,20 +101,21 @@ enum StoredResultAction: Equatable, Sendable {
         if record == answer.parent, view.intent == answer.intent { return .commit }
         if record.isLive, record.attempt == answer.attempt { return .forget }
         if record.generation < answer.parent.generation { return .afterWriting }
-        // The login has reached its greatest age.
+        // The login has reached its maximum age.
         if record.isOver { return .forget }
-        // The server gave the same successor twice.
+        // The server issued the same successor twice.
         if record.tokenMark == answer.tokenMark { return .forget }
-        // A refresh has worked with a younger token.
+        // A refresh has worked with a newer token.
         if answer.parent.generation < record.proven { return .forget }
         if view.lates.contains(answer.late) { return answer.placedIn == nil ? .place : .wait }
-        // Gone from where it was laid: it was of no use.
+        // The late response was removed from this cluster, so it was not needed.
         return answer.placedIn == view.place.cluster ? .forget : .place
     }
 }
 
 extension FleetHeader {
-    /// A record of a later login, or of a logout: no answer to an older token is of use.
+    /// Returns whether this is a record of a later login or of a logout, so that no response to an older
+    /// token is of use.
     func supersedes(_ lineage: Lineage) -> Bool {
         guard self.lineage == lineage else { return self.lineage.number >= lineage.number }
         return status == .out

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// What a host's own settings have to say too, or the record is not used there.
+/// The settings that must agree with a host's own before it uses the record.
 package struct FleetBinding: Sendable {
-    /// `kind` of the session.
+    /// The `kind` of the session.
     package var kind: String
     package var issuer: String
     package var client: String
-    /// Where refresh tokens are sent.
+    /// The endpoint to which refresh tokens are sent.
     package var endpoint: String
 
     package init(kind: String, issuer: String, client: String, endpoint: String) {
@@ -16,10 +16,12 @@ package struct FleetBinding: Sendable {
         self.endpoint = endpoint
     }
 
-    /// The four in the order in which they are stored.
+    /// The four values in the order in which they are stored.
     package var texts: [String] { [kind, issuer, client, endpoint] }
 
-    /// What differs, as configuration keys; empty: nothing.
+    /// Returns the configuration keys whose values differ.
+    ///
+    /// Empty if there are none.
     package func differences(from other: FleetBinding) -> [String] {
         zip(["kind", "issuer", "client_id", "token_endpoint"], zip(texts, other.texts))
             .filter { !$0.1.0.utf8.elementsEqual($0.1.1.utf8) }
@@ -27,7 +29,7 @@ package struct FleetBinding: Sendable {
     }
 }
 
-// As bytes: what Unicode calls equivalent is another name.
+// Compare bytes: strings that Unicode calls equivalent are different names.
 extension FleetBinding: Equatable {
     package static func == (left: FleetBinding, right: FleetBinding) -> Bool {
         left.differences(from: right).isEmpty

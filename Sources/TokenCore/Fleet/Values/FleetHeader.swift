@@ -1,39 +1,42 @@
 // SPDX-License-Identifier: MIT
 
-/// What the fleet knows of a session's record without opening it.
+/// The metadata of a session's record, known to the fleet without opening it.
 ///
-/// The tokens themselves belong to ``attempt``: records with the same attempt hold the same tokens.
+/// The tokens themselves belong to ``attempt``: records with the same attempt contain the same tokens.
 package struct FleetHeader: Hashable, Sendable {
     package enum Status: Hashable, Sendable {
-        /// A login that is refreshed. Next: `live` of the next generation, `dead`, `out`.
+        /// The login is refreshed. Next: `live` of the next generation, `dead`, `out`.
         case live
-        /// A late answer took the place of a dead record, and nobody knows whether its refresh token is good: it is
-        /// tried at once. Next: `live`, `dead`, `out`.
+        /// A late response replaced a dead record, and it is unknown whether its refresh token is valid. It
+        /// is tried at once.
+        ///
+        /// Next: `live`, `dead`, `out`.
         case rescued
-        /// The server refused the refresh token, and no late answer is left to try; or the login, or the refresh token, has
-        /// reached its end.
-        /// Next: `rescued` when a late answer turns up, or a later login.
+        /// The server rejected the refresh token, and no late response is left to try. Or the login or the
+        /// refresh token has expired.
+        ///
+        /// Next: `rescued` when a late response arrives, or a later login.
         case dead(EndReason)
-        /// Logged out by a person. Next: a later login.
+        /// The user logged out. Next: a later login.
         case out
     }
 
     package var lineage: Lineage
-    /// 0 for a login, and one more for every record that follows.
+    /// The generation: 0 for a login, and one more for every record that follows.
     package var generation: UInt64
-    /// Who brought the tokens.
+    /// The attempt that brought the tokens.
     package var attempt: AttemptID
     package var status: Status
-    /// The generation whose refresh token was sent in the last refresh that worked.
+    /// The generation whose refresh token was sent in the last successful refresh.
     ///
-    /// An answer to an older token is of no use any more; one to this or a newer token may be the one that the server
-    /// counts.
+    /// A response to an older token is useless. One to this or a newer token may be the one that the server
+    /// accepts.
     package var proven: UInt64
-    /// 64 bits of a keyed hash of the refresh token: tells whether two answers brought the same one.
+    /// 64 bits of a keyed hash of the refresh token, which tell whether two responses contained the same one.
     package var tokenMark: UInt64
-    /// The cluster in which the attempt was made that brought the tokens.
+    /// The cluster in which the attempt that brought the tokens was made.
     ///
-    /// In another cluster, one restored from a snapshot, intents to send them may be missing.
+    /// Another cluster, restored from a snapshot, may lack intents to send them.
     package var cluster: UInt64
 
     package init(
@@ -54,10 +57,10 @@ package struct FleetHeader: Hashable, Sendable {
         self.cluster = cluster
     }
 
-    /// No cluster has this number, as far as anybody can tell: the host has not seen one yet.
+    /// The number of no known cluster, used before the host has seen one.
     static let nowhere: UInt64 = 0
 
-    /// A login that is not in etcd yet.
+    /// Creates the record of a login that is not in etcd yet.
     init(login lineage: Lineage, _ attempt: AttemptID, tokenMark: UInt64, in cluster: UInt64?) {
         self.init(
             lineage: lineage,
@@ -70,19 +73,20 @@ package struct FleetHeader: Hashable, Sendable {
         )
     }
 
-    /// Its refresh token may be sent.
+    /// Whether the refresh token may be sent.
     package var isLive: Bool { status == .live || status == .rescued }
 
-    /// Its login is over, whatever tokens turn up: a person logged out, or it has reached its greatest age.
+    /// Whether the login has ended, whatever tokens arrive: the user logged out, or it has reached its
+    /// maximum age.
     var isOver: Bool { status == .out || status == .dead(.sessionTooOld) }
 
-    /// It says that `record` has ended.
+    /// Returns whether this record says that `record` has ended.
     func ends(_ record: FleetHeader) -> Bool {
         guard case .dead(let reason) = status, record.isLive else { return false }
         return self == record.refused(reason)
     }
 
-    /// The record of a refresh of this one.
+    /// Returns the record of a refresh of this one.
     func refreshed(by attempt: AttemptID, tokenMark: UInt64, in cluster: UInt64) -> FleetHeader {
         var next = successor(.live)
         next.attempt = attempt
@@ -92,10 +96,10 @@ package struct FleetHeader: Hashable, Sendable {
         return next
     }
 
-    /// The record after the server refused the refresh token of this one, or the login has ended by itself.
+    /// Returns the record after the server rejected this one's refresh token, or the login ended by itself.
     func refused(_ reason: EndReason) -> FleetHeader { successor(.dead(reason)) }
 
-    /// The record with the tokens of `late` in place of its own.
+    /// Returns the record with the tokens of `late` in place of its own.
     func replaced(by late: LateResponse) -> FleetHeader {
         var next = successor(isLive ? .live : .rescued)
         next.attempt = late.attempt
@@ -104,13 +108,13 @@ package struct FleetHeader: Hashable, Sendable {
         return next
     }
 
-    /// The record after a logout.
+    /// Returns the record after a logout.
     func loggedOut() -> FleetHeader { successor(.out) }
 
     private func successor(_ status: Status) -> FleetHeader {
         var next = self
         next.status = status
-        // Nobody gets there by counting, but a record that says so must not end the process.
+        // No record reaches the limit by counting, but a record that contains it must not crash the process.
         next.generation = generation == .max ? .max : generation + 1
         return next
     }

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
 
-/// Says in etcd that a host may have sent the refresh token of a record.
+/// A declaration in etcd that a host may have sent the refresh token of a record.
 ///
-/// It has no lease and outlives its host: whoever finds it knows that an answer may be missing. Its holder alone may
-/// commit an answer, so its exact value is the fencing token.
+/// It has no lease and outlives its host. A host that finds it knows that a response may be missing. Only its
+/// holder may commit a response, so its exact value is the fencing token.
 package struct FleetIntent: Hashable, Sendable {
-    /// The most attempts that are remembered; the oldest go first.
+    /// The maximum number of stored attempts.
+    ///
+    /// The oldest are dropped first.
     package static let mostPredecessors = 16
 
     package var lineage: Lineage
     package var generation: UInt64
     package var attempt: AttemptID
-    /// When the attempt was made.
+    /// The time of the attempt.
     package var at: FleetTime
-    /// When the first of these attempts was made, which is when a server's grace may have begun.
+    /// The time of the first of these attempts, at which a server's grace may have begun.
     package var first: FleetTime
-    /// Attempts that were sent before it, or may have been.
+    /// The attempts that were sent before this one, or may have been.
     package var before: [AttemptID]
-    /// The server has answered the attempt with a refusal, which another one has to confirm.
+    /// Whether the server rejected the attempt, which another attempt has to confirm.
     ///
-    /// Nobody waits for its host any more, and whoever is refused next has the confirmation.
+    /// Its host is no longer waited for, and the next rejection is the confirmation.
     package var isRefused: Bool
 
     package init(
@@ -40,7 +42,7 @@ package struct FleetIntent: Hashable, Sendable {
         self.isRefused = isRefused
     }
 
-    /// An intent to send the refresh token of `record`, after those that `former` tells of.
+    /// Creates an intent to send the refresh token of `record`, after the attempts in `former`.
     init(of attempt: AttemptID, for record: FleetHeader, after former: FleetIntent?, at now: FleetTime) {
         self.init(
             lineage: record.lineage,
@@ -52,21 +54,22 @@ package struct FleetIntent: Hashable, Sendable {
         )
     }
 
-    /// Stands for intents that a restored snapshot may have lost, or that do not open: an unanswered attempt that began
-    /// long ago.
+    /// Creates an intent for intents that a restored snapshot may have lost, or that cannot be opened.
+    ///
+    /// It represents an unanswered attempt that began long ago.
     package init(lostFor record: FleetHeader, besides former: FleetIntent?, at now: FleetTime) {
         self.init(of: .lost, for: record, after: former, at: now)
         first = FleetTime(seconds: 0)
     }
 
-    /// With the answer of the server, a refusal.
+    /// The intent with the server's rejection.
     var refused: FleetIntent {
         var next = self
         next.isRefused = true
         return next
     }
 
-    /// It is about the refresh token of this record.
+    /// Returns whether the intent is about the refresh token of this record.
     package func concerns(_ record: FleetHeader) -> Bool {
         lineage == record.lineage && generation == record.generation
     }

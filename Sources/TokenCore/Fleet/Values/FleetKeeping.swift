@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// What a host keeps of the fleet in a session's own record on disk.
+/// The fleet data that a host stores in a session's own record on disk.
 ///
-/// It is written with the session's tokens in one step, so a crash leaves an answer together with what has to become of
-/// it, or neither.
+/// It is written with the session's tokens in one step. A crash leaves a response together with its required
+/// action, or neither.
 package struct FleetKeeping: Equatable, Sendable {
     package var memory: FleetPersistentState
-    /// Who brought the session's own tokens; `nil`: there are none.
+    /// The attempt that brought the session's own tokens, or `nil` if there are none.
     package var attempt: AttemptID?
-    /// Tokens of the other attempts that the memory names, sealed under the fleet's key.
+    /// The tokens of the other attempts that ``memory`` names, sealed under the fleet's key.
     package var others: [AttemptID: [UInt8]]
-    /// The highest epoch of the fleet's keys that this host has seen a value of the session under.
+    /// The highest epoch of the fleet's keys under which this host has seen a value of the session.
     package var epoch: UInt32
-    /// With which settings the session got its tokens; `nil`: a release before this field wrote it.
+    /// The settings with which the session got its tokens, or `nil` from a release before this field.
     package var binding: FleetBinding?
 
     package init(

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT
 
-/// What came of sending a refresh token, as far as the fleet is concerned.
+/// The result of sending a refresh token, as far as the fleet is concerned.
 package enum FleetRefreshOutcome: Equatable, Sendable {
-    /// New tokens, to be made durable before anything else.
+    /// New tokens, which must be made durable before anything else.
     case tokens(tokenMark: UInt64)
-    /// The server has proven that it did nothing, or nothing was sent: the next attempt need not declare this one.
+    /// The server has proven that it did nothing, or nothing was sent. The next attempt need not declare this
+    /// one.
     case untouched
     /// The server may have acted.
     case unanswered
-    /// The server refuses the refresh token.
+    /// The server rejects the refresh token.
     ///
-    /// `confirmations`: how often it has to say so again before it is believed, because one lagging replica must not
-    /// end a session.
+    /// `confirmations` is the number of further rejections before the first is believed, because one lagging
+    /// replica must not end a session.
     case refused(EndReason, confirmations: Int)
 }
 
 extension FleetRefreshOutcome {
-    /// What a failure says of the refresh token that was sent.
+    /// Creates the result for the refresh token that was sent, from a failure.
     ///
-    /// A gateway answers 500, 502 or 504 also after the server behind it has acted, so these count as no answer. Only
-    /// a server itself says 429, or 503 with `Retry-After` (RFC 6585 §4, RFC 9110 §15.6.4).
+    /// A gateway responds with 500, 502 or 504 also after the server behind it has acted, so these count as
+    /// no response. Only a server itself sends 429, or 503 with `Retry-After` (RFC 6585 §4, RFC 9110
+    /// §15.6.4).
     ///
-    /// While the access token is good, a refusal without a reason counts as none: the server may only have been asked
-    /// too early.
+    /// While the access token is valid, a rejection without a reason counts as none, because the server may
+    /// only reject early refreshes.
     ///
     /// - Parameters:
-    ///   - failure: what the exchange ended with.
-    ///   - status: the status of the HTTP answer, if one came.
-    ///   - isFirstUse: the refresh token had never been sent before.
-    ///   - hasRefreshed: the login has been refreshed before.
-    ///   - hasToken: there is an access token that is still good.
+    ///   - failure: the failure of the exchange.
+    ///   - status: the status of the HTTP response, if one arrived.
+    ///   - isFirstUse: whether the refresh token had never been sent before.
+    ///   - hasRefreshed: whether the login has been refreshed before.
+    ///   - hasToken: whether there is a valid access token.
     package init(
         _ failure: RefreshFailure,
         status: Int?,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// What one linearizable read of a session's keys shows.
+/// A snapshot of a session's keys, taken by one linearizable read.
 package struct FleetSnapshot: Equatable, Sendable {
     package var record: FleetHeader?
     package var intent: FleetIntent?
-    /// Who holds the lock.
+    /// The attempt that holds the lock.
     package var lock: AttemptID?
     package var lates: [LateResponse]
-    /// The generation that a reader wants another token than.
+    /// The generation whose token a reader requests to replace.
     package var wanted: UInt64?
     package var place: FleetRevision
-    /// The `Date` of the answer.
+    /// The `Date` of the response.
     package var time: FleetTime
 
     package init(
@@ -31,22 +31,22 @@ package struct FleetSnapshot: Equatable, Sendable {
         self.time = time
     }
 
-    /// The record that a reader wants another than; `nil`: none does.
+    /// The record that a reader requests to replace, or `nil` if none does.
     var recordAsked: FleetHeader? {
         guard let record, record.isLive, wanted == record.generation else { return nil }
         return record
     }
 
-    /// etcd was put back to a snapshot, emptied or repaired, and a refresh may have been lost with what it had.
+    /// Whether etcd was restored from a snapshot, emptied or repaired, and may have lost a refresh.
     package var mayHaveLostRefresh: Bool { presentIntent?.attempt == .lost }
 
-    /// Whether somebody has logged out of the login that `known` is the record of.
+    /// Returns whether a user has logged out of the login that `known` belongs to.
     package func isOver(_ known: FleetHeader?) -> Bool {
         guard let known, known.isLive, record?.status == .out else { return false }
         return RecordOrdering(of: record, to: known) == .newer
     }
 
-    /// Why the host `host` may not send the present refresh token now, without a full stop.
+    /// Returns the reason `host` may not send the current refresh token now, without a full stop.
     package func reasonToWait(at host: UInt64) -> String {
         if mayHaveLostRefresh {
             return
@@ -62,18 +62,24 @@ package struct FleetSnapshot: Equatable, Sendable {
             : "the answer to another host's refresh has not come yet"
     }
 
-    /// The intent to send the present refresh token; `nil`: nobody has sent it, as far as etcd knows.
+    /// The intent to send the current refresh token, or `nil` if etcd knows of no host that has sent it.
     var presentIntent: FleetIntent? {
         guard let record, let intent, intent.concerns(record) else { return nil }
         return intent
     }
 }
 
-/// Where an answer of etcd stands in its history; every answer carries it.
+/// The position of an etcd response in its history.
+///
+/// Every response contains it.
 package struct FleetRevision: Hashable, Sendable {
-    /// A restored snapshot is another cluster, if its members were given another token.
+    /// The cluster.
+    ///
+    /// A restored snapshot is another one, if its members were given another token.
     package var cluster: UInt64
-    /// Rises with every change, and falls only when a snapshot is restored.
+    /// The revision.
+    ///
+    /// It rises with every change, and falls only when a snapshot is restored.
     package var revision: Int64
 
     package init(cluster: UInt64, revision: Int64) {
@@ -81,7 +87,9 @@ package struct FleetRevision: Hashable, Sendable {
         self.revision = revision
     }
 
-    /// Only a restored snapshot explains `self` in an answer to a request that was sent when `known` was known.
+    /// Returns whether only a restored snapshot explains this revision.
+    ///
+    /// It is in a response to a request that was sent when `known` was known.
     func contradicts(_ known: FleetRevision) -> Bool {
         cluster != known.cluster || revision < known.revision
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// etcd's time in whole seconds since 1970, as the `Date` of its answers shows it.
+/// The time of etcd in whole seconds since 1970, from the `Date` of its responses.
 ///
 /// Records and intents are dated with it, because no host's clock is trusted.
 package struct FleetTime: Hashable, Comparable, Sendable {
@@ -12,7 +12,9 @@ package struct FleetTime: Hashable, Comparable, Sendable {
 
     package static func < (left: FleetTime, right: FleetTime) -> Bool { left.seconds < right.seconds }
 
-    /// Saturates; a part of a second counts as nothing.
+    /// Returns the saturated sum.
+    ///
+    /// Fractions of a second are dropped.
     package static func + (time: FleetTime, duration: Duration) -> FleetTime {
         let (sum, overflow) = time.seconds.addingReportingOverflow(duration.wholeSeconds)
         guard overflow else { return FleetTime(seconds: sum) }

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// How long things take between the hosts of a fleet and one authorization server.
+/// The times and timeouts between the hosts of a fleet and one authorization server.
 package struct FleetTiming: Equatable, Sendable {
-    /// What a server does with a refresh token that was sent before.
+    /// The server's treatment of a refresh token that was sent before.
     package enum Reuse: Equatable, Sendable {
-        /// Takes it again: refresh tokens are kept.
+        /// The server accepts the token again, because it does not replace refresh tokens.
         case accepted
-        /// Takes it again for this long.
+        /// The server accepts the token again for this time.
         case acceptedFor(Duration)
-        /// Refuses it, and may end the login; or nobody knows.
+        /// The server rejects the token and may end the login, or its treatment is unknown.
         case refused
     }
 
-    /// What is asked of etcd for the lease of a lock.
+    /// The lifetime to request from etcd for the lease of a lock.
     package var lease: Duration
-    /// A server that has the whole request within this time acts on it; else the connection is reset.
+    /// The time within which the whole request must arrive.
+    ///
+    /// The server then acts on it, else the connection is reset.
     package var request: Duration
-    /// For what clocks and whole seconds blur.
+    /// The tolerance for inexact clocks and whole seconds.
     package var margin: Duration
     package var reuse: Reuse
-    /// How long after the end of the access token an unanswered attempt is waited for before its token is sent again.
+    /// The time after the access token's expiry for which an unanswered attempt blocks sending its token
+    /// again.
     package var patience: Duration
 
     package init(lease: Duration, request: Duration, margin: Duration, reuse: Reuse, patience: Duration) {
@@ -30,38 +33,43 @@ package struct FleetTiming: Equatable, Sendable {
         self.patience = max(patience, FleetTiming.maximumLease + margin)
     }
 
-    /// Over how long hosts spread that would all do the same at one moment.
+    /// The time over which hosts spread that would all act at one moment.
     var longestTurn: Duration { patience / 4 }
 
-    /// Returns the time after a look at `time` within which a refresh token that was first sent at `first` may be sent again,
-    /// or `nil` if the server has no grace.
+    /// Returns the time after a read at `time` within which a refresh token first sent at `first` may be sent
+    /// again.
     ///
-    /// etcd's clock shows whole seconds, so it may be a second later there than it says. What a request takes of a second is not
-    /// cut off: of a grace of ten seconds it is much of what is left.
+    /// etcd's time is in whole seconds, so the actual time may be up to a second later. A request's fraction
+    /// of a second is not rounded: it is a large part of the rest of a ten-second grace.
+    ///
+    /// - Returns: the time, or `nil` if the server has no grace.
     func graceLeft(since first: FleetTime, at time: FleetTime) -> Duration? {
         guard case .acceptedFor(let grace) = reuse else { return nil }
         return grace - request - margin - (time - first) - .seconds(1)
     }
 
-    /// The timing for a server that has turned out to keep refresh tokens.
+    /// The timing for a server that has turned out not to replace refresh tokens.
     package var whereTokensAreKept: FleetTiming { FleetTiming(reuse: .accepted, patience: patience) }
 
-    /// The lease to request after `delays` attempts in a row that etcd answered too late.
+    /// Returns the lease to request after `delays` consecutive attempts that etcd responded to too late.
     ///
-    /// A longer lease leaves more time to send. If the host is destroyed then, the lock may outlast the grace.
+    /// A longer lease leaves more time to send. If the host is destroyed then, the lock may outlast the
+    /// grace.
     func lease(afterDelays delays: Int) -> Duration {
         max(lease, min(FleetTiming.maximumLease, lease * (1 << min(max(delays, 0), 8))))
     }
 
     private static let maximumLease = Duration.seconds(30)
 
+    /// The default of ``patience``, 120 seconds.
+    ///
     /// A reboot takes no longer.
     package static let defaultPatience = Duration.seconds(120)
 
-    /// The timing for a server with this habit.
+    /// Creates the timing for a server with this treatment of used refresh tokens.
     ///
-    /// A lease, a request and the margin have to fit into the grace together: else the grace is of no use, and the
-    /// times are those of a server without one.
+    /// A lease, a request and the margin have to fit into the grace together. If they do not, the grace is
+    /// useless, and the times are those of a server without one.
     package init(reuse: Reuse, patience: Duration = defaultPatience) {
         let margin = Duration.seconds(1)
         switch reuse {

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT
 
-/// One comparing transaction on a session's keys: all changes if all conditions hold, else none.
+/// A comparing transaction on a session's keys: all changes if all conditions hold, else none.
 ///
-/// Conditions compare exact values, never revisions: a restored snapshot uses the numbers of revisions again. They
-/// name only what the latest ``FleetSnapshot`` showed or what this host has written itself, so whoever carries them out
-/// has the bytes.
+/// Conditions compare exact values, never revisions: a restored snapshot reuses revision numbers. They name
+/// only values that the latest ``FleetSnapshot`` showed or that this host has written itself, so the executor
+/// has their bytes.
 package struct FleetTransaction: Hashable, Sendable {
     package enum Condition: Hashable, Sendable {
-        /// The record is this very one; `nil`: there is none.
+        /// The record is exactly this one, or absent for `nil`.
         case record(FleetHeader?)
-        /// The intent is this very one; `nil`: there is none.
+        /// The intent is exactly this one, or absent for `nil`.
         case intent(FleetIntent?)
-        /// The lock is held for this attempt; `nil`: by nobody.
+        /// The lock is held for this attempt, or by nobody for `nil`.
         case lock(AttemptID?)
-        /// The late answer is there.
+        /// The late response exists.
         case late(LateResponse)
-        /// No answer to the refresh token of this generation is there.
+        /// No response to the refresh token of this generation exists.
         case noLate(Lineage, parent: UInt64)
     }
 
     package enum Change: Hashable, Sendable {
-        /// Writes `rt` and `at` with the tokens of the header's attempt; none for a header that is `out`.
+        /// Writes `rt` and `at` with the tokens of the header's attempt. A header that is `out` has none.
         case putRecord(FleetHeader)
         case putIntent(FleetIntent)
         case deleteIntent
-        /// With the lease that was granted last.
+        /// Puts the lock with the lease that was granted last.
         case putLock(AttemptID)
         case deleteLock
         case putLate(LateResponse)
         case deleteLate(LateResponse)
-        /// Deletes every late answer of the session.
+        /// Deletes every late response of the session.
         case deleteLates
     }
 
@@ -41,7 +41,7 @@ package struct FleetTransaction: Hashable, Sendable {
         self.changes = changes
     }
 
-    /// The record of the login that it replaces with another one; `nil`: none.
+    /// The record of the login that the transaction replaces with another one, or `nil` if there is none.
     package var replacedLogin: FleetHeader? {
         for case .putRecord(let new) in changes where new.isLive {
             for case .record(let old?) in conditions where old.status != .out && old.lineage != new.lineage {
@@ -51,7 +51,7 @@ package struct FleetTransaction: Hashable, Sendable {
         return nil
     }
 
-    /// Whose tokens it writes.
+    /// The attempts whose tokens the transaction writes.
     package var attempts: Set<AttemptID> {
         var attempts: Set<AttemptID> = []
         for change in changes {

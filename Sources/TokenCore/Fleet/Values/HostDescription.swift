@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// A host of the fleet, as it tells the others about itself.
+/// A host of the fleet, as it describes itself to the others.
 package struct HostDescription: Hashable, Sendable {
-    /// Its random number (``AttemptID/host``).
+    /// The host's random number (``AttemptID/host``).
     package var id: UInt64
     package var role: FleetRole
-    /// What people call it.
+    /// The host's name for display.
     package var label: String
     package var version: String
-    /// When it said so, in etcd's time; it does so again every hour.
+    /// The time of the description, by etcd's clock.
+    ///
+    /// It is repeated every hour.
     package var seen: FleetTime
 
     package init(id: UInt64, role: FleetRole, label: String, version: String, seen: FleetTime) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// An answer that found another one in its place, kept in etcd until it is of use or proven to be of none.
+/// A response that found another one in its place.
+///
+/// It stays in etcd until it is used or proven useless.
 package struct LateResponse: Hashable, Comparable, Sendable {
     package var lineage: Lineage
     /// The generation whose refresh token was sent for it.
     package var parent: UInt64
     package var attempt: AttemptID
-    /// As ``FleetHeader/tokenMark``.
+    /// The mark of its refresh token, see ``FleetHeader/tokenMark``.
     package var tokenMark: UInt64
-    /// As ``FleetHeader/cluster``.
+    /// The cluster of its attempt, see ``FleetHeader/cluster``.
     package var cluster: UInt64
 
     package init(
@@ -25,7 +27,7 @@ package struct LateResponse: Hashable, Comparable, Sendable {
         self.cluster = cluster
     }
 
-    /// The later parent first: the order in which they are tried.
+    /// Orders late responses as they are tried, the later parent first.
     package static func < (left: LateResponse, right: LateResponse) -> Bool {
         (right.parent, left.attempt) < (left.parent, right.attempt)
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// One login of a session, the same on every host of the fleet.
+/// The identity of one login of a session, the same on every host of the fleet.
 package struct Lineage: Hashable, Sendable {
-    /// The higher number is the later login: etcd's time of it in seconds since 1970, and higher than that of the login
-    /// before, as far as its host knew.
+    /// The login's number, higher for a later login.
     ///
-    /// So a host that is behind does not log in to an older login than it replaces.
+    /// It is etcd's time of the login in seconds since 1970, but higher than the number of the previous login
+    /// that its host knew. So a host that is behind cannot create an older login than the one it replaces.
     package var number: UInt64
-    /// 128 random bits, which tell two logins of the same number apart.
+    /// 128 random bits that distinguish two logins of the same number.
     ///
-    /// Two can meet that were made at once, or after etcd was put back to an old snapshot. The one that etcd has is the
-    /// login then.
+    /// Such logins may be made at the same time, or after etcd was restored from an old snapshot. The one in
+    /// etcd is the login then.
     package var id: UInt128
 
     package init(number: UInt64, id: UInt128) {
@@ -18,17 +18,17 @@ package struct Lineage: Hashable, Sendable {
         self.id = id
     }
 
-    /// A login made at `time`, as far as the host knows etcd's time, after the login that it knows.
+    /// Creates a login at `time`, as far as the host knows etcd's time, after the login that it knows.
     init(_ id: UInt128, after known: Lineage?, at time: FleetTime?) {
         let last = known?.number ?? 0
         let next = last == .max ? last : last + 1
-        // etcd's seconds are whole: a login that this host does not know may be of the present one.
+        // etcd's time is in whole seconds, so an unknown login may be of the current second.
         let present = UInt64(clamping: time?.seconds ?? 0) + (known == nil ? 1 : 0)
         self.init(number: max(next, present), id: id)
     }
 }
 
-/// Names one attempt of one host to refresh or to log in, and with it the tokens that the attempt brought.
+/// The name of one attempt of one host to refresh or to log in, and of the tokens that it brought.
 package struct AttemptID: Hashable, Comparable, Sendable {
     /// The host's random identity.
     package var host: UInt64
@@ -40,7 +40,7 @@ package struct AttemptID: Hashable, Comparable, Sendable {
         self.random = random
     }
 
-    /// Stands for all attempts whose intents a restored snapshot has lost.
+    /// The attempt that represents all attempts whose intents a restored snapshot has lost.
     package static let lost = AttemptID(host: 0, random: 0)
 
     package static func < (left: AttemptID, right: AttemptID) -> Bool {
