@@ -3,22 +3,28 @@
 import SealedStore
 import TokenCore
 
-/// Decides which parts of the answer to a login's token request are believed.
+/// Validation of the response to a login's token request.
+///
+/// It decides which parts of the response are used.
 struct LoginResponseValidator {
     let server: StandardServer
     let metadata: ServerMetadata
     let clientSecret: SecretID?
-    /// Of the authorization request; with one, OpenID Connect requires an ID token.
+    /// The nonce of the authorization request.
+    ///
+    /// With one, OpenID Connect requires an ID token.
     let nonce: String?
 
-    /// Validates first, seals after: nothing of an answer is used until its ID token is believed or left out.
+    /// Validates and then seals the response.
+    ///
+    /// Nothing of it is used until its ID token is validated or left out.
     ///
     /// - Parameters:
-    ///   - answer: what the server said.
-    ///   - requestedAt: when it was asked, from which lifetimes count.
-    ///   - fallback: how to renew when the answer has no refresh token.
-    /// - Returns: the finished login.
-    /// - Throws: why the whole answer is not believed.
+    ///   - answer: The response of the server.
+    ///   - requestedAt: The time just before the request, from which lifetimes count.
+    ///   - fallback: The way to refresh if the response has no refresh token.
+    /// - Returns: The finished login.
+    /// - Throws: The reason the whole response is rejected.
     func grant(
         _ answer: TokenResponse,
         _ requestedAt: Instant,
@@ -37,13 +43,14 @@ struct LoginResponseValidator {
         )
     }
 
-    /// `answer`, with its ID token only if that is believed, and the subject that the ID token names.
+    /// Returns `answer`, with its ID token only if that is valid, and the subject that the ID token names.
     private func judged(
         _ answer: TokenResponse
     ) async throws(RefreshFailure) -> (TokenResponse, subject: String?, [GrantWarning]) {
         var answer = answer
         guard let idToken = answer.idToken else {
-            // There are servers that grant openid and send none: whose login it is stays unknown, and is said.
+            // Some servers grant `openid` and send no ID token. The account then remains unknown, and the
+            // user is told so.
             return (answer, nil, answer.idTokenProblem.map { [.idTokenDropped($0)] } ?? [])
         }
         let verifier = IDTokenVerifier(
@@ -58,7 +65,8 @@ struct LoginResponseValidator {
             let subject = try await verifier.verifyLogin(idToken, accessToken: answer.accessToken)
             return (answer, subject, [])
         } catch {
-            // The nonce of another login means that somebody else's answer was slipped in (RFC 9700 §4.5.3.2).
+            // The nonce of another login means that somebody else's response was injected (RFC 9700
+            // §4.5.3.2).
             guard !server.promisesIDTokens, !verifier.hasForeignNonce(idToken) else { throw error }
             answer.idToken = nil
             return (answer, nil, [.idTokenDropped(error.message)])

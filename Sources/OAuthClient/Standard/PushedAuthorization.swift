@@ -3,15 +3,15 @@
 import Text
 import TokenCore
 
-/// The authorization request, sent by the browser or, where the server wants it, pushed directly (RFC 9126).
+/// The authorization request, sent by the browser, or pushed directly if the server requires it (RFC 9126).
 extension StandardLogin {
-    /// The address the person's browser opens.
+    /// Returns the URL for the user's browser.
     func browserAddress(
         _ transaction: AuthorizationTransaction,
         at url: EndpointURL
     ) async throws(LoginError) -> String {
         guard metadata.wantsPushedRequests else { return transaction.address(at: url, profile: profile) }
-        // A reference is good for one request and a short time, so every login pushes its own (RFC 9126 §4).
+        // A reference is valid for one request and a short time, so every login pushes its own (RFC 9126 §4).
         let reference = try await push(transaction.parameters(profile))
         return AuthorizationTransaction.address(
             at: url,
@@ -19,7 +19,7 @@ extension StandardLogin {
         )
     }
 
-    /// Sends the request to the server and returns what the browser names it by (RFC 9126 §2.2 `request_uri`).
+    /// Sends the request to the server and returns its `request_uri` for the browser (RFC 9126 §2.2).
     private func push(_ parameters: [(name: String, value: String)]) async throws(LoginError) -> String {
         guard let url = metadata.pushedAuthorization else {
             throw misconfigured(
@@ -27,7 +27,7 @@ extension StandardLogin {
                 "tell its administrator: pushed_authorization_request_endpoint is missing in its metadata"
             )
         }
-        // The client names itself when it authenticates.
+        // The client sends its ID when it authenticates.
         let form = FormBody(parameters.filter { $0.name != "client_id" })
         let answer = try await send(form, to: url)
         guard let reference = answer["request_uri"]?.string, (1...2_048).contains(reference.utf8.count),

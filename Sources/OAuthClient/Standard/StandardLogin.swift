@@ -4,7 +4,9 @@ import SealedStore
 import Text
 import TokenCore
 
-/// One login at a standard server: what all flows share.
+/// One login at a standard server.
+///
+/// It contains the parts that all flows share.
 struct StandardLogin {
     var server: StandardServer
     var metadata: ServerMetadata
@@ -14,7 +16,7 @@ struct StandardLogin {
     /// The key that the tokens are to be bound to.
     var proofKey: SecretID?
 
-    /// Who we are at the server, where that was found out for this login.
+    /// The issuer and client found for this login, or `nil` if the configuration names the client.
     var registeredClient: DiscoveredServer?
 
     var profile: ServerProfile { server.profile }
@@ -25,7 +27,7 @@ struct StandardLogin {
 
     func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         var grant = try await grant(by: flow)
-        // An answer without a scope grants what was asked for (RFC 6749 §5.1); an import asks for nothing.
+        // A response without a scope grants the requested one (RFC 6749 §5.1). An import requests none.
         if flow != .import { grant.tokens.scope = grant.tokens.scope ?? profile.scopes }
         return grant
     }
@@ -58,15 +60,15 @@ struct StandardLogin {
 
     var asksForOpenID: Bool { profile.scopes.contains("openid") }
 
-    /// Sends one token request and judges its answer.
+    /// Sends one token request and validates its response.
     ///
     /// - Parameters:
-    ///   - form: the grant; credentials are added.
-    ///   - nonce: of the authorization request; with one, OpenID Connect requires an ID token.
-    ///   - fallback: how to renew when the answer has no refresh token.
-    ///   - showsPassword: the form holds a person's password.
-    /// - Returns: the finished login.
-    /// - Throws: why there is none; the form is not sent again.
+    ///   - form: The grant, to which credentials are added.
+    ///   - nonce: The nonce of the authorization request. With one, OpenID Connect requires an ID token.
+    ///   - fallback: The way to refresh if the response has no refresh token.
+    ///   - showsPassword: Whether the form holds the user's password.
+    /// - Returns: The finished login.
+    /// - Throws: The reason the login failed. The form is not sent again.
     func exchange(
         _ form: FormBody,
         nonce: String? = nil,
@@ -94,7 +96,7 @@ struct StandardLogin {
         )
     }
 
-    /// Adds the client's credentials to `form` and sends it to an endpoint that gives no tokens.
+    /// Adds the client's credentials to `form` and sends it to an endpoint that returns no tokens.
     func send(_ form: FormBody, to url: EndpointURL) async throws(LoginError) -> JSONObject {
         var request = OutgoingRequest(url: url, form: form, trust: profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
@@ -122,7 +124,7 @@ struct StandardLogin {
         }
     }
 
-    /// A failure that only a change of the configuration cures, or what `remedy` says.
+    /// Returns a failure that is resolved only by a change of the configuration, or as `remedy` says.
     func misconfigured(_ message: String, _ remedy: String? = nil) -> LoginError {
         .failed(RefreshFailure(kind: .misconfigured, message: message, remedy: remedy))
     }

@@ -4,7 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// One renewal at an OAuth 2.0 token endpoint (RFC 6749 §6, §4.4; RFC 8693; RFC 7523).
+/// One refresh at an OAuth 2.0 token endpoint (RFC 6749 §6, §4.4; RFC 8693; RFC 7523).
 struct StandardRefresh {
     var server: StandardServer
     var request: RefreshRequest
@@ -26,7 +26,7 @@ struct StandardRefresh {
         }
     }
 
-    /// At `url`, or where its server has moved the endpoint to.
+    /// Refreshes at `url`, or at the new URL if the server has moved its endpoint.
     private func renewWherever(
         _ url: EndpointURL,
         _ metadata: ServerMetadata?
@@ -39,7 +39,7 @@ struct StandardRefresh {
         }
     }
 
-    /// A token to exchange that is read for this request alone.
+    /// Returns a token to exchange that is read only for this request, or `nil` if there is none.
     private func subjectToken() async throws(TokenEndpoint.Refusal) -> SecretID? {
         do throws(RefreshFailure) {
             return try await server.profile.grant?.subjectToken(server.tools)
@@ -48,7 +48,7 @@ struct StandardRefresh {
         }
     }
 
-    /// A key for tokens that no login has bound to one, where they are to be bound.
+    /// Creates a key for tokens that are to be bound to one but were not bound by a login.
     private func proofKey(_ metadata: ServerMetadata?) throws(TokenEndpoint.Refusal) -> SecretID? {
         do throws(RefreshFailure) {
             return try server.proofKey(metadata)
@@ -70,8 +70,9 @@ struct StandardRefresh {
         }
     }
 
-    /// The metadata, or `nil` where the refresh does not need it: a public client, the endpoint on the
-    /// issuer's host.
+    /// Returns the metadata, or `nil` if the refresh does not need them.
+    ///
+    /// A public client does not need them if its token endpoint is on the issuer's host.
     private func metadata() async throws(RefreshFailure) -> ServerMetadata? {
         if server.profile.client.proof == .none, let url = try pinnedURL(), let address = server.address,
             (try? EndpointURL(address))?.host == url.host
@@ -81,7 +82,10 @@ struct StandardRefresh {
         return server.endpoints(of: try await server.discovery.metadataForKnownLogin())
     }
 
-    /// A server may spend a refresh token that comes without the proof it wants, which a certificate is only at its alias.
+    /// Checks that the client can send its proof at `url`.
+    ///
+    /// A server may invalidate a refresh token that is sent without the required proof. A client certificate
+    /// is a proof only at the server's alias for certificates.
     private func checkProof(at url: EndpointURL, _ metadata: ServerMetadata) throws(RefreshFailure) {
         guard url != metadata.token, url == metadata.tokenWithoutCertificate else { return }
         throw RefreshFailure(
@@ -98,13 +102,13 @@ struct StandardRefresh {
         return metadata
     }
 
-    /// Where the refresh token came from.
+    /// Returns the token endpoint that issued the refresh token, or `nil` if it is unknown.
     ///
     /// - Throws: `misconfigured` if the configuration now names another endpoint.
     private func pinnedURL() throws(RefreshFailure) -> EndpointURL? {
         guard let pinned = request.tokenEndpoint, let url = try? EndpointURL(pinned) else { return nil }
         if let written = server.profile.writtenTokenEndpoint, written != pinned {
-            // There is no refresh token that only the old one may see.
+            // No refresh token is bound to the old endpoint.
             guard request.renewal != .anew else { return nil }
             let message = "token_endpoint is not the one this session logged in at (\(pinned))"
             throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
@@ -112,7 +116,7 @@ struct StandardRefresh {
         return url
     }
 
-    /// A new path on the same host, after the old one turned out to be gone.
+    /// Returns the endpoint's new path on the same host, after the old path turned out to be missing.
     private func movedURL(from url: EndpointURL) async -> EndpointURL? {
         do throws(RefreshFailure) {
             let fresh = server.endpoints(of: try await server.discovery.refetched()).token
@@ -149,7 +153,8 @@ struct StandardRefresh {
             if let remark = server.profile.audienceRemark(on: answer, asked: request.variant.audience) {
                 remarks.append(remark)
             }
-            // What is asked for anew needs no refresh token, which would outlive what it was made of.
+            // Tokens obtained without a refresh token need none, and it would outlive the tokens they were
+            // made from.
             if request.renewal == .anew { believed.refreshToken = nil }
             var granted = try server.tools.seal(
                 believed,
@@ -172,12 +177,13 @@ struct StandardRefresh {
         let scope = requestedScope
         do throws(TokenEndpoint.Refusal) {
             var reply = try await endpoint.attempt(try form(scope: scope))
-            // Silence means the scope that was asked for (RFC 6749 §5.1).
+            // A response without a scope grants the requested one (RFC 6749 §5.1).
             if request.renewal == .anew { reply.answer.scope = reply.answer.scope ?? scope }
             return reply
         } catch {
-            // Some servers refuse a scope they granted themselves; without one they give what they granted. What is
-            // made from another token is to do less than that, and must not come to do more.
+            // Some servers reject a scope that they granted themselves. Without a scope they grant the same
+            // again. A token made from another token must not get more than the requested scope, so it is not
+            // retried.
             guard request.variant == .primary, !scope.isEmpty, grant == nil,
                 error.failure.code == "invalid_scope"
             else {
@@ -187,10 +193,11 @@ struct StandardRefresh {
         }
     }
 
-    /// The scope to ask for; none to refresh the login's own token: the server then gives what was granted.
+    /// The scope to request, or none to refresh the login's own token: the server then repeats the granted
+    /// scope.
     ///
-    /// A narrower scope keeps `offline_access` where it was granted: without it some servers spend the refresh token
-    /// and give none in its place (OIDC Core §11).
+    /// A narrower scope keeps `offline_access` if it was granted. Without it, some servers invalidate the
+    /// refresh token and issue no new one (OIDC Core §11).
     private var requestedScope: [String] {
         let narrowed = request.variant.scopes
         guard narrowed.isEmpty else {
@@ -237,10 +244,10 @@ struct StandardRefresh {
         return form
     }
 
-    /// What stands for a login where there is none; `nil`: a refresh token or the client's own credentials.
+    /// The grant that replaces a login, or `nil` with a refresh token or the client's own credentials.
     private var grant: TokenGrant? { request.renewal == .anew ? server.profile.grant : nil }
 
-    /// Makes what is shown in place of a login.
+    /// The assertions sent instead of a login, or `nil` if none are needed.
     private var assertions: GrantAssertions? {
         guard request.renewal == .anew, var assertions = server.assertions else { return nil }
         assertions.scope = requestedScope
@@ -256,9 +263,10 @@ struct StandardRefresh {
         }
     }
 
-    /// `answer`, with its ID token only if that is believed, and what to say if it is not.
+    /// Returns `answer`, with its ID token only if that is valid, and a warning if it is not.
     ///
-    /// - Throws: `identityChanged` if the ID token is somebody else's; nothing else about it ends a session.
+    /// - Throws: `identityChanged` if the ID token belongs to another account. No other error of an ID token
+    ///   ends a session.
     private func validated(
         _ answer: TokenResponse
     ) async throws(RefreshFailure) -> (TokenResponse, [GrantWarning]) {
@@ -309,7 +317,7 @@ struct StandardRefresh {
 }
 
 extension GrantWarning {
-    /// The ID token of an answer is left out.
+    /// Returns the warning that the ID token of a response was left out.
     static func idTokenDropped(_ why: String) -> GrantWarning {
         GrantWarning(.idTokenDropped, "the ID token of the latest answer was left out: \(why)")
     }

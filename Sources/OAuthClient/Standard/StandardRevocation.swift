@@ -3,16 +3,18 @@
 import SealedStore
 import TokenCore
 
-/// Asks a server to revoke a session's tokens (RFC 7009) and to end the person's session there.
+/// A request to a server to revoke a session's tokens (RFC 7009) and to end the user's session there.
 struct StandardRevocation {
     var server: StandardServer
     var tokens: RevocationRequest
 
     private var tools: ServerDependencies { server.tools }
 
-    /// For the request that decides the outcome; a person waits for it.
+    /// The timeout of the request that decides the outcome.
+    ///
+    /// The user waits for it.
     private static let patience: Duration = .seconds(6)
-    /// For requests that do not change the outcome.
+    /// The timeout of requests that do not change the outcome.
     private static let shortPatience: Duration = .seconds(2)
 
     func run() async -> RevocationOutcome {
@@ -27,7 +29,9 @@ struct StandardRevocation {
         }
     }
 
-    /// A server that does not answer the first request is not asked the others now.
+    /// Sends the requests.
+    ///
+    /// If the server does not respond to the first one, the others are not sent.
     private func tell(
         _ metadata: ServerMetadata,
         _ authentication: ClientAuthentication
@@ -47,7 +51,9 @@ struct StandardRevocation {
         return outcome
     }
 
-    /// Tokens of one issuer are not shown to another one that has taken its place in the configuration.
+    /// Checks that the tokens were issued by the configured server.
+    ///
+    /// They must not be sent to another issuer.
     private func checkPin(_ metadata: ServerMetadata) throws(RefreshFailure) {
         guard let pinned = tokens.tokenEndpoint.flatMap({ try? EndpointURL($0) }) else { return }
         guard pinned.origin == metadata.token.origin else {
@@ -56,7 +62,8 @@ struct StandardRevocation {
         }
     }
 
-    /// Refresh token first: a server then kills the access tokens of the grant as well (RFC 7009 §2.1).
+    /// Revokes the refresh token first: a server then revokes the access tokens of the grant too (RFC 7009
+    /// §2.1).
     private func revokeTokens(
         at url: EndpointURL,
         _ metadata: ServerMetadata,
@@ -66,7 +73,7 @@ struct StandardRevocation {
         var limit = StandardRevocation.patience
         var outcome = RevocationOutcome.revoked
         for case (let hint, let token?) in list {
-            // The access token is short-lived: only the refresh token decides what the outcome is.
+            // The access token expires soon, so the refresh token alone decides the outcome.
             let isDecisive = hint == "refresh_token" || tokens.refreshToken == nil
             do throws(RefreshFailure) {
                 let isRevoked = try await revoke(
@@ -90,7 +97,9 @@ struct StandardRevocation {
         return outcome
     }
 
-    /// - Returns: false if the server revokes no tokens of this type (RFC 7009 §2.2.1).
+    /// Revokes one token.
+    ///
+    /// - Returns: `false` if the server does not revoke tokens of this type (RFC 7009 §2.2.1).
     private func revoke(
         _ token: SecretID,
         _ hint: String,
@@ -107,11 +116,11 @@ struct StandardRevocation {
         return try judge(again, url)
     }
 
-    /// What a public client adds for servers that do not take its request as it is.
+    /// The parameter that a public client adds if the server rejects its first request.
     private enum Addition {
-        /// An access token of the same person.
+        /// An access token of the same user.
         case bearer(SecretID)
-        /// A client secret, which means the same as none if it is empty (RFC 6749 §2.3.1).
+        /// An empty client secret, which means the same as none (RFC 6749 §2.3.1).
         case emptySecret
     }
 
@@ -147,16 +156,19 @@ struct StandardRevocation {
         return try await authentication.send(request, tools, audiences: audiences(at: url, metadata))
     }
 
-    /// What a signed assertion may name at `url`: servers differ in that, and many take their issuer alone.
+    /// Returns the audiences that a signed assertion may name at `url`.
     ///
-    /// The token endpoint is named only at its own origin: elsewhere the assertion could be shown to it.
+    /// Servers differ in the audience, and many accept only their issuer. The token endpoint is included only
+    /// at its own origin: at another origin, the assertion could be used against it.
     private func audiences(at url: EndpointURL, _ metadata: ServerMetadata) -> [String] {
         let issuer = server.issuer ?? metadata.issuer
         let token = url.origin == metadata.token.origin ? metadata.token.description : nil
         return [issuer, token, url.description].compactMap(\.self)
     }
 
-    /// 200 also means that the server did not know the token (RFC 7009 §2.2).
+    /// Returns whether the token is revoked.
+    ///
+    /// A 200 also means that the server did not know the token (RFC 7009 §2.2).
     private func judge(_ reply: ServerResponse, _ url: EndpointURL) throws(RefreshFailure) -> Bool {
         guard !(200..<300).contains(reply.status) else { return true }
         let answer = reply.refused(object: reply.jsonObject, at: tools.timekeeper.wallTime)
@@ -167,9 +179,11 @@ struct StandardRevocation {
         }
     }
 
-    /// OIDC RP-Initiated Logout §2, by POST so that the ID token stays out of addresses; best effort.
+    /// Ends the user's session at the server, if possible (OIDC RP-Initiated Logout §2).
     ///
-    /// - Returns: whether the server says that it has done so.
+    /// The request is a POST, so that the ID token does not appear in URLs.
+    ///
+    /// - Returns: Whether the server reports success.
     private func endSession(_ metadata: ServerMetadata) async -> Bool {
         guard let url = metadata.endSession, let idToken = tokens.idToken else { return false }
         let form = FormBody([("client_id", server.profile.client.id)])
@@ -187,7 +201,7 @@ struct StandardRevocation {
 }
 
 extension RevocationOutcome {
-    /// Sorts `failure` by whether another try later may work.
+    /// Converts `failure`, depending on whether a later retry may succeed.
     init(_ failure: RefreshFailure) {
         self = failure.kind.consequences.prospect == .soon ? .failed(failure) : .refused(failure)
     }

@@ -4,21 +4,32 @@ import SealedStore
 import Text
 import TokenCore
 
-/// OAuth 2.0 and OpenID Connect by the book: kinds `oidc` and `oauth2`.
+/// A server of kind `oidc` or `oauth2`, with OAuth 2.0 and OpenID Connect as in the specifications.
+///
+/// A copy of the server is made for each request. It may have another client or a larger profile than the
+/// configuration.
+///
+/// - Entry points: ``refresh(_:)``, ``logIn(_:conversation:)``, ``revoke(_:)``. ``StandardRefresh``,
+///   ``StandardLogin`` and ``StandardRevocation`` do the work.
+/// - May not: use a response before its ID token is validated, or send a refresh token to another endpoint
+///   than the one of the login.
 struct StandardServer: AuthorizationServer {
-    /// A login may ask for more than the configuration says.
+    /// The configuration of the server.
+    ///
+    /// A login may request more scopes than the configuration.
     var profile: ServerProfile
     let tools: ServerDependencies
     let discovery: Discovery
     let keys: KeySetCache
-    /// Of the secret, or of the key, by which the client proves who it is.
+    /// The reader of the secret or key that proves the client's identity.
     var secrets: SecretReader
-    /// What was found out about how the client proves itself.
+    /// The ways to prove the client's identity that the server has accepted.
     let learned = LearnedAuthentication()
-    /// What is shown in place of a login; `nil`: there are logins, or another session has it.
+    /// The assertions sent instead of a login, or `nil` if there are logins or another session provides the
+    /// token.
     let assertions: GrantAssertions?
 
-    /// `issuer`: the one that `profile` describes.
+    /// Creates a server of `issuer`, which must be the issuer that `profile` describes.
     init(profile: ServerProfile, issuer: Issuer, tools: ServerDependencies) {
         self.profile = profile
         self.tools = tools
@@ -36,17 +47,19 @@ struct StandardServer: AuthorizationServer {
         }
     }
 
-    /// The issuer of its ID tokens; `nil`: the configuration names none, so they may name any.
+    /// The issuer of the server's ID tokens, or `nil` if the configuration names none and any is accepted.
     var issuer: String? { profile.kind.identity.issuer }
 
-    /// Where the metadata is: the clients that the server registers belong to it, as it may name any issuer.
+    /// The address of the metadata.
+    ///
+    /// Clients that the server registers belong to this address, because the metadata may name any issuer.
     var address: String? {
         if case .oidc(let issuer, let metadata) = profile.kind { metadata ?? issuer } else { issuer }
     }
 
-    /// Whether an ID token that is asked for has to come and to be right, as in OpenID Connect.
+    /// Whether a requested ID token must arrive and be valid, as in OpenID Connect.
     ///
-    /// OAuth 2.0 alone promises none, so an ID token that is not believed is left out.
+    /// OAuth 2.0 alone does not promise one, so an invalid ID token is left out.
     var promisesIDTokens: Bool {
         if case .oidc = profile.kind { true } else { false }
     }
@@ -73,7 +86,8 @@ struct StandardServer: AuthorizationServer {
                 if let document = server.profile.client.introduction?.document,
                     document.bytewise == server.profile.client.id.bytewise
                 {
-                    // The server has registered nothing that it could forget: it reads the document each time.
+                    // There is no registration that the server could have deleted: it reads the document each
+                    // time.
                     failure.remedy = "see that the server can read \(document)"
                 } else if lacksClient {
                     failure = .clientForgotten(failure)
@@ -116,14 +130,15 @@ struct StandardServer: AuthorizationServer {
         }
     }
 
-    /// Notes what the server has said of a secret that a person has given.
+    /// Records whether the server accepted a secret that the user gave.
     private func noteSecret(isAccepted: Bool) async {
         guard let purpose = profile.givenSecret, let secret = await secrets.held else { return }
         guard isAccepted else { return await tools.registrar.rejected(secret) }
         await tools.registrar.accepted(secret, for: purpose, of: profile.client.id)
     }
 
-    /// The client's proof for requests to the endpoints of `metadata`; `nil`: of a server that is not looked at.
+    /// Returns the client's proof for requests to the endpoints of `metadata`, or of a server whose metadata
+    /// are not read.
     func authentication(_ metadata: ServerMetadata?) async throws(RefreshFailure) -> ClientAuthentication {
         ClientAuthentication(
             clientID: profile.client.id,
@@ -132,12 +147,12 @@ struct StandardServer: AuthorizationServer {
         )
     }
 
-    /// `metadata` with the endpoints at which this client proves itself (RFC 8705 §5).
+    /// Returns `metadata` with the endpoints at which this client authenticates (RFC 8705 §5).
     func endpoints(of metadata: ServerMetadata) -> ServerMetadata {
         if case .certificate = profile.client.proof { metadata.forCertificates } else { metadata }
     }
 
-    /// The secret that the server knows too, with which it may sign ID tokens.
+    /// Returns the secret shared with the server, with which the server may sign ID tokens.
     func sharedSecret() async throws(RefreshFailure) -> SecretID? {
         profile.client.proof.secret == nil ? nil : try await secrets.read()
     }
@@ -154,7 +169,7 @@ struct StandardServer: AuthorizationServer {
         case .none, .externalAssertion: return .none
         case .certificate(let path, _):
             let certificate = ClientCertificate(path: path, key: secrets)
-            // What is wrong with it is said before anything is sent.
+            // Read the certificate now, so that its errors are reported before anything is sent.
             _ = try await certificate.identity(tools)
             return .certificate(certificate)
         case .secret(_, let method):
@@ -184,7 +199,9 @@ struct StandardServer: AuthorizationServer {
         return assertions
     }
 
-    /// A new key, where tokens are to be bound to one.
+    /// Creates a key, or returns `nil` if the tokens are not bound to one.
+    ///
+    /// - Throws: `misconfigured` if the server does not support the algorithm of the key.
     func proofKey(_ metadata: ServerMetadata?) throws(RefreshFailure) -> SecretID? {
         guard profile.bindsTokens else { return nil }
         if let algorithms = metadata?.proofAlgorithms, !algorithms.contains(ProofKey.algorithm.bytewise) {
@@ -219,7 +236,7 @@ struct StandardServer: AuthorizationServer {
 }
 
 extension LoginGrant {
-    /// The grant of a login for which the client was found out.
+    /// Returns the grant with the client that was found for the login.
     fileprivate func `as`(_ found: DiscoveredServer?) -> LoginGrant {
         guard let found else { return self }
         var grant = self
@@ -228,12 +245,14 @@ extension LoginGrant {
     }
 }
 
-/// Why a login brought no tokens.
+/// The reason a login returned no tokens.
 enum LoginError: Error {
     case failed(RefreshFailure)
     case cancelled
 
-    /// What becomes of the login; of one that is cancelled by now no failure is told.
+    /// The outcome of the login.
+    ///
+    /// A cancelled login reports no failure.
     var outcome: LoginOutcome {
         guard case .failed(let failure) = self, !Task.isCancelled else { return .cancelled }
         return .failed(failure)

@@ -3,11 +3,11 @@
 import Text
 import TokenCore
 
-/// A login that asks for more than the one that stands, for the same account.
+/// A login that requests more than the current one, for the same account.
 extension StandardServer {
-    /// This server, asking for what `request` wants beside the configuration.
+    /// Returns a copy of the server with the additional requirements of `request`.
     ///
-    /// - Throws: `misconfigured` if `flow` has no way to ask for it.
+    /// - Throws: `misconfigured` if `flow` cannot request them.
     func asking(for request: LoginRequest, by flow: LoginFlow) throws(RefreshFailure) -> StandardServer {
         guard let stepUp = request.stepUp else { return self }
         let objection: String? =
@@ -24,7 +24,7 @@ extension StandardServer {
         }
         var server = self
         var seen: Set<ByteText> = []
-        // What was granted comes along: a new token replaces the old one.
+        // Request the granted scopes again: a new token replaces the old one.
         server.profile.scopes = (profile.scopes + (request.present?.scope ?? []) + stepUp.scopes)
             .filter { seen.insert($0.bytewise).inserted }
         if !stepUp.contextClasses.isEmpty {
@@ -34,9 +34,9 @@ extension StandardServer {
         return server
     }
 
-    /// `grant`, unless the session requires an ID token that it lacks, or an account that it is not of.
+    /// Returns `grant`, unless it lacks a required ID token or belongs to another account than it must.
     ///
-    /// - Throws: why it is not accepted; the tokens are revoked, and the login that stands stays.
+    /// - Throws: The reason the login is not accepted. Its tokens are revoked, and the current login remains.
     func accepted(_ grant: LoginGrant, for request: LoginRequest) async throws(LoginError) -> LoginGrant {
         guard let objection = objection(to: grant, request) else { return grant }
         let refreshToken: SecretID? = if case .refreshToken(let token) = grant.renewal { token } else { nil }
@@ -64,7 +64,7 @@ extension StandardServer {
                 remedy: "add openid to scopes, or remove id_token = \"required\""
             )
         }
-        // A client that logs in as itself claims no account.
+        // A client that logs in with its own credentials claims no account.
         guard let before = request.present?.subject, (request.flow ?? profile.flow) != .clientCredentials
         else {
             return nil

@@ -4,28 +4,30 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Sends token requests, and turns each answer into a token response or one classified failure.
+/// A sender of token requests.
+///
+/// It converts each response into a token response or one classified failure.
 struct TokenEndpoint: Sendable {
     var url: EndpointURL
     var authentication: ClientAuthentication
     var trust: ServerTrust
     var publicAddressOnly: Bool
     var tools: ServerDependencies
-    /// Proves possession of the key that the tokens are bound to; `nil`: they are bound to none.
+    /// The maker of proofs for the key that the tokens are bound to, or `nil` if they are not bound.
     var prover: ProofMaker?
-    /// Whether its requests show a person's password.
+    /// Whether the requests carry the user's password.
     var showsPassword = false
-    /// Whether its requests refresh tokens.
+    /// Whether the requests refresh tokens.
     var isRefresh = false
-    /// Whether its requests exchange tokens (RFC 8693).
+    /// Whether the requests exchange tokens (RFC 8693).
     var isExchange = false
     var lifetimeUnit = LifetimeUnit.seconds
-    /// Shown in each request in place of a login; `nil`: the form has all that stands for one.
+    /// The assertions sent with each request instead of a login, or `nil` if the form needs none.
     var assertions: GrantAssertions?
 
     /// Adds the client's credentials to `form` and sends it.
     ///
-    /// - Returns: the answer, and the time read before anything was sent.
+    /// - Returns: The response, and the time just before the request was sent.
     func send(_ form: FormBody) async throws(RefreshFailure) -> (answer: TokenResponse, requestedAt: Instant)
     {
         do throws(Refusal) {
@@ -35,20 +37,22 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    /// A failure, and whether a fresh look at the metadata may help.
+    /// A failure, with facts that decide whether a retry may help.
     struct Refusal: Error {
         var failure: RefreshFailure
+        /// Whether reading the metadata again may help.
         var endpointIsMissing = false
-        /// When to date another proof (RFC 9449 §8) or assertion, by the server's clock if known; `nil`: none would help.
+        /// The date for another proof (RFC 9449 §8) or assertion, by the server's clock if known, or `nil` if
+        /// none would help.
         var proofTime: WallTime?
-        /// The refresh token that the answer brought in spite of the failure.
+        /// The refresh token of a successful response that could not be used.
         var leftover: Leftover?
     }
 
-    /// ``send(_:)`` for callers that can look for the endpoint elsewhere.
+    /// Sends `form` like ``send(_:)``, for callers that can find the endpoint elsewhere.
     ///
-    /// - Parameter form: the grant; credentials are added.
-    /// - Returns: as ``send(_:)``.
+    /// - Parameter form: The grant, to which credentials are added.
+    /// - Returns: The response, and the time just before the request was sent.
     /// - Throws: ``Refusal``.
     func attempt(_ form: FormBody) async throws(Refusal) -> (answer: TokenResponse, requestedAt: Instant) {
         var request = OutgoingRequest(
@@ -61,7 +65,7 @@ struct TokenEndpoint: Sendable {
         do throws(Refusal) {
             return accepted(try await send(try await proven(request, at: tools.timekeeper.wallTime)))
         } catch {
-            // Only once more: a server that is never satisfied must not keep us busy.
+            // Send only one more: a server that is never satisfied must not keep the agent busy.
             guard let time = error.proofTime else {
                 return try await sendOtherwise(request, after: error)
             }
@@ -69,7 +73,7 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    /// Sends `request` with the client secret in its body, where the server has not taken it by Basic.
+    /// Sends `request` with the client secret in its body, after the server rejected Basic.
     private func sendOtherwise(
         _ request: OutgoingRequest,
         after refusal: Refusal
@@ -88,7 +92,8 @@ struct TokenEndpoint: Sendable {
             reply.answer.remarks.append(.clientSecretInBody)
             return reply
         } catch {
-            // The first way is the one that ought to work; what the second one says counts if it got further.
+            // The first way is the one that should work. The failure of the second way counts only if it got
+            // further.
             guard error.failure.code?.bytewise == "invalid_client" else { throw error }
             throw refusal
         }
@@ -101,8 +106,9 @@ struct TokenEndpoint: Sendable {
         return reply
     }
 
-    /// `request` with an assertion and proofs that no other request has; `time` dates what the server compares with its
-    /// clock.
+    /// Returns `request` with an assertion and proofs that no other request has.
+    ///
+    /// `time` is the date that the server compares with its clock.
     private func proven(
         _ request: OutgoingRequest,
         at time: WallTime
@@ -144,7 +150,7 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    /// When to date what is shown a second time, if that may help.
+    /// Returns the date for a second proof or assertion, or `nil` if it would not help.
     private func proofTime(
         after reply: ServerResponse,
         refusedWith code: String?,
@@ -158,7 +164,9 @@ struct TokenEndpoint: Sendable {
         return authentication.timeForAnother(after: reply, refusedWith: code, tools)
     }
 
-    /// The answer in `reply`, or what the lack of one means.
+    /// Reads the token response in `reply`.
+    ///
+    /// - Throws: The classified failure if there is no token response.
     private func read(_ reply: ServerResponse) throws(RefreshFailure) -> TokenResponse {
         let found = TokenEndpointResponse(reply, .standard)
         if reply.status == 200 || reply.status == 201, let found, OAuthError(found.object) == nil,
@@ -199,7 +207,7 @@ struct TokenEndpoint: Sendable {
 }
 
 extension GrantWarning {
-    /// Where the client secret goes was found out.
+    /// The warning that the server accepted the client secret only in the body.
     static let clientSecretInBody = GrantWarning(
         .clientSecretInBody,
         "the server takes the client secret in the body of requests, not by Basic: set client_authentication = \"post\""
@@ -207,19 +215,19 @@ extension GrantWarning {
 }
 
 extension ServerResponse {
-    /// What the server's clock says (RFC 9110 §6.6.1).
+    /// The time of the server's clock (RFC 9110 §6.6.1).
     var serverTime: WallTime? {
         header("date").flatMap { HTTPDate.read($0) }.map { WallTime(secondsSince1970: $0) }
     }
 
-    /// The body is a web page: a portal or a proxy speaks, not the server.
+    /// Whether the body is a web page, written by a portal or a proxy and not by the server.
     var isHTML: Bool {
         let start = body.prefix(64).drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
         return start.first == UInt8(ascii: "<")
             || header("content-type")?.bytewise.lowercased.hasPrefix("text/html") == true
     }
 
-    /// The reply as input for ``FailureClassification``.
+    /// Returns the response as input for ``FailureClassification``.
     func refused(object: JSONObject?, at now: WallTime) -> TokenErrorResponse {
         let challenges = headers.filter { $0.name == "www-authenticate" }.map { $0.value.bytewise.lowercased }
         return TokenErrorResponse(
@@ -234,16 +242,17 @@ extension ServerResponse {
     }
 }
 
-/// How long the tokens of an answer live.
+/// The lifetimes of the tokens in a response.
 enum TokenLifetime {
-    /// The longest lifetime that is believed without another look at the token.
+    /// The maximum lifetime that is believed without a check against the token.
     private static let plausible: Duration = .seconds(86_400)
 
-    /// The shorter of what the response says and the life a JWT gives itself (`exp` − `iat`, unverified), else the one
-    /// there is.
+    /// Returns the shorter of the lifetime in the response and the lifetime in a JWT (`exp` − `iat`,
+    /// unverified).
     ///
-    /// Where only `exp` is there a clock decides, so it counts only if the response does not say how long the token lives,
-    /// or says something implausible: a number of milliseconds is a thousand times too long.
+    /// If only one exists, that one counts. If a JWT has only `exp`, its lifetime depends on a clock. So it
+    /// counts only if the response states no lifetime or an implausible one: a number of milliseconds is a
+    /// thousand times too long.
     static func of(_ answer: TokenResponse, at now: WallTime) -> Duration? {
         let clock = answer.serverTime ?? now
         let told = answer.expiresIn ?? answer.expiresAt.flatMap { LifetimeMember.positive($0 - clock) }
@@ -256,9 +265,10 @@ enum TokenLifetime {
         return told > plausible && left > .zero ? min(left, told) : told
     }
 
-    /// What the claims of an ID token say; `nil`: they name no end.
+    /// Returns the lifetime in the claims of an ID token, or `nil` if they name no expiry.
     ///
-    /// It may have been issued a while ago, so where the answer shows the server's clock, that tells what is left.
+    /// The token may have been issued a while ago. If the response shows the server's clock, the remaining
+    /// validity is computed with it.
     static func ofIDToken(_ token: String, in answer: TokenResponse, at now: WallTime) -> Duration? {
         guard let claims = JWTParts(token)?.claims, let expiry = claims.seconds("exp") else { return nil }
         guard let serverTime = answer.serverTime else { return ofNewToken(claims, until: expiry, at: now) }
@@ -266,7 +276,9 @@ enum TokenLifetime {
         return min(left, claims.wholeLife.map(Duration.seconds) ?? left, LifetimeMember.longest)
     }
 
-    /// A token that was issued just now, so that its whole life corrects a clock that is off.
+    /// Returns the lifetime of a token that was issued just now.
+    ///
+    /// Its whole lifetime corrects a clock that is off.
     private static func ofNewToken(_ claims: JSONObject, until expiry: Int64, at now: WallTime) -> Duration {
         let whole = claims.wholeLife.map(Duration.seconds)
         let left = WallTime(secondsSince1970: expiry) - now
@@ -274,7 +286,7 @@ enum TokenLifetime {
         return min(left, whole ?? left, LifetimeMember.longest)
     }
 
-    /// What the answer says of its refresh token; where it says nothing, what a JWT says of itself.
+    /// Returns the lifetime of the refresh token that the response states, or else the one in a JWT's claims.
     static func ofRefreshToken(_ answer: TokenResponse) -> RefreshLifetime? {
         if let told = answer.refreshExpiresIn { return RefreshLifetime(told) }
         guard let token = answer.refreshToken, let claims = JWTParts(token)?.claims,
