@@ -3,28 +3,34 @@
 import Text
 import TokenCore
 
-/// What the configuration says about the authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1).
+/// The configuration of the authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1).
 package struct AuthorizationRequest: Equatable, Sendable {
-    /// Where the server sends the browser back to.
+    /// The redirect URI, to which the server sends the browser.
     package enum Redirect: Equatable, Sendable {
-        /// `http://127.0.0.1:PORT/callback`; port 0: any free one (RFC 8252 §7.3).
+        /// `http://127.0.0.1:PORT/callback`.
+        ///
+        /// Port 0 selects any free port (RFC 8252 §7.3).
         case port(Int)
-        /// The same with one of these ports, as the server has registered them for us.
+        /// `http://127.0.0.1:PORT/callback` with one of these ports, which are registered at the server.
         case oneOf([Int])
-        /// This very address, which is registered at the server.
+        /// This exact redirect URI, which is registered at the server.
         case registered(String)
     }
 
     package var redirect: Redirect
-    /// `prompt`; empty: none is sent; `nil`: as the scopes want it.
+    /// The value of `prompt`.
+    ///
+    /// Empty sends none, and `nil` sends the one that the scopes require.
     package var prompt: String?
-    /// `login_hint`: the account to log in with, as the server knows it.
+    /// The `login_hint`: the account to log in with, as the server knows it.
     package var loginHint: String?
-    /// `acr_values`: authentication context classes, the most wanted first.
+    /// The `acr_values`: authentication context classes, in the order of preference.
     package var contextClasses: [String]
-    /// `max_age`: longest time since the person authenticated, in whole seconds.
+    /// The `max_age`: the maximum time since the user authenticated, in whole seconds.
     package var maximumAge: Duration?
-    /// Further parameters by name; none that has a key of its own or that we set.
+    /// Further parameters by name.
+    ///
+    /// None has a configuration key of its own or is set by the agent.
     package var parameters: [String: String]
 
     package init(
@@ -43,12 +49,12 @@ package struct AuthorizationRequest: Equatable, Sendable {
         self.parameters = parameters
     }
 
-    /// The parameter that says how the answer comes back (OAuth 2.0 Multiple Response Types §2.1).
+    /// The parameter for the way the response returns (OAuth 2.0 Multiple Response Types §2.1).
     static let responseMode = "response_mode"
-    /// Its value for an answer in a POST (OAuth 2.0 Form Post Response Mode §2).
+    /// The value of `response_mode` for a response in a POST (OAuth 2.0 Form Post Response Mode §2).
     static let formPost = "form_post"
 
-    /// The parameters of the request that the configuration decides, for a login that asks for `scopes`.
+    /// Returns the parameters that the configuration decides, for a login with `scopes`.
     func chosen(for scopes: [String]) -> [(name: String, value: String)] {
         var chosen: [(name: String, value: String)] = []
         if let prompt = promptSent(with: scopes) { chosen.append(("prompt", prompt)) }
@@ -58,16 +64,22 @@ package struct AuthorizationRequest: Equatable, Sendable {
         return chosen + parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    /// Whether `prompt=consent` is sent although nobody wrote it: there are servers that fail at it.
+    /// Returns whether `prompt=consent` is sent although it is not configured.
+    ///
+    /// Some servers fail on it.
     func addsConsent(for scopes: [String]) -> Bool { prompt == nil && promptSent(with: scopes) != nil }
 
-    /// The `prompt` to send: without consent, servers ignore or refuse `offline_access` (OIDC Core §11).
+    /// Returns the `prompt` to send.
+    ///
+    /// Without consent, servers ignore or reject `offline_access` (OIDC Core §11).
     private func promptSent(with scopes: [String]) -> String? {
         guard let prompt else { return scopes.contains("offline_access") ? "consent" : nil }
         return prompt.isEmpty ? nil : prompt
     }
 
-    /// Where we can listen for the answer, the first that is free; none: a person brings it.
+    /// The redirect URIs to listen on, of which the first free one is used.
+    ///
+    /// If empty, the user pastes the response.
     var places: [LoopbackRedirect] {
         let places: [LoopbackRedirect] =
             switch redirect {
@@ -84,12 +96,12 @@ package struct AuthorizationRequest: Equatable, Sendable {
 
     var place: LoopbackRedirect? { places.first }
 
-    /// Whether the answer comes in a form, which shows in no address.
+    /// Whether the response comes in a form, which appears in no URL.
     var takesForms: Bool {
         parameters[AuthorizationRequest.responseMode]?.bytewise == ByteText(AuthorizationRequest.formPost)
     }
 
-    /// The redirect URI, where `port` is the one that is listened on.
+    /// Returns the redirect URI, with `port` as the port that is listened on.
     func redirectURI(port: Int) -> String {
         switch redirect {
         case .port, .oneOf: "http://127.0.0.1:\(port)\(LoopbackRedirect.standardPath)"
@@ -99,20 +111,24 @@ package struct AuthorizationRequest: Equatable, Sendable {
 }
 
 extension AuthorizationRequest {
-    /// Parameters that we set ourselves, on which the safety of a login rests.
+    /// The parameters that the agent sets.
+    ///
+    /// The security of a login depends on them.
     private static let ours: Set<ByteText> = [
         "response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method",
         "nonce", "dpop_jkt", "request", "request_uri",
     ]
-    /// Parameters with a key of their own, which is the same but for `scope` and `resource`.
+    /// The parameters with their own configuration key.
+    ///
+    /// The key has the same name except for `scope` and `resource`.
     private static let keys: [ByteText: String] = [
         "scope": "scopes", "resource": "resources", "audience": "audience", "prompt": "prompt",
         "login_hint": "login_hint", "acr_values": "acr_values", "max_age": "max_age",
     ]
-    /// Parameters that a browser's history must not hold.
+    /// The parameters that must not appear in a browser's history.
     private static let secrets: Set<ByteText> = ["client_secret", "client_assertion", "code_verifier"]
 
-    /// What shows as wrong without asking the server.
+    /// The errors that are visible without asking the server.
     var problems: [ServerProfileError] {
         [redirectProblem, promptProblem, responseModeProblem].compactMap(\.self)
             + contextClasses.compactMap(Self.classProblem)
@@ -131,7 +147,8 @@ extension AuthorizationRequest {
         return ServerProfileError("redirect_uri", "must have a port from 1 to 65535")
     }
 
-    /// OIDC Core §3.1.2.1: words; `none` must stand alone.
+    /// The error in `prompt`, which must be words, with `none` only alone (OIDC Core §3.1.2.1), or `nil` if
+    /// there is none.
     private var promptProblem: ServerProfileError? {
         guard let prompt else { return nil }
         guard prompt.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
@@ -162,7 +179,9 @@ extension AuthorizationRequest {
         return ServerProfileError(key, "\"\(name)\" is no name of a parameter")
     }
 
-    /// An answer behind `#` stays in the browser, and one that is a JWT is nothing we read.
+    /// The error in `response_mode`, or `nil` if there is none.
+    ///
+    /// A response after `#` stays in the browser, and a response that is a JWT is not supported.
     private var responseModeProblem: ServerProfileError? {
         let key = "authorization_parameters"
         switch parameters[AuthorizationRequest.responseMode]?.bytewise {

@@ -5,18 +5,19 @@ import Synchronization
 import Text
 import TokenCore
 
-/// One authorization request and the response it waits for (RFC 6749 §4.1, RFC 7636, RFC 9207).
+/// One authorization request and its pending response (RFC 6749 §4.1, RFC 7636, RFC 9207).
 ///
-/// Its `state` is accepted once; without knowing it, nobody can finish or spoil the login.
+/// Its `state` is accepted once. Without it, nobody can finish or disturb the login. Safe to call from any
+/// thread.
 final class AuthorizationTransaction: Sendable {
-    /// A response that carried our `state`.
+    /// A response with the right `state`.
     enum Response: Equatable, Sendable {
         case code(String)
         case refused(RefreshFailure)
     }
 
     let redirectURI: String
-    /// 43 characters, 256 bits (RFC 7636 §4.1).
+    /// The PKCE verifier of 43 characters and 256 bits (RFC 7636 §4.1).
     let verifier: String
     let nonce: String
     private let state: String
@@ -25,14 +26,19 @@ final class AuthorizationTransaction: Sendable {
     private let keyThumbprint: String?
     private let isAnswered = Mutex(false)
 
-    /// Bytes of the longest code that is accepted; real ones are below 4 KiB.
+    /// The maximum number of bytes of an authorization code.
+    ///
+    /// Real codes are below 4 KiB.
     private static let codeLimit = 6_144
 
+    /// Creates a request with a random `state`, `nonce` and verifier.
+    ///
     /// - Parameters:
-    ///   - redirectURI: where the response comes to.
-    ///   - issuer: the authorization server's name, if it has one.
-    ///   - namesIssuer: the server announces `iss` in its responses, so a response without it is refused.
-    ///   - keyThumbprint: the thumbprint of the key that the code is to be bound to (RFC 9449 §10).
+    ///   - redirectURI: The URI that the response comes to.
+    ///   - issuer: The name of the authorization server, if it has one.
+    ///   - namesIssuer: Whether the server announces `iss` in its responses. A response without `iss` is then
+    ///     rejected.
+    ///   - keyThumbprint: The thumbprint of the key that the code is to be bound to (RFC 9449 §10).
     init(redirectURI: String, issuer: String?, namesIssuer: Bool, keyThumbprint: String? = nil) {
         self.redirectURI = redirectURI
         self.issuer = issuer
@@ -43,7 +49,7 @@ final class AuthorizationTransaction: Sendable {
         nonce = RandomText.make()
     }
 
-    /// The parameters of the request (RFC 6749 §4.1.1).
+    /// Returns the parameters of the request (RFC 6749 §4.1.1).
     func parameters(_ profile: ServerProfile) -> [(name: String, value: String)] {
         var parameters = [
             ("response_type", "code"), ("client_id", profile.client.id), ("redirect_uri", redirectURI),
@@ -58,24 +64,25 @@ final class AuthorizationTransaction: Sendable {
         return parameters
     }
 
-    /// The address the person's browser opens, with the whole request in it.
+    /// Returns the URL for the user's browser, with the whole request in it.
     func address(at endpoint: EndpointURL, profile: ServerProfile) -> String {
         AuthorizationTransaction.address(at: endpoint, parameters(profile))
     }
 
-    /// ``address(at:profile:)`` with other parameters.
+    /// Returns a URL like ``address(at:profile:)`` with other parameters.
     static func address(at endpoint: EndpointURL, _ parameters: [(name: String, value: String)]) -> String {
         let query = parameters.map { "\($0)=\(PercentCoding.encoded($1))" }.joined(separator: "&")
-        // A query the endpoint brought along is kept (RFC 6749 §3.1).
+        // Keep the query of the endpoint (RFC 6749 §3.1).
         return endpoint.description + (endpoint.query == nil ? "?" : "&") + query
     }
 
-    /// BASE64URL(SHA256(verifier)).
+    /// The code challenge, BASE64URL(SHA256(verifier)).
     var challenge: String {
         Base64.urlEncoded(SHA256.hash(data: Array(verifier.utf8)))
     }
 
-    /// The response in `query` if it carries our `state`, the first time; `nil` for everything else.
+    /// Returns the response in `query` if it carries the right `state`, for the first time, or `nil`
+    /// otherwise.
     func accept(_ query: some StringProtocol) -> Response? {
         guard let parameters = FormEncoding.decoded(query) else { return nil }
         guard let given = AuthorizationTransaction.single("state", in: parameters), isOurs(given) else {
@@ -93,7 +100,7 @@ final class AuthorizationTransaction: Sendable {
         where parameters.count(where: { $0.name.bytewise == name.bytewise }) > 1 {
             return .malformed
         }
-        // `iss` is compared as a string before anything else is believed, errors included (RFC 9207 §2.4).
+        // Compare `iss` as a string before anything else is used, errors included (RFC 9207 §2.4).
         let named = AuthorizationTransaction.single("iss", in: parameters)
         if let issuer, named.map({ $0.bytewise != issuer.bytewise }) ?? namesIssuer { return .mixedUp }
         if let code = AuthorizationTransaction.single("error", in: parameters) {
@@ -107,7 +114,7 @@ final class AuthorizationTransaction: Sendable {
         return .code(code)
     }
 
-    /// Looks at every byte, wherever the first difference is.
+    /// Compares `candidate` with the `state` in constant time, reading every byte.
     private func isOurs(_ candidate: String) -> Bool {
         let ours = Array(state.utf8)
         let theirs = Array(candidate.utf8)
@@ -135,7 +142,8 @@ extension AuthorizationTransaction.Response {
 }
 
 extension RefreshFailure {
-    /// An error the authorization endpoint sent back through the browser (RFC 6749 §4.1.2.1).
+    /// Returns the failure for an error that the authorization endpoint sent through the browser (RFC 6749
+    /// §4.1.2.1).
     fileprivate static func refusal(_ error: OAuthError) -> RefreshFailure {
         let answer = TokenErrorResponse(status: 400, error: error)
         var failure = FailureClassification.classify(answer, from: "")

@@ -3,11 +3,18 @@
 import SealedStore
 import TokenCore
 
-/// The browser flow: authorization code with PKCE, response by loopback redirect or pasted (RFC 8252).
+/// The browser flow: an authorization code with PKCE, received by a loopback redirect or pasted (RFC 8252).
+///
+/// ``AuthorizationTransaction`` is the request and checks the response. ``LoopbackListener`` receives the
+/// browser and shows the outcome.
+///
+/// - Entry points of this folder: `logInByBrowser()`, `logInByDevice()`, `logInByPassword()`,
+///   `logInByClientCredentials()`, `logInByImport()`.
+/// - May not: send an authorization code twice, or accept a response with another `state` or issuer.
 extension StandardLogin {
-    /// How long a person may take with the browser.
+    /// The timeout for the user in the browser.
     static let patience = LoginStep.browserTimeout
-    /// How often a wrong address may be pasted.
+    /// The number of times that an address may be pasted.
     private static let pastes = 3
 
     func logInByBrowser() async throws(LoginError) -> LoginGrant {
@@ -22,7 +29,10 @@ extension StandardLogin {
         }
     }
 
-    /// Refuses servers that do not offer the code flow with PKCE, which RFC 9700 §2.1.1 asks for.
+    /// Returns the authorization endpoint of a server with the code flow and PKCE, as RFC 9700 §2.1.1
+    /// requires.
+    ///
+    /// - Throws: `misconfigured` if the server does not offer them.
     private func authorizationEndpoint() throws(LoginError) -> EndpointURL {
         let others = "log in by another flow, such as --flow device"
         guard let url = metadata.authorization else {
@@ -38,7 +48,9 @@ extension StandardLogin {
         return url
     }
 
-    /// The code is sent once: a lost answer means a new login, not another try (RFC 6749 §4.1.2).
+    /// Sends the code once.
+    ///
+    /// A lost response requires a new login and not a retry (RFC 6749 §4.1.2).
     private func redeem(
         _ code: String,
         _ transaction: AuthorizationTransaction
@@ -81,18 +93,18 @@ extension StandardLogin {
             await listener.close()
             return (transaction, try response.get())
         }
-        // The login goes on without waiting for the browser.
+        // The login continues without waiting for the browser.
         listener.stayForOutcome()
         tools.lingering.add(listener)
         await conversation.whenEnded { listener.show($0) }
         return (transaction, try response.get())
     }
 
-    /// A listener at the first place that is free.
+    /// Opens a listener on the first of `places` that is free.
     private func listener(at places: [LoopbackRedirect]) async throws(LoginError) -> LoopbackListener {
         var failure = RefreshFailure(kind: .misconfigured, message: "there is nowhere to listen")
         for place in places {
-            // An earlier login may still have a page to show there.
+            // An earlier login may still have a page to show at this port.
             if place.port != 0 { await tools.lingering.close(at: place.port) }
             do throws(RefreshFailure) {
                 return try await LoopbackListener.open(place, on: tools.eventLoop)
@@ -110,7 +122,7 @@ extension StandardLogin {
     ) async -> Result<AuthorizationTransaction.Response, LoginError> {
         do throws(LoginError) {
             let address = try await browserAddress(transaction, at: url)
-            // Before anybody learns the address: a browser may be back at once.
+            // Do this before the URL is shown: a browser may return at once.
             listener.expect(transaction) { [conversation] problem in
                 Task { await conversation.tell(.notice(problem.text)) }
             }
@@ -151,7 +163,9 @@ extension StandardLogin {
         }
     }
 
-    /// The browser is on another machine, or ends at one: the person brings the address it ended at.
+    /// Asks the user for the URL that the browser ended at.
+    ///
+    /// It is used if the browser is on another machine, or ends at a URL that the agent cannot listen on.
     private func pastedResponse(
         from url: EndpointURL
     ) async throws(LoginError) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {
@@ -180,14 +194,14 @@ extension StandardLogin {
 }
 
 extension AuthorizationTransaction {
-    /// The redirect URI up to where the server's parameters follow.
+    /// The redirect URI up to the server's parameters.
     fileprivate var redirectStart: String {
         redirectURI + (redirectURI.bytewise.contains("?") ? "&" : "?")
     }
 
-    /// The query of a pasted address that begins with the redirect URI; blanks around it are forgiven.
+    /// Returns the query of a pasted URL that begins with the redirect URI.
     ///
-    /// Browsers show a path of `/` where the redirect URI has none.
+    /// Blanks around the URL are ignored. Browsers show a path of `/` if the redirect URI has none.
     func query(ofPasted text: String) -> Substring? {
         let blanks: [UInt8] = [0x20, 0x09, 0x0D, 0x0A]
         let line = text.utf8.drop { blanks.contains($0) }.prefix { !blanks.contains($0) }

@@ -4,9 +4,11 @@ import Crypto
 import Text
 import TokenCore
 
-/// The pages the redirect listener shows: nothing of the request is in them, no script, and nothing is loaded.
+/// A page of the redirect listener.
+///
+/// It contains nothing of the request and no script, and loads nothing.
 struct CallbackPage {
-    /// What the page is about, which its mark and color show.
+    /// The kind of news, which decides the symbol and color.
     enum Mood: String {
         case good, bad, calm
     }
@@ -14,13 +16,13 @@ struct CallbackPage {
     var status = 200
     var mood = Mood.calm
     var title: String
-    /// Sentences; each a paragraph.
+    /// The sentences, each of them a paragraph.
     var text: [String] = []
     var rows: [(name: String, value: String)] = []
-    /// A command that helps.
+    /// A command that helps the user.
     var command: String?
 
-    /// How a login ended.
+    /// Creates the page that shows the outcome of a login.
     init(_ ending: LoginEnding) {
         let known: [(name: String, value: String)] = [
             ("Session", ending.session), ("Account", ending.account ?? ""), ("Server", ending.server),
@@ -47,13 +49,15 @@ struct CallbackPage {
         (self.status, self.mood, self.title, self.text) = (status, mood, title, text)
     }
 
-    /// Shown when the login takes longer than the browser waits.
+    /// The page for a login that takes longer than the browser waits.
     static let unfinished = CallbackPage(
         title: "See the terminal",
         text: ["The login is not finished yet. The terminal shows how it ends.", "You can close this page."]
     )
 
-    /// Shown where the redirect has no query: a response after `#` stays in the browser.
+    /// The page for a redirect without a query.
+    ///
+    /// A response after `#` stays in the browser.
     static let empty = CallbackPage(
         status: 400,
         mood: .bad,
@@ -64,7 +68,7 @@ struct CallbackPage {
         ]
     )
 
-    /// Shown for a request that is not the response to the pending login.
+    /// Creates the page for a request that is not the response to the pending login.
     init(refusing status: Int) {
         let text =
             switch status {
@@ -78,7 +82,7 @@ struct CallbackPage {
         self.init(status: status, mood: .bad, title: "Not a login", text: [text])
     }
 
-    /// A whole HTTP response.
+    /// The complete HTTP response.
     var response: String {
         CallbackPage.response(
             status,
@@ -91,7 +95,8 @@ struct CallbackPage {
         )
     }
 
-    /// A response that takes the browser to `path`, so that neither its address bar nor its history keeps the code.
+    /// Returns a response that redirects to `path`, so that the address bar and the history do not keep the
+    /// code.
     static func redirect(to path: String) -> String {
         response(303, ["Location: \(path)", "Content-Security-Policy: default-src 'none'"], body: "")
     }
@@ -111,7 +116,9 @@ struct CallbackPage {
         415: "Unsupported Media Type", 431: "Request Header Fields Too Large",
     ]
 
-    /// `text` with a capital and a full stop; a first word that is a key or an address stays as it is.
+    /// Returns `text` with a capital and a full stop.
+    ///
+    /// A first word that is a key or an address is not changed.
     private static func sentence(_ text: String) -> String {
         let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
         let isWord = text.utf8.prefix { $0 != UInt8(ascii: " ") }.allSatisfy { letters.contains($0) }
@@ -144,7 +151,7 @@ struct CallbackPage {
             """
     }
 
-    /// Text that is nothing but text in HTML.
+    /// Escapes `text` so that HTML shows it as text.
     private static func escaped(_ text: String) -> String {
         let entities: [Unicode.Scalar: String] = [
             "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;",
@@ -152,7 +159,9 @@ struct CallbackPage {
         return text.unicodeScalars.map { entities[$0] ?? String($0) }.joined()
     }
 
-    /// Allowed by its digest alone, so that no other style counts.
+    /// The digest of the style.
+    ///
+    /// Only a style with this digest is allowed.
     private static let styleDigest = Base64.encoded(SHA256.hash(data: Array(style.utf8)))
 
     private static let style = """
@@ -185,7 +194,7 @@ struct CallbackPage {
 }
 
 extension CallbackPage.Mood {
-    /// The path inside the circle.
+    /// The SVG path inside the circle.
     fileprivate var mark: String {
         switch self {
         case .good: "M15 25l6 6 12-13"

@@ -2,26 +2,28 @@
 
 import Text
 
-/// What a request to the redirect listener is (RFC 8252 §7.3), decided from its text alone.
+/// The classification of a request to the redirect listener (RFC 8252 §7.3), decided by its text alone.
 enum CallbackRequest: Equatable {
     /// More bytes are needed.
     case incomplete
-    /// `GET /callback?…` or a form: the parameters, form-encoded and not yet believed.
+    /// `GET /callback?…` or a form: the form-encoded parameters, not yet validated.
     case callback(String)
-    /// `GET /callback`: whatever the answer was, it is not in there.
+    /// `GET /callback` without a query, so the response is not in the request.
     case empty
-    /// `GET` of the page that shows how the login ended.
+    /// A `GET` of the page that shows the outcome of the login.
     case outcome
     case refused(status: Int)
 
-    /// Request line and headers together: browsers send the cookies of all servers on this machine.
+    /// The maximum number of bytes of request line and headers.
+    ///
+    /// Browsers send the cookies of all servers on this machine.
     static let headLimit = 64 << 10
-    /// Bytes of a form: room for the longest code there is, and for what servers add to it.
+    /// The maximum number of bytes of a form: the longest code and the parameters that servers add.
     static let formLimit = 32 << 10
 
-    /// Reads the bytes received so far, from the start of the connection, of a request to `place`.
+    /// Parses the bytes received so far of a request to `place`, from the start of the connection.
     ///
-    /// `outcome`: the path of the page that shows how the login ended.
+    /// `outcome` is the path of the page that shows the outcome of the login.
     init(_ bytes: some Collection<UInt8>, to place: LoopbackRedirect, outcome: String? = nil) {
         let limit = CallbackRequest.headLimit + 4
         guard let head = CallbackRequest.head(of: Array(bytes.prefix(limit))) else {
@@ -32,7 +34,7 @@ enum CallbackRequest: Equatable {
         self = CallbackRequest.read(Array(HTTPSyntax.lines(head)), Array(rest), place, outcome)
     }
 
-    /// What stands before the empty line; `nil` as long as there is none.
+    /// Returns the bytes before the empty line, or `nil` if there is none yet.
     private static func head(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
         let end = Array("\r\n\r\n".utf8)
         var rest = bytes[...]
@@ -75,7 +77,7 @@ enum CallbackRequest: Equatable {
         return parts.count == 2 ? .callback(String(decoding: parts[1], as: UTF8.self)) : .empty
     }
 
-    /// The form of a POST: its length is said beforehand, and its bytes are those that a form is made of.
+    /// Reads the form of a POST, which must announce its length and contain only characters of a form.
     private static func form(_ fields: [Field], _ rest: [UInt8]) -> CallbackRequest {
         let types = fields.filter { $0.name.says("content-type") }.map(\.value)
         let type = types.first?.prefix { $0 != UInt8(ascii: ";") }.trimmedOfBlanks

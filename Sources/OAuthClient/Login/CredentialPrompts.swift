@@ -3,7 +3,7 @@
 import SealedStore
 import TokenCore
 
-/// Asks the questions of a login that its request does not answer already.
+/// Prompts for the values of a login that its request does not include.
 struct CredentialPrompts {
     var request: LoginRequest
     var conversation: any LoginPrompting
@@ -16,7 +16,9 @@ struct CredentialPrompts {
         return try text(of: answer)
     }
 
-    /// Lends the password of `username`; one that was asked for here is erased afterwards.
+    /// Calls `body` with the password of `username`.
+    ///
+    /// A password prompted for here is erased afterwards.
     func withPassword<Result>(
         of username: String,
         _ body: (SecretID) async throws(LoginError) -> Result
@@ -28,17 +30,17 @@ struct CredentialPrompts {
         return try await body(password)
     }
 
-    /// Takes over a refresh token obtained elsewhere, which `use` uses once.
+    /// Imports a refresh token obtained elsewhere, which `use` sends once.
     ///
-    /// `use` gets a copy, sealed as a refresh token; the secret in the request stays the caller's, whatever
-    /// it was sealed as. The copy is erased unless the login is renewed with it.
+    /// `use` gets a copy that is sealed as a refresh token. The secret in the request remains the caller's,
+    /// whatever its kind is. The copy is erased unless it becomes the refresh token of the login.
     func importing(
         _ use: (SecretID) async throws(LoginError) -> LoginGrant
     ) async throws(LoginError) -> LoginGrant {
         try await lending(try await refreshToken(), use)
     }
 
-    /// Lends `token` to `use`; it is erased unless the login is renewed with it.
+    /// Calls `use` with `token`, and erases it unless it becomes the refresh token of the login.
     func lending(
         _ token: SecretID,
         _ use: (SecretID) async throws(LoginError) -> LoginGrant

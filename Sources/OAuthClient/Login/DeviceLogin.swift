@@ -3,7 +3,7 @@
 import Text
 import TokenCore
 
-/// The device flow: the person uses another device, we wait (RFC 8628).
+/// The device flow: the user logs in on another device, and the agent polls (RFC 8628).
 extension StandardLogin {
     func logInByDevice() async throws(LoginError) -> LoginGrant {
         guard let url = metadata.deviceAuthorization else {
@@ -36,18 +36,22 @@ extension StandardLogin {
     }
 }
 
-/// What follows once there is a code: the person is told, and the server asked until it has tokens.
+/// The device flow after the code has arrived.
+///
+/// The user sees the code, and the server is polled for tokens.
 struct DeviceFlow {
     var tools: ServerDependencies
     var conversation: any LoginPrompting
 
-    /// Tells the person, and asks for the tokens, never sooner than the server allows and never after the code expired.
+    /// Shows the code to the user and polls for the tokens.
+    ///
+    /// Polls are never sooner than the server allows, and never after the code has expired.
     ///
     /// - Parameters:
-    ///   - grant: the code.
-    ///   - exchange: sends one request for the tokens.
-    /// - Returns: the finished login.
-    /// - Throws: why there is none; the codes of a failure are those of RFC 8628 §3.5.
+    ///   - grant: The code.
+    ///   - exchange: Sends one request for the tokens.
+    /// - Returns: The finished login.
+    /// - Throws: The reason the login failed. The codes of a failure are those of RFC 8628 §3.5.
     func finish(
         _ grant: DeviceGrant,
         asking exchange: () async throws(LoginError) -> LoginGrant
@@ -61,7 +65,7 @@ struct DeviceFlow {
             )
         )
         var next = DevicePoll(interval: grant.interval)
-        // What a person hears when the time is over: that they were too late, or that the server was away.
+        // The failure when the code expires: the user was too late, or the server was unreachable.
         var ending = RefreshFailure.deviceCodeExpired
         while true {
             guard tools.timekeeper.now + next.pause < grant.expiresAt else { throw .failed(ending) }
@@ -91,11 +95,11 @@ struct DeviceFlow {
     }
 }
 
-/// When a server is asked for the tokens next.
+/// The time of the next request for the tokens.
 struct DevicePoll: Equatable {
-    /// Between polls, unless the server says otherwise.
+    /// The delay between polls, unless the server sets another.
     var interval: Duration
-    /// Before this one.
+    /// The delay before this poll.
     var pause: Duration
 
     init(interval: Duration, pause: Duration? = nil) {
@@ -104,10 +108,10 @@ struct DevicePoll: Equatable {
     }
 }
 
-/// The answer of the device authorization endpoint (RFC 8628 §3.2).
+/// The response of the device authorization endpoint (RFC 8628 §3.2).
 struct DeviceGrant: Sendable {
     var deviceCode: String
-    /// Printable.
+    /// The code for the user, in printable characters.
     var userCode: String
     var verificationURI: String
     var completeURI: String?
@@ -115,19 +119,19 @@ struct DeviceGrant: Sendable {
     var expiresAt: Instant
     var interval: Duration
 
-    /// What buys the tokens (RFC 8628 §3.4).
+    /// The grant type for the tokens (RFC 8628 §3.4).
     static let grantType = "urn:ietf:params:oauth:grant-type:device_code"
-    /// RFC 8628 §3.2: 5 seconds when the server does not say.
+    /// The interval of 5 seconds if the server states none (RFC 8628 §3.2).
     static let defaultInterval: Duration = .seconds(5)
-    /// RFC 8628 §3.5: `slow_down` adds 5 seconds, for this and all later requests.
+    /// The 5 seconds that `slow_down` adds for this and all later requests (RFC 8628 §3.5).
     static let slowDown: Duration = .seconds(5)
     static let longestInterval: Duration = .seconds(300)
-    /// Bytes; it is sent again with every poll.
+    /// The maximum number of bytes of the device code, which is sent again with every poll.
     static let longestCode = 8 << 10
-    /// Between polls of a server in trouble: a person is waiting for it to come back.
+    /// The maximum delay between polls of a failing server, because the user is waiting.
     static let longestPause: Duration = .seconds(60)
 
-    /// How the members of the answer are spelled.
+    /// The names of the members of the response.
     struct Names: Sendable {
         var deviceCode = "device_code"
         var userCode = "user_code"
@@ -135,7 +139,7 @@ struct DeviceGrant: Sendable {
         var completeURI = "verification_uri_complete"
         var expiresIn = "expires_in"
 
-        /// As Amazon has them.
+        /// The names that Amazon uses.
         static let camelCase = Names(
             deviceCode: "deviceCode",
             userCode: "userCode",
@@ -156,7 +160,7 @@ struct DeviceGrant: Sendable {
         self.deviceCode = deviceCode
         self.userCode = userCode
         verificationURI = uri
-        // A person will open this address, so it must be a valid one; a bad shortcut is left out.
+        // The user will open this URL, so it must be valid. An invalid shortcut is left out.
         completeURI = object[names.completeURI]?.string.flatMap {
             (try? EndpointURL($0)) == nil ? nil : $0
         }
@@ -166,20 +170,20 @@ struct DeviceGrant: Sendable {
         interval = min(max(asked, .seconds(1)), DeviceGrant.longestInterval)
     }
 
-    /// The next poll, or `nil` when polling is over (RFC 8628 §3.5).
+    /// Returns the next poll, or `nil` if polling is over (RFC 8628 §3.5).
     func poll(after last: DevicePoll, _ failure: RefreshFailure) -> DevicePoll? {
         let interval = last.interval
         let asked = failure.retryAfter.map { min($0, DeviceGrant.longestInterval) }
         switch (failure.code, failure.kind) {
         case ("authorization_pending", _): return DevicePoll(interval: interval)
         case ("slow_down", _): return DevicePoll(interval: interval + DeviceGrant.slowDown)
-        // The same as slow_down in HTTP's own words (RFC 6585 §4); the time that the server names counts for once.
+        // 429 means the same as `slow_down` (RFC 6585 §4). The delay in the response counts only once.
         case _ where failure.status == 429:
             guard let asked else { return DevicePoll(interval: interval + DeviceGrant.slowDown) }
             return DevicePoll(interval: interval, pause: asked)
         case (nil, .unreachable), (nil, .ambiguous), (nil, .busy), ("server_error", _),
             ("temporarily_unavailable", _):
-            // A server in trouble is asked less and less often, as the RFC recommends for time-outs.
+            // Poll a failing server less and less often, as the RFC recommends for timeouts.
             let slower = min(interval * 2, max(interval, DeviceGrant.longestPause))
             return DevicePoll(interval: max(slower, asked ?? .zero))
         default: return nil

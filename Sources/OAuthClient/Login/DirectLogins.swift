@@ -3,9 +3,11 @@
 import SealedStore
 import TokenCore
 
-/// Logins that need no other program: password, client credentials, import.
+/// Logins that need no other program: password, client credentials and import.
 extension StandardLogin {
-    /// RFC 6749 §4.3, for servers that offer nothing better; the password is kept nowhere.
+    /// Logs in with a password (RFC 6749 §4.3), for servers that offer nothing better.
+    ///
+    /// The password is not kept.
     func logInByPassword() async throws(LoginError) -> LoginGrant {
         if request.isAssertion, let assertion = request.secret {
             return try await logInByAssertion(assertion)
@@ -22,7 +24,7 @@ extension StandardLogin {
         }
     }
 
-    /// RFC 7523 §2.1: a token that somebody else has signed stands for the person.
+    /// Logs in with a token that was signed elsewhere and replaces the user's login (RFC 7523 §2.1).
     private func logInByAssertion(_ assertion: SecretID) async throws(LoginError) -> LoginGrant {
         let form = FormBody([("grant_type", AssertionGrant.grantType)])
         try add("assertion", assertion, to: form)
@@ -30,7 +32,7 @@ extension StandardLogin {
         return try await exchange(form)
     }
 
-    /// RFC 6749 §4.4: the client logs in as itself.
+    /// Logs in with the client's own credentials (RFC 6749 §4.4).
     func logInByClientCredentials() async throws(LoginError) -> LoginGrant {
         guard !authentication.isPublic else {
             throw misconfigured(
@@ -41,14 +43,14 @@ extension StandardLogin {
         addScope(to: form)
         profile.addAudience(to: form)
         var grant = try await exchange(form, fallback: .anew)
-        // A refresh token here adds nothing to the credentials (RFC 6749 §4.4.3).
+        // A refresh token adds nothing to the client's credentials (RFC 6749 §4.4.3).
         if let unneeded = grant.tokens.refreshToken { tools.memory.erase(unneeded) }
         grant.tokens.refreshToken = nil
         grant.renewal = .anew
         return grant
     }
 
-    /// Takes over a refresh token obtained elsewhere, by using it once.
+    /// Imports a refresh token obtained elsewhere by using it once.
     func logInByImport() async throws(LoginError) -> LoginGrant {
         try await dialogue.importing { token throws(LoginError) in
             let form = FormBody([("grant_type", "refresh_token")])

@@ -6,16 +6,18 @@ import NIOPosix
 import Synchronization
 import TokenCore
 
-/// Listens on a loopback address for the one redirect of a login, and shows the browser how the login ends
-/// (RFC 8252 §7.3, §8.3).
+/// A listener on a loopback address for the one redirect of a login (RFC 8252 §7.3, §8.3).
+///
+/// It also shows the outcome of the login in the browser. Safe to call from any thread.
 final class LoopbackListener: Sendable {
-    /// Limits of each connection, and of their number.
+    /// The limits of each connection and of their number.
     struct Limits: Sendable {
         var connections = 16
         var perConnection: TimeAmount = .seconds(5)
-        /// How long the browser waits for the end of the login.
+        /// The time that the browser waits for the end of the login.
         var outcome: TimeAmount = .seconds(15)
-        /// How long the listener stays for the browser once the login has ended, if the browser does not ask.
+        /// The time that the listener stays open after the login for a browser that does not ask for the
+        /// outcome.
         var farewell: TimeAmount = .seconds(5)
     }
 
@@ -32,11 +34,12 @@ final class LoopbackListener: Sendable {
     /// Opens the listener on every address of `place`.
     ///
     /// - Parameters:
-    ///   - place: whose requests are answered.
-    ///   - eventLoop: carries the listener and its connections.
-    ///   - limits: of connections.
-    /// - Returns: the listener, to be closed by the caller.
-    /// - Throws: `misconfigured` when the port is taken at one of the addresses.
+    ///   - place: The redirect URI to serve.
+    ///   - eventLoop: The event loop of the listener and its connections.
+    ///   - limits: The limits of connections.
+    /// - Returns: The listener, which the caller must close.
+    /// - Throws: `misconfigured` if one of the addresses cannot be listened on, for example because the port
+    ///   is taken.
     static func open(
         _ place: LoopbackRedirect,
         on eventLoop: any EventLoop,
@@ -57,7 +60,7 @@ final class LoopbackListener: Sendable {
                 let name = try SocketAddress(ipAddress: address, port: place.port)
                 servers.append(try await bootstrap.bind(to: name).get())
             } catch {
-                // Where IPv6 is off nobody else can be at its address either.
+                // If IPv6 is disabled, no other process can listen at its address either.
                 if !servers.isEmpty, (error as? IOError)?.saysNoSuchAddress == true { continue }
                 for server in servers { try? await server.close().get() }
                 desk.close()
@@ -70,9 +73,10 @@ final class LoopbackListener: Sendable {
         return LoopbackListener(port: opened.port, servers: servers, desk: desk)
     }
 
-    /// From now on takes the response `transaction` accepts; everything else is turned away.
+    /// Starts accepting the response for `transaction`.
     ///
-    /// `report` is called when a request was turned away that a person should know of, once for each reason.
+    /// All other requests are rejected. `report` is called once for each reason if a rejected request
+    /// concerns the user.
     func expect(
         _ transaction: AuthorizationTransaction,
         reporting report: @escaping @Sendable (CallbackError) -> Void = { _ in }
@@ -81,6 +85,7 @@ final class LoopbackListener: Sendable {
     }
 
     /// Waits for the response of the expected transaction.
+    ///
     /// - Throws: `CancellationError`.
     func response() async throws -> AuthorizationTransaction.Response {
         try await desk.response()
@@ -96,16 +101,17 @@ final class LoopbackListener: Sendable {
         for server in servers { try? await server.closeFuture.get() }
     }
 
-    /// Stays until the browser that brought the response has been shown how the login ended, but not for long.
+    /// Keeps the listener open for a short time, until the browser with the response has been shown the
+    /// outcome.
     ///
-    /// ``show(_:)`` follows when it has ended.
+    /// The caller calls ``show(_:)`` when the login has ended.
     func stayForOutcome() {
         let limit = desk.limits.outcome + desk.limits.farewell
         desk.eventLoop.scheduleTask(in: limit) { [weak self] in self?.closeNow() }
         desk.whenShown { self.closeNow() }
     }
 
-    /// Shows the browser how the login ended, now or when it asks, and closes after that.
+    /// Shows the outcome in the browser, now or when the browser asks, and then closes the listener.
     func show(_ ending: LoginEnding) {
         desk.end(ending)
         desk.eventLoop.scheduleTask(in: desk.limits.farewell) { [weak self] in self?.closeNow() }
@@ -117,7 +123,9 @@ final class LoopbackListener: Sendable {
     }
 }
 
-/// The listeners that still have a page to show, so that another login can have their ports.
+/// The listeners that still have a page to show.
+///
+/// Another login closes them if it needs their ports.
 final class LingeringListeners: Sendable {
     private let listeners: Mutex<[Weak]> = Mutex([])
 
@@ -132,14 +140,14 @@ final class LingeringListeners: Sendable {
         }
     }
 
-    /// Closes those at `port`, or all if that is `nil`.
+    /// Closes the listeners at `port`, or all if `port` is `nil`.
     func close(at port: Int? = nil) async {
         let found = listeners.withLock { $0.compactMap(\.listener) }
         for listener in found where port == nil || listener.port == port { await listener.close() }
     }
 }
 
-/// What a person is told of requests that were turned away.
+/// The reasons for rejected requests that concern the user.
 enum CallbackError: Hashable, Sendable {
     case noAnswer
     case otherLogin
@@ -162,7 +170,9 @@ enum CallbackError: Hashable, Sendable {
     }
 }
 
-/// Shared by the connections of one listener: who is connected, and who waits for the response.
+/// The state shared by the connections of one listener: the open connections and the pending response.
+///
+/// Safe to call from any thread, except where a method says otherwise.
 final class CallbackCoordinator: Sendable {
     private struct Contents {
         var place: LoopbackRedirect?
@@ -174,7 +184,9 @@ final class CallbackCoordinator: Sendable {
 
     let limits: LoopbackListener.Limits
     let eventLoop: any EventLoop
-    /// The page that shows how the login ended: nobody else on this machine can guess where it is.
+    /// The path of the page that shows the outcome.
+    ///
+    /// It cannot be guessed by other users of this machine.
     let outcomePath = "/outcome/\(RandomText.make())"
     private let contents = Mutex(Contents())
     private let promise: EventLoopPromise<AuthorizationTransaction.Response>
@@ -189,7 +201,7 @@ final class CallbackCoordinator: Sendable {
         shown = eventLoop.makePromise()
     }
 
-    /// What requests have to be for; `nil` until the port is known.
+    /// The redirect URI that requests must be for, or `nil` until the port is known.
     var place: LoopbackRedirect? { contents.withLock { $0.place } }
 
     func open(_ place: LoopbackRedirect) {
@@ -206,7 +218,7 @@ final class CallbackCoordinator: Sendable {
         }
     }
 
-    /// Has a person told of `problem`, the first time.
+    /// Reports `problem` to the user, the first time it occurs.
     func note(_ problem: CallbackError) {
         let report = contents.withLock { contents in
             contents.reported.insert(problem).inserted ? contents.report : nil
@@ -214,17 +226,19 @@ final class CallbackCoordinator: Sendable {
         report?(problem)
     }
 
-    /// The login has ended.
+    /// Records that the login has ended.
     func end(_ ending: LoginEnding) {
         self.ending.succeed(ending)
     }
 
-    /// Calls `body` on the event loop when the login has ended, with `nil` if the listener is closed before.
+    /// Calls `body` when the login has ended, or with `nil` if the listener is closed before.
+    ///
+    /// Confined to the event loop.
     func whenEnded(_ body: @escaping (LoginEnding?) -> Void) {
         ending.futureResult.assumeIsolated().whenComplete { body(try? $0.get()) }
     }
 
-    /// The browser has been shown how the login ended.
+    /// Records that the browser has been shown the outcome.
     func pageWasShown() {
         shown.succeed()
     }
@@ -241,7 +255,7 @@ final class CallbackCoordinator: Sendable {
         }
     }
 
-    /// The response in `query`, if the waiting login accepts it.
+    /// Returns the response in `query` if the pending login accepts it.
     func accept(_ query: String) -> AuthorizationTransaction.Response? {
         contents.withLock { $0.transaction }?.accept(query)
     }
@@ -250,8 +264,9 @@ final class CallbackCoordinator: Sendable {
         promise.succeed(response)
     }
 
-    /// Adds a connection; if there are too many, the oldest is closed, so that stalled ones never keep the
-    /// browser out.
+    /// Adds a connection.
+    ///
+    /// If there are too many, the oldest is closed, so that stalled ones never block the browser.
     func connected(_ channel: any Channel) {
         let oldest: (any Channel)? = contents.withLock { contents in
             contents.connections.append(channel)
@@ -274,7 +289,7 @@ final class CallbackCoordinator: Sendable {
     }
 }
 
-/// One connection: reads one request, answers, closes.
+/// One connection, which serves one request and closes.
 final class CallbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -316,14 +331,14 @@ final class CallbackHandler: ChannelInboundHandler {
                 desk.note(.otherLogin)
                 return answer(CallbackPage(refusing: 400).response, on: context.channel)
             }
-            // The response is delivered after the page has been written.
+            // Deliver the response only after the page has been written.
             answer(CallbackPage.redirect(to: desk.outcomePath), on: context.channel) { [desk] in
                 desk.deliver(response)
             }
         }
     }
 
-    /// Answers when the login has ended, or when the browser has waited for long.
+    /// Shows the outcome when the login has ended, or another page if the browser has waited too long.
     private func showOutcome(on channel: any Channel) {
         isAnswered = true
         alarm?.cancel()
@@ -345,7 +360,7 @@ final class CallbackHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Writes `page` and closes the connection; `whenWritten` comes between.
+    /// Writes `page`, calls `whenWritten`, and closes the connection.
     private func answer(
         _ page: String,
         on channel: any Channel,
@@ -361,7 +376,7 @@ final class CallbackHandler: ChannelInboundHandler {
 }
 
 extension IOError {
-    /// Whether this machine has no such address, or none of its family.
+    /// Whether this machine does not have the address, or no address of its family.
     fileprivate var saysNoSuchAddress: Bool { [EADDRNOTAVAIL, EAFNOSUPPORT].contains(errnoCode) }
 }
 

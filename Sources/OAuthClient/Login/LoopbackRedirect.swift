@@ -2,27 +2,29 @@
 
 import Text
 
-/// A place on this machine that a redirect leads to, where we can listen for it (RFC 8252 §7.3).
+/// A redirect URI on this machine that the agent can listen on (RFC 8252 §7.3).
 struct LoopbackRedirect: Equatable, Sendable {
-    /// In lower case, one of ``hosts``.
+    /// The host in lower case, one of ``hosts``.
     var host: String
-    /// 0: any free one.
+    /// The port, or 0 for any free one.
     var port: Int
-    /// Begins with `/`.
+    /// The path, which begins with `/`.
     var path: String
-    /// The answer may come as a form in a POST (OAuth 2.0 Form Post Response Mode §2).
+    /// Whether the response may come as a form in a POST (OAuth 2.0 Form Post Response Mode §2).
     var takesForms = false
 
-    /// The names of this machine that nobody else answers to.
+    /// The names that always lead to this machine.
     static let hosts = ["127.0.0.1", "[::1]", "localhost"]
     static let standardPath = "/callback"
 
-    /// Where the answer comes unless the server knows us by another address.
+    /// Returns the redirect URI that is used unless another one is registered at the server.
     static func standard(port: Int) -> LoopbackRedirect {
         LoopbackRedirect(host: hosts[0], port: port, path: standardPath)
     }
 
-    /// The addresses to listen on; a browser that is told `localhost` may try either one first.
+    /// The addresses to listen on.
+    ///
+    /// A browser that is given `localhost` may try either one first.
     var addresses: [String] {
         switch host {
         case "localhost": ["127.0.0.1", "::1"]
@@ -31,12 +33,14 @@ struct LoopbackRedirect: Equatable, Sendable {
         }
     }
 
-    /// The only `Host` we answer to, against DNS rebinding; browsers leave port 80 out.
+    /// The only accepted `Host`, which prevents DNS rebinding.
+    ///
+    /// Browsers omit port 80.
     var authority: String { port == 80 ? host : "\(host):\(port)" }
 }
 
 extension LoopbackRedirect {
-    /// The place that a redirect URI names; `nil`: it is none of this machine's.
+    /// Parses a redirect URI, or returns `nil` if it does not lead to this machine.
     init?(_ uri: String) {
         let scheme = "http://"
         guard uri.bytewise.lowercased.hasPrefix(scheme.bytewise) else { return nil }
