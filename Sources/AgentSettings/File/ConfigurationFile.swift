@@ -33,8 +33,8 @@ package struct ConfigurationFile: Equatable, Sendable {
     /// decides where refresh tokens are sent.
     ///
     /// - Parameters:
-    /// - home: the home directory, for `~/`.
-    /// - drafts: a directory of further session files, to be checked before they are in place.
+    ///   - home: the home directory, for `~/`.
+    ///   - drafts: a directory of further session files, to be checked before they are in place.
     /// - Returns: the settings, or the defaults if the file does not exist and need not.
     /// - Throws: ``ConfigurationProblems`` with everything to fix.
     package func settings(home: String?, drafts: String? = nil) throws(ConfigurationProblems) -> Settings {

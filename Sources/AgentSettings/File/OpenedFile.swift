@@ -13,9 +13,9 @@ struct OpenedFile: ~Copyable {
     /// Opens `name`.
     ///
     /// - Parameters:
-    /// - name: absolute, or relative to `directory`.
-    /// - directory: an open descriptor.
-    /// - flags: added to those that prevent blocking and close the descriptor on exec.
+    ///   - name: absolute, or relative to `directory`.
+    ///   - directory: an open descriptor.
+    ///   - flags: added to those that prevent blocking and close the descriptor on exec.
     /// - Throws: ``ConfigurationFileError`` if the file cannot be opened or is not a regular file.
     init(_ name: String, in directory: Int32 = AT_FDCWD, flags: Int32 = 0) throws(ConfigurationFileError) {
         // O_NONBLOCK: opening a named pipe must not block.

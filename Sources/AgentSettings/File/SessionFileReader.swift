@@ -12,9 +12,9 @@ struct SessionFileReader {
     /// Adds the sessions of `files`, their locations and their errors to `settings`.
     ///
     /// - Parameters:
-    /// - files: the files found.
-    /// - settings: the content of the configuration file.
-    /// - tables: the tables of the sessions read so far.
+    ///   - files: the files found.
+    ///   - settings: the content of the configuration file.
+    ///   - tables: the tables of the sessions read so far.
     /// - Returns: the sessions that other tables may name.
     func read(
         _ files: SessionFiles,

@@ -23,8 +23,8 @@ package struct SettingsReader {
     /// Parses and checks `text`.
     ///
     /// - Parameters:
-    /// - text: the bytes of the file.
-    /// - file: its path, for messages.
+    ///   - text: the bytes of the file.
+    ///   - file: its path, for messages.
     /// - Returns: the settings with defaults filled in.
     /// - Throws: ``ConfigurationProblems`` with every error, not only the first; a syntax error hides the
     ///   errors after it.

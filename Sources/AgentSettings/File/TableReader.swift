@@ -56,8 +56,8 @@ struct TableReader {
     /// Reports those of `keys` that are set although they have no meaning in this table.
     ///
     /// - Parameters:
-    /// - keys: the keys.
-    /// - reason: completes "is never used: …".
+    ///   - keys: the keys.
+    ///   - reason: completes "is never used: …".
     mutating func refuse(_ keys: some Sequence<String>, _ reason: String) {
         for key in keys where value(key) != nil { report(key, "is never used: \(reason)") }
     }

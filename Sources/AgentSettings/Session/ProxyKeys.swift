@@ -9,10 +9,10 @@ enum ProxyKeys {
     /// Reads the keys of a session or, for all sessions, of `[agent]`.
     ///
     /// - Parameters:
-    /// - table: the session's table, or `[agent]`.
-    /// - home: the home directory, for `~/`.
-    /// - coversInternal: whether the proxy also applies to servers on this machine and in private networks.
-    /// - fallback: the choice if the key is not set.
+    ///   - table: the session's table, or `[agent]`.
+    ///   - home: the home directory, for `~/`.
+    ///   - coversInternal: whether the proxy also applies to servers on this machine and in private networks.
+    ///   - fallback: the choice if the key is not set.
     /// - Returns: how servers are reached.
     static func read(
         _ table: inout TableReader,

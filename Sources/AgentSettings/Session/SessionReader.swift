@@ -89,8 +89,8 @@ struct SessionReader {
     /// Reads a group of keys with `reader` and marks them as read in ``table``.
     ///
     /// - Parameters:
-    /// - reader: created from ``table``.
-    /// - body: reads the keys.
+    ///   - reader: created from ``table``.
+    ///   - body: reads the keys.
     /// - Returns: the result of `body`.
     mutating func part<Reader: SessionPartReading, Value>(
         _ reader: Reader,

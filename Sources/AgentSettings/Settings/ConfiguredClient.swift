@@ -29,8 +29,8 @@ package struct ConfiguredClient: Equatable, Sendable {
     /// Returns the client's identity for the OAuth client.
     ///
     /// - Parameters:
-    /// - session: the session of this client.
-    /// - seal: stores a secret from the configuration in the vault.
+    ///   - session: the session of this client.
+    ///   - seal: stores a secret from the configuration in the vault.
     /// - Returns: the identity.
     /// - Throws: the error of `seal`.
     func identity<Failure: Error>(

@@ -73,8 +73,8 @@ extension StartOptions {
     /// Options end at the first word that is not an option, or at `--`. The rest is a command to run.
     ///
     /// - Parameters:
-    /// - arguments: the arguments as given.
-    /// - directory: the working directory, for relative paths.
+    ///   - arguments: the arguments as given.
+    ///   - directory: the working directory, for relative paths.
     /// - Throws: ``UsageError`` for the first invalid argument.
     package init(_ arguments: [String], in directory: String) throws(UsageError) {
         self.init()

@@ -8,11 +8,10 @@ extension JSONValue {
     /// ``JSONObject/longestName`` bytes and more than `maximumValues` values are errors too.
     ///
     /// - Parameters:
-    /// - bytes: the whole text, UTF-8.
-    /// - maximumDepth: the deepest nesting of arrays and objects.
-    /// - maximumValues: the number of values in the text, including those in arrays and objects. Each costs
-    ///   far more
-    ///     memory and time than its bytes.
+    ///   - bytes: the whole text, UTF-8.
+    ///   - maximumDepth: the deepest nesting of arrays and objects.
+    ///   - maximumValues: the number of values in the text, including those in arrays and objects. Each costs
+    ///     far more memory and time than its bytes.
     /// - Throws: ``JSONError``.
     package init(
         parsing bytes: some Sequence<UInt8>,
