@@ -4,14 +4,16 @@ import AgentProtocol
 import NIOCore
 import TokenCore
 
-/// Requests for tokens that the fleet has not shown yet: a host that has just started cannot say that nobody has logged in,
-/// nor a reader that the keepers have no token like this, before it has looked.
+/// The token requests that wait for the first read of etcd.
+///
+/// Until then a host cannot tell whether the session is logged in, and a reader cannot tell whether the
+/// keepers have the requested token.
 ///
 /// Confined to the agent's event loop.
 final class FleetReadQueue {
     private let eventLoop: any EventLoop
     private var waiting: [SessionName: [DeferredTokenRequest]] = [:]
-    /// Requests of a reader, each of which waits for a look of its own.
+    /// The requests at a reader, each of which waits for its own read of etcd.
     private var looking: [UInt64: DeferredTokenRequest] = [:]
     private var latestLook: UInt64 = 0
 
@@ -19,9 +21,9 @@ final class FleetReadQueue {
         self.eventLoop = eventLoop
     }
 
-    /// Has a request wait for the fleet, or answers it if the fleet cannot be asked.
+    /// Makes a request wait for the fleet, or fails it if the fleet is unavailable.
     ///
-    /// - Returns: whether it did; if not, the session knows what to say.
+    /// - Returns: `true` if the request was taken. Otherwise the session can answer it.
     func take(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
         let name = call.session
         guard let settings = agent.sessions[name]?.settings else { return false }
@@ -43,7 +45,9 @@ final class FleetReadQueue {
         return true
     }
 
-    /// Has a request for what this host lacks as a reader wait for one look.
+    /// Makes a request for a token that this reader lacks wait for one read of etcd.
+    ///
+    /// - Returns: `true` if the request was taken.
     private func look(
         for query: TokenQuery,
         _ call: PendingTokenRequest,
@@ -80,22 +84,22 @@ final class FleetReadQueue {
         return true
     }
 
-    /// The look has been had, or its request waits no longer: the session says what it knows by now.
+    /// Passes a request to the session, as its read has finished or its time has ended.
     private func endLook(_ number: UInt64, in agent: isolated SessionAgent) {
         guard let ended = looking.removeValue(forKey: number) else { return }
         agent.requests.tokens.resume(ended, in: agent)
     }
 
-    /// Answers a request that nothing can be begun for as long as the fleet has not shown its session.
+    /// Fails a request that depends on a session whose record was not read yet.
     ///
-    /// - Returns: whether it did.
+    /// - Returns: `true` if the request has failed.
     func refuse(_ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
         guard let blank = agent.fleet.blank(of: call.session) else { return false }
         answer(call, blank, in: agent)
         return true
     }
 
-    /// The fleet has shown the session, or cannot: those who wait are served, or told so.
+    /// Resumes the requests for a session, as its record was read or cannot be read.
     func end(of name: SessionName, in agent: isolated SessionAgent) {
         guard let ended = waiting.removeValue(forKey: name) else { return }
         for waiting in ended { agent.requests.tokens.resume(waiting, in: agent) }
@@ -116,7 +120,7 @@ final class FleetReadQueue {
         agent.requests.tokens.answer(failure, to: call, in: agent)
     }
 
-    /// Answers everybody who waits, or only those who wait for one session.
+    /// Fails all waiting requests, or only those for one session.
     func refuse(_ failure: RequestFailure, for session: SessionName?, in agent: isolated SessionAgent) {
         for (name, refused) in waiting where session == nil || session == name {
             waiting[name] = nil
@@ -130,7 +134,7 @@ final class FleetReadQueue {
 }
 
 extension RequestFailure {
-    /// Why nobody at this host can say whether somebody has logged in to `session`.
+    /// Creates the failure for a session of which this host cannot tell whether it is logged in.
     init(_ blank: FleetUnknownReason, of session: SessionName) {
         self.init(
             code: blank.isMistake ? .misconfigured : .temporarilyUnavailable,

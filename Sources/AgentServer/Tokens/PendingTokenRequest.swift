@@ -2,17 +2,18 @@
 
 import TokenCore
 
-/// A request for a token that is being answered.
+/// A token request that is being answered.
 struct PendingTokenRequest {
     enum Format: Equatable {
         case json
         /// The bare token and a line feed.
         case text
-        /// The answer to a reported refusal: what to do, and the token for it.
+        /// The response to a reported rejection: the action to take, and the token for it.
         case retry
-        /// The credentials of a role, as the AWS SDKs read them.
+        /// The credentials of a role, in the format of the AWS SDKs.
         case role
-        /// That there are others now, without them: credentials of a role are handed out at one address alone.
+        /// The fact that there are new credentials, without them: only one endpoint serves a role's
+        /// credentials.
         case renewal
     }
 
@@ -20,31 +21,33 @@ struct PendingTokenRequest {
     var session: SessionName
     var wantsIDToken = false
     var format = Format.json
-    /// The request that the token will be sent with, if that needs a proof.
+    /// The HTTP request that the token is for, if that requires a proof of possession.
     var proof: ProofRequest?
     var consent = Consent.notAsked
-    /// Whether it was not answered at once, so that the peer may be another program by now.
+    /// Whether the request has waited, so that the peer may be another program by now.
     var hasWaited = false
-    /// Whether the fleet was looked at for it.
+    /// Whether etcd was read for the request.
     var hasLooked = false
 
     enum Consent: Equatable {
         case notAsked
-        /// A person agreed to give it to the program with these facts.
+        /// The user has agreed to give the token to the program with this identity.
         case given(PeerIdentity?)
     }
 }
 
-/// A request for a token that nothing is begun for yet.
+/// A token request for which no work has started yet.
 struct DeferredTokenRequest {
     var query: TokenQuery
     var call: PendingTokenRequest
-    /// When it waits no longer.
+    /// The time at which the request fails.
     var deadline: Instant
 }
 
 extension PendingTokenRequest {
-    /// - Throws: `badRequest` when a proof is asked for where there is no place for one.
+    /// Creates a request for the token that `query` describes.
+    ///
+    /// - Throws: `badRequest` if a proof is requested in a format that cannot contain one.
     init(
         _ query: TokenQuery,
         for session: SessionName,
@@ -64,15 +67,15 @@ extension PendingTokenRequest {
     }
 }
 
-/// What a connection waits for, so that the agent finds it when the peer leaves.
+/// The pending reply of a connection, by which the agent finds the request when the peer leaves.
 enum PendingReply: Equatable {
     case token(SessionName, WaiterID)
     case login(LoginNumber)
     case logout(SessionName)
     case events
     case confirmation(ConfirmationKey)
-    /// Another token is being made for its socket.
+    /// Another token is being obtained for the request's socket or program.
     case turn
-    /// The fleet has not shown its session yet.
+    /// The session's record was not read from etcd yet.
     case fleet
 }

@@ -3,13 +3,15 @@
 import Text
 import TokenCore
 
-/// The parameters of `GET …/token` that ask for a proof of possession (RFC 9449 §4.2).
+/// The parameters of `GET …/token` that request a proof of possession (RFC 9449 §4.2).
 struct ProofParameters {
     var target: String?
     var method: String?
     var nonce: String?
 
-    /// What they ask for together; `nil` if they ask for no proof.
+    /// Returns the requested proof, or `nil` if none is requested.
+    ///
+    /// - Throws: ``RequestFailure`` if the parameters cannot be combined.
     func demand(forIDToken: Bool) throws(RequestFailure) -> ProofRequest? {
         guard let target else {
             guard method == nil, nonce == nil else {
@@ -21,7 +23,9 @@ struct ProofParameters {
         return ProofRequest(method: method ?? "GET", target: target, nonce: nonce)
     }
 
-    /// An absolute URL without its query and fragment, which a proof does not name.
+    /// Returns an absolute URL without its query and fragment, which a proof does not contain.
+    ///
+    /// - Throws: ``RequestFailure`` if the URL is not a valid target.
     static func target(_ text: String) throws(RequestFailure) -> String {
         let bytes = text.utf8
         let scheme = bytes.prefix { $0 != UInt8(ascii: ":") }
@@ -31,14 +35,16 @@ struct ProofParameters {
             ["https", "http"].contains(Substring(scheme).bytewise.lowercased), rest.starts(with: "://".utf8),
             !authority.isEmpty
         else { throw .unusable("dpop_url is an absolute http or https URL of up to 2048 characters.") }
-        // A client sends the user's name in a header, and a server does not see it in the address.
+        // A client sends the user name in a header field, so the server does not see it in the URL.
         guard !authority.contains(UInt8(ascii: "@")) else {
             throw .unusable("dpop_url must not contain a user name or password.")
         }
         return String(Substring(bytes.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }))
     }
 
-    /// A `token` (RFC 9110 §5.6.2); methods are case-sensitive.
+    /// Returns a valid HTTP method, a `token` (RFC 9110 §5.6.2).
+    ///
+    /// Methods are case-sensitive.
     static func method(_ text: String) throws(RequestFailure) -> String {
         guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy(\.isTokenByte) else {
             throw .unusable("dpop_method is an HTTP method.")

@@ -5,7 +5,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// What clients report about tokens that resource servers refused, and what is done about it.
+/// The reports of clients about tokens that resource servers have rejected.
 ///
 /// Confined to the agent's event loop.
 final class RefusalReports {
@@ -13,7 +13,7 @@ final class RefusalReports {
     private let tokens: TokenRequests
     private let turns: SocketRequestLimiter
     private let confirmations: Confirmations
-    /// Refusals that mean nothing on their own.
+    /// The rejections without a reason, which have no effect on their own.
     private var bare: [SessionName: UnexplainedRejections] = [:]
 
     init(
@@ -48,7 +48,7 @@ final class RefusalReports {
         guard rejected.isHeld else {
             return tokens.forceRefresh(rejected.variant, rejecting: rejected.secret, call, in: agent)
         }
-        // Nobody should lose a login that cannot be refreshed to a single refusal without a reason.
+        // A single rejection without a reason must not end a login that cannot be refreshed.
         guard
             kept.session.canRefresh
                 || bare[call.session, default: UnexplainedRejections()].add(
@@ -60,7 +60,7 @@ final class RefusalReports {
         tokens.refuse(rejected, call, in: agent)
     }
 
-    /// Serves `POST …/report`: a resource server refused a token; says what helps.
+    /// Serves `POST …/report`: a resource server has rejected a token, and the response says what helps.
     func serve(
         _ request: HTTPRequest,
         _ call: PendingTokenRequest,
@@ -87,13 +87,13 @@ final class RefusalReports {
         {
             return answer(wish, to: call, in: agent)
         }
-        // No person is bothered with a refusal that means nothing here.
+        // The user is not prompted for a rejection without an effect.
         try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in
             try agent.requests.reports.follow(refusal, verdict, of: token, variant, call, in: agent)
         }
     }
 
-    /// Says what a login has to ask for, if there is one that can.
+    /// Responds with what a login must request, if there is a login that can.
     private func answer(
         _ wish: StepUpChallenge,
         to call: PendingTokenRequest,
@@ -122,7 +122,7 @@ final class RefusalReports {
         let token = RejectedToken(text, variant, of: kept.session, in: memory)
         var call = call
         call.format = .retry
-        // A caller that reports an old token gets the one that has replaced it.
+        // A client that reports an old token gets the token that has replaced it.
         guard token.isHeld else {
             return tokens.forceRefresh(token.variant, rejecting: token.secret, call, in: agent)
         }
@@ -145,7 +145,8 @@ final class RefusalReports {
         tokens.refuse(token, call, in: agent)
     }
 
-    /// Whether one of the session's own servers has refused the token without a reason before, a short time ago.
+    /// Returns whether one of the session's own servers has rejected the token without a reason a short time
+    /// ago.
     private func isRepeated(
         _ refusal: ReportedRejection,
         _ token: RejectedToken,
@@ -165,10 +166,10 @@ final class RefusalReports {
         tokens.answer(failure, to: call, in: agent)
     }
 
-    /// Follows a report at a `[[socket]]`: a refresh now and then, and never more than that.
+    /// Handles a report at a `[[socket]]`, which causes at most an occasional refresh.
     ///
-    /// Anyone who reaches the socket may say anything about a token. So nothing is believed that would end
-    /// the session or take a token from others: the body is not looked at, and no token counts as refused.
+    /// Anyone with access to the socket may claim anything about a token. So no report ends the session or
+    /// takes a token from others: the body is ignored, and no token counts as rejected.
     private func followSparingly(
         _ refusal: ReportedRejection,
         of token: RejectedToken,
@@ -183,7 +184,7 @@ final class RefusalReports {
             kept.session.heldTokens[token.variant] != nil,
             !token.isHeld || turns.mayRefresh(call.session, at: agent.now)
         else { return tokens.answerNone(to: call) }
-        // The answer brings a token, and a person may want to be asked before that.
+        // The response contains a token, which may require the user's confirmation.
         try confirmations.confirmed(call, in: agent) { agent, call throws(RequestFailure) in
             var call = call
             call.format = .retry

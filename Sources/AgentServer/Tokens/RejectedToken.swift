@@ -3,18 +3,19 @@
 import SealedStore
 import TokenCore
 
-/// A token that some server refused, as far as the agent knows it.
+/// A token that a server has rejected, as far as the agent knows it.
 struct RejectedToken: Equatable {
     private static let nothing = SecretID(rawValue: 0)
 
     let variant: TokenVariant
-    /// A name that no secret has, if the token is not, or no longer, one of the session's.
+    /// The token's secret, or an ID that no secret has if the token is not, or no longer, the session's.
     let secret: SecretID
     let isHeld: Bool
 
     /// Finds `text` among the tokens of `session`.
     ///
-    /// A token that is not found has been replaced already; then `variant` says which token takes its place.
+    /// A token that is not found has already been replaced. Then `variant` selects the token that replaces
+    /// it.
     init(_ text: String, _ variant: TokenVariant?, of session: Session, in memory: SealedMemory) {
         let candidates = session.heldTokens.filter { variant == nil || $0.key == variant }
         let found = candidates.first { memory.holds(text, in: $0.value.secret) }
@@ -34,7 +35,8 @@ extension SealedMemory {
 }
 
 extension TokenVariant {
-    /// The variant that `scope` (words separated by spaces) and `audience` name; `nil` if neither is there.
+    /// Creates the variant of `scope` (values separated by spaces) and `audience`, or `nil` if both are
+    /// missing.
     init?(scope: String?, audience: String?) throws(RequestFailure) {
         guard scope != nil || audience != nil else { return nil }
         self.init(

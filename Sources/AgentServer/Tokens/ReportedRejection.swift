@@ -3,35 +3,38 @@
 import Text
 import TokenCore
 
-/// What a resource server answered instead of serving.
+/// The response with which a resource server has rejected a request.
 struct ReportedRejection: Equatable {
     enum Verdict: Equatable {
-        /// A new token would not change the answer.
+        /// A new token would not change the response.
         case unrelated
-        /// The token is no longer accepted; `isStated` if the server gave a reason that is about the token.
+        /// The token is no longer accepted.
+        ///
+        /// `isStated` means that the server gave a reason about the token.
         case tokenRefused(isStated: Bool)
         /// Only a new login helps.
         case sessionOver
-        /// A login that asks for more would help.
+        /// A login that requests more would help.
         case stepUp(StepUpChallenge)
     }
 
-    /// Errors of a challenge that are not about the token's age: RFC 6750 §3.1, and RFC 9449 §7.1 and §9, where
-    /// another proof helps.
+    /// The errors of a challenge that a new token does not fix.
+    ///
+    /// They are from RFC 6750 §3.1, and from RFC 9449 §7.1 and §9, where another proof helps.
     private static let otherReasons: [ByteText] = [
         "insufficient_scope", "insufficient_user_authentication", "invalid_request", "invalid_dpop_proof",
         "use_dpop_nonce",
     ]
 
     var status: Int64
-    /// `WWW-Authenticate`.
+    /// The value of `WWW-Authenticate`.
     var challenge: String
     var body: String
-    /// The server that was asked, if the report names it.
+    /// The host of the server, if the report names it.
     var host: String?
 
     func verdict(for settings: SessionSettings) -> Verdict {
-        // A server that fails, or that served after all, says nothing about token or session.
+        // A response with another status says nothing about the token or the session.
         guard (400...499).contains(status) else { return .unrelated }
         if let object, settings.jsonResponsePaths.demandLogin(in: object) { return .sessionOver }
         let said = (codes(for: settings) + [challengeError].compactMap(\.self)).map(\.bytewise)
@@ -47,10 +50,10 @@ struct ReportedRejection: Equatable {
         return .tokenRefused(isStated: reason == "invalid_token")
     }
 
-    /// The error code in the body.
+    /// Returns the most specific error code in the body.
     func code(for settings: SessionSettings) -> String? { codes(for: settings).first }
 
-    /// Every code in the body, the most specific first.
+    /// Returns all error codes in the body, the most specific first.
     private func codes(for settings: SessionSettings) -> [String] {
         object.map(settings.jsonResponsePaths.codes) ?? []
     }
@@ -59,7 +62,7 @@ struct ReportedRejection: Equatable {
         (try? JSONValue(parsing: ByteOrderMark.dropped(from: Array(body.utf8))))?.object
     }
 
-    /// `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1), whose value may stand without quotes (RFC 9110 §11.2).
+    /// The `error="…"` of the challenge (RFC 6750 §3, RFC 9449 §7.1), which may lack quotes (RFC 9110 §11.2).
     private var challengeError: String? {
         let text = challenge.utf8
         guard let start = text.firstRange(of: "error=".utf8)?.upperBound else { return nil }

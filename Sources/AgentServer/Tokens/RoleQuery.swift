@@ -3,12 +3,14 @@
 import Text
 import TokenCore
 
-/// The parameters of `GET …/aws`: which role of the session, how long its credentials are to live, and the wait.
+/// The parameters of `GET …/aws`: the role, the minimum validity of its credentials, and the timeout.
 struct RoleQuery: Equatable {
-    /// What the credentials are, in the words of a token.
+    /// The requested credentials, as a token query.
     let wanted: TokenQuery
 
-    /// Reads a query for the session `name`, whose tokens are roles as `roles` says.
+    /// Parses a query for the session `name`, whose roles are described by `roles`.
+    ///
+    /// - Throws: ``RequestFailure`` if the session has no role or a parameter is invalid.
     init(_ query: some StringProtocol, of name: SessionName, _ roles: RoleTokens) throws(RequestFailure) {
         if roles == .none { throw .noRole(of: name) }
         guard let parameters = query.isEmpty ? [] : RequestTarget.parameters(of: query) else {
@@ -74,7 +76,7 @@ extension RequestFailure {
         message: "A parameter is given twice."
     )
 
-    /// Which of many roles is meant has to be said.
+    /// Returns the failure of a request that must name one of several roles.
     static func unnamedRole(of name: SessionName) -> RequestFailure {
         RequestFailure(
             code: .badRequest,

@@ -3,26 +3,27 @@
 import NIOCore
 import TokenCore
 
-/// The tokens that are being made for each requester.
+/// The limits on tokens that are being obtained for each requester, so that none keeps the others waiting.
 ///
-/// So that no requester keeps the others waiting, it is one token of other scopes or another audience at a time for each
-/// `[[socket]]`, and for each program and session. For all sockets together it is one refresh of a session a minute.
+/// Each `[[socket]]`, and each program per session, gets one token of other scopes or another audience at a
+/// time. All sockets together get one early refresh per session and minute.
 ///
 /// Confined to the agent's event loop.
 final class SocketRequestLimiter {
     enum Admission {
-        /// Nothing else is being made for the requester.
+        /// No other token is being obtained for the requester.
         case begins
-        /// The request comes later, in ``end(for:)`` or ``takeOverdue(at:)``.
+        /// The request waits, and is returned by ``end(for:)`` or ``takeOverdue(at:)``.
         case waits
-        /// Something else is being made, and the request does not wait.
+        /// Another token is being obtained, and the request does not wait.
         case isTooLate
     }
 
-    /// Those who share a turn.
+    /// The requester that several connections may share.
     private enum Requester: Hashable {
         case socket(String)
-        /// All connections of one process, for one session: tokens of different sessions are made at the same time.
+        /// All connections of one process, for one session: tokens of different sessions are obtained
+        /// concurrently.
         case program(Int32, SessionName)
 
         init(_ call: PendingTokenRequest) {
@@ -35,7 +36,7 @@ final class SocketRequestLimiter {
         }
     }
 
-    /// A token of other scopes or another audience that is being made for a requester.
+    /// A token of other scopes or another audience that is being obtained for a requester.
     struct Turn: Equatable {
         var session: SessionName
         var variant: TokenVariant
@@ -47,21 +48,21 @@ final class SocketRequestLimiter {
         var waiting: [DeferredTokenRequest] = []
     }
 
-    /// Shortest time between two refreshes of a session whose token is good, for peers of sockets.
+    /// The minimum time between two refreshes of a valid token for peers of sockets: 60 seconds.
     private static let refreshPause = Duration.seconds(60)
 
     private let eventLoop: any EventLoop
     private var uses: [Requester: Use] = [:]
     /// The requester of each connection that has a turn or waits for one.
     private var requesters: [ObjectIdentifier: Requester] = [:]
-    /// When peers last had a session refreshed whose token was good.
+    /// The time of the latest refresh of a valid token for peers, by session.
     private var refreshes: [SessionName: Instant] = [:]
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
     }
 
-    /// Gives a request its turn, or has it wait.
+    /// Admits a request, or makes it wait for its turn.
     func admit(_ waiting: DeferredTokenRequest, in agent: isolated SessionAgent) -> Admission {
         let connection = waiting.call.connection
         let requester = Requester(waiting.call)
@@ -77,7 +78,9 @@ final class SocketRequestLimiter {
         return .waits
     }
 
-    /// Whether `connection` may have the token of `turn` made now: nothing else is being made for its requester.
+    /// Begins the turn of `connection` if no other token is being obtained for its requester.
+    ///
+    /// - Returns: `true` if the turn has begun.
     private func begin(_ turn: Turn, for connection: Connection, of requester: Requester) -> Bool {
         let identifier = ObjectIdentifier(connection)
         if let use = uses[requester] {
@@ -90,8 +93,9 @@ final class SocketRequestLimiter {
         return true
     }
 
-    /// Takes `connection`, which has its answer or is gone, out of its turn.
-    /// - Returns: requests whose turn it is now.
+    /// Ends the turn of `connection`, which was answered or closed.
+    ///
+    /// - Returns: The requests whose turn begins.
     func end(for connection: Connection) -> [DeferredTokenRequest] {
         guard let requester = requesters.removeValue(forKey: ObjectIdentifier(connection)),
             var use = uses[requester]
@@ -107,12 +111,12 @@ final class SocketRequestLimiter {
         return begun
     }
 
-    /// Takes out the requests that have waited as long as they may.
+    /// Removes and returns the requests whose deadline has passed.
     func takeOverdue(at now: Instant) -> [DeferredTokenRequest] {
         takeWaiting { $0.deadline <= now }
     }
 
-    /// How many requests wait for their turn.
+    /// The number of requests that wait for their turn.
     var waitingCount: Int { uses.values.map(\.waiting.count).reduce(0, +) }
 
     func takeAll() -> [DeferredTokenRequest] { takeWaiting { _ in true } }
@@ -127,8 +131,9 @@ final class SocketRequestLimiter {
         return taken
     }
 
-    /// Whether a peer of a socket may have the session refreshed although its token is good; after a yes, the next of any
-    /// socket may in a minute.
+    /// Returns whether a peer of a socket may have a valid token refreshed.
+    ///
+    /// If it may, other peers of any socket may not for a minute.
     func mayRefresh(_ session: SessionName, at now: Instant) -> Bool {
         refreshes = refreshes.filter { now - $0.value < Self.refreshPause }
         guard refreshes[session] == nil else { return false }
@@ -136,14 +141,14 @@ final class SocketRequestLimiter {
         return true
     }
 
-    /// How long until the next peer may.
+    /// Returns the time until the next peer may have the session refreshed.
     func pause(before session: SessionName, at now: Instant) -> Duration {
         refreshes[session].map { $0 + Self.refreshPause - now } ?? .zero
     }
 }
 
 extension DeferredTokenRequest {
-    /// What it waits for.
+    /// The turn that the request waits for.
     fileprivate var turn: SocketRequestLimiter.Turn {
         SocketRequestLimiter.Turn(session: call.session, variant: query.variant)
     }

@@ -2,22 +2,24 @@
 
 import Text
 
-/// What a resource wants of the login before it serves: `insufficient_scope` (RFC 6750 §3.1) or
-/// `insufficient_user_authentication` (RFC 9470 §3), kept to what may be shown and passed on.
+/// A resource server's requirement that only another login can satisfy.
+///
+/// It is `insufficient_scope` (RFC 6750 §3.1) or `insufficient_user_authentication` (RFC 9470 §3), reduced to
+/// values that are safe to show and to pass on.
 struct StepUpChallenge: Equatable {
-    /// Words with a blank between them, or `nil`.
+    /// The required scopes, separated by spaces, or `nil`.
     var scope: String?
     var contextClasses: String?
-    /// Seconds.
+    /// The maximum age of the login in seconds.
     var maximumAge: Int64?
 
-    /// Ten years, in seconds.
+    /// The maximum accepted age: ten years, in seconds.
     static let longestAge: Int64 = 3_650 * 86_400
-    /// A person copies what is wanted into a command.
+    /// The maximum number of values, which the user copies into a command.
     private static let mostWords = 20
     private static let mostBytes = 1_000
 
-    /// The wish of a refusal; `nil`: it is none, or not one that a person could act on.
+    /// Creates the requirement of a rejection, or `nil` if there is none that the user could satisfy.
     init?(status: Int64, _ challenge: String) {
         let challenges = Challenges(challenge)
         let schemes = ["bearer", "dpop"]
@@ -41,17 +43,18 @@ struct StepUpChallenge: Equatable {
                 guard let seconds = Self.seconds(age) else { return nil }
                 maximumAge = seconds
             }
-            // A server that wants neither wants the person to be asked again.
+            // A server that names neither requires the user to log in again.
             if classes == nil, age == nil { maximumAge = 0 }
         default: return nil
         }
     }
 
-    /// `text` in single blanks, if a person could act on its words (RFC 6749 §3.3 `scope-token`).
+    /// Returns `text` with single spaces, or `nil` if it has values that the user could not use (RFC 6749
+    /// §3.3 `scope-token`).
     private static func words(_ text: String) -> String? {
         guard text.utf8.count <= mostBytes else { return nil }
         let words = text.bytewise.split(on: " ")
-        // A word with a hyphen in front would be an option of the command.
+        // A value with a leading hyphen would be an option of the command.
         guard (1...mostWords).contains(words.count),
             words.allSatisfy({ $0.utf8.allSatisfy(\.isNQChar) && $0.utf8.first != UInt8(ascii: "-") })
         else { return nil }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Fills memory that is known to be large enough with bytes and numbers, front to back.
+/// A writer that fills memory of sufficient size with bytes and numbers, front to back.
 @unsafe
 struct TextFiller {
     private let room: UnsafeMutableRawBufferPointer
-    /// Bytes written so far.
+    /// The number of bytes written so far.
     var count = 0
 
     init(_ room: UnsafeMutableRawBufferPointer) {
         unsafe self.room = unsafe room
     }
 
-    /// What is not written yet.
+    /// The memory that is not written yet.
     var rest: UnsafeMutableRawBufferPointer { unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...]) }
 
     mutating func add(_ bytes: [UInt8]) {
@@ -19,7 +19,7 @@ struct TextFiller {
         unsafe count += bytes.count
     }
 
-    /// Adds the decimal digits of `number`, after a minus sign if it is below zero.
+    /// Appends the decimal digits of `number`, after a minus sign if it is negative.
     mutating func add(_ number: Int64) {
         let digits = number.digitCount
         var (place, left) = (unsafe count + digits, number.magnitude)
@@ -34,10 +34,10 @@ struct TextFiller {
 }
 
 extension Int64 {
-    /// Bytes of the longest number in decimal.
+    /// The maximum number of bytes of a number in decimal.
     static let mostDigits = 20
 
-    /// Bytes of the number in decimal, with its sign.
+    /// The number of bytes of the number in decimal, with its sign.
     var digitCount: Int {
         var (count, left) = (self < 0 ? 2 : 1, magnitude / 10)
         while left > 0 {

@@ -9,14 +9,14 @@ struct TokenQuery: Equatable {
     var minimumValidity: Duration?
     var timeout: Duration?
     var wantsIDToken = false
-    /// Whether the caller tells at once when the token is refused.
+    /// Whether the client reports a rejection of the token at once.
     var reportsRefusals = false
-    /// The request that the token will be sent with, if that needs a proof.
+    /// The HTTP request that the token is for, if that requires a proof of possession.
     var proof: ProofRequest?
 
-    /// Most seconds a caller may ask for; keeps arithmetic far from its limits.
+    /// The maximum number of seconds in a parameter, which keeps arithmetic far from overflow.
     private static let mostSeconds: Int64 = 1_000_000_000
-    /// Bytes of all scopes together, in a query or a body: what fits into a request line.
+    /// The maximum number of bytes of all scopes together: those that fit into a request line.
     private static let longestScope = 4_096
 
     init(minimumValidity: Duration? = nil, timeout: Duration? = nil) {
@@ -24,14 +24,20 @@ struct TokenQuery: Equatable {
         self.timeout = timeout
     }
 
-    /// Reads a query; unknown, repeated or malformed parameters are refused, so that a typing error is not
-    /// silently another request.
+    /// Parses a query.
+    ///
+    /// Unknown, repeated or malformed parameters are rejected, so that a typing error does not become another
+    /// request.
+    ///
+    /// - Throws: ``RequestFailure`` if a parameter is invalid.
     init(_ query: some StringProtocol) throws(RequestFailure) {
         guard let parameters = RequestTarget.parameters(of: query) else { throw .queryNotEncoded }
         try self.init(parameters)
     }
 
-    /// Reads the parameters of a query.
+    /// Parses the parameters of a query.
+    ///
+    /// - Throws: ``RequestFailure`` if a parameter is invalid.
     init(_ parameters: [(name: ByteText, value: String)]) throws(RequestFailure) {
         var seen: Set<ByteText> = []
         var scopes: [String] = []
@@ -73,7 +79,9 @@ struct TokenQuery: Equatable {
         return .seconds(seconds)
     }
 
-    /// Scope tokens of printable ASCII without quotes and backslashes (RFC 6749 §3.3).
+    /// Returns the scopes in `text`, printable ASCII without quotes and backslashes (RFC 6749 §3.3).
+    ///
+    /// - Throws: ``RequestFailure`` if a scope is invalid or all are too long.
     static func scopes(_ text: String) throws(RequestFailure) -> [String] {
         guard text.utf8.count <= longestScope else {
             throw RequestFailure(code: .badRequest, message: "scope has more than \(longestScope) bytes.")

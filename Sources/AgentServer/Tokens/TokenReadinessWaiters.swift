@@ -3,14 +3,12 @@
 import NIOCore
 import TokenCore
 
-/// Those who wait until a session has a token that can be given without waiting.
+/// The waiters for a session to have a token that can be served without waiting.
 ///
-/// While the agent is locked they wait for it to be unlocked: then their session is asked. One that is worth another try
-/// within their time is asked again.
-///
-/// Confined to the agent's event loop.
+/// While the agent is locked they wait for it to be unlocked, and then request a token from their session. If
+/// that fails and a retry fits into their time, they retry. Confined to the agent's event loop.
 final class TokenReadinessWaiters {
-    /// Gets `nil` when there is a token, or why there is none.
+    /// A closure that gets `nil` when there is a token, or the reason there is none.
     typealias Completion = @Sendable (RequestFailure?) -> Void
 
     private struct Waiting {
@@ -18,19 +16,20 @@ final class TokenReadinessWaiters {
         var done: Completion
         var end: NIODeadline
         var limit: Scheduled<Void>
-        /// Whether the session has been asked and will answer.
+        /// Whether the session has the request and will answer it.
         var isAsked = false
     }
 
-    /// Longest wait: a program that reads a token, such as systemd before it starts a unit, waits for it alone.
+    /// The maximum wait of 10 seconds: a program that reads a token, such as systemd before it starts a unit,
+    /// does nothing else.
     private static let patience = Duration.seconds(10)
 
     private var waiting: [WaiterID: Waiting] = [:]
-    /// Far from the numbers of programs' requests, which count up from one, of files, which do from the middle, and
-    /// of sources, which count down from the end.
+    /// The next waiter ID, far from those of programs' requests (from one), files (from the middle) and
+    /// sources (down from the maximum).
     private var next: UInt64 = 1 << 62
 
-    /// Gets `session` a token, and calls `done` once, at the latest after ``patience``.
+    /// Obtains a token for `session` and calls `done` once, at the latest after ``patience``.
     func prepare(
         _ session: SessionName,
         in agent: isolated SessionAgent,
@@ -53,10 +52,10 @@ final class TokenReadinessWaiters {
         if agent.isServing || agent.phase == .stopping { ask(for: waiter, in: agent) }
     }
 
-    /// How many wait.
+    /// The number of waiters.
     var count: Int { waiting.count }
 
-    /// Asks the sessions of those who wait, now that the agent serves.
+    /// Sends the requests of all waiters to their sessions, as the agent is serving again.
     func goOn(in agent: isolated SessionAgent) {
         for waiter in waiting.keys.sorted(by: { $0.rawValue < $1.rawValue }) { ask(for: waiter, in: agent) }
     }
@@ -76,8 +75,9 @@ final class TokenReadinessWaiters {
         agent.refreshes.demand(name, in: agent)
     }
 
-    /// Takes the answer of a session, if it is for one of those that wait here.
-    /// - Returns: whether it is.
+    /// Handles the reply of a session to a waiter.
+    ///
+    /// - Returns: `true` if the waiter is one of these.
     func answer(_ waiter: WaiterID, _ reply: Reply, in agent: isolated SessionAgent) -> Bool {
         guard let session = waiting[waiter]?.session else { return false }
         switch reply {
@@ -97,7 +97,7 @@ final class TokenReadinessWaiters {
         return NIODeadline.now() + .nanoseconds(pause.saturatedNanoseconds) < end
     }
 
-    /// Tells everybody who waits, or only those who wait for one session, that there will be no token.
+    /// Tells all waiters, or only those for one session, that there will be no token.
     func refuse(
         _ failure: RequestFailure,
         for session: SessionName? = nil,
@@ -109,7 +109,9 @@ final class TokenReadinessWaiters {
         }
     }
 
-    /// Takes back what the sessions were asked for: the agent locks, and who waits here goes on waiting.
+    /// Withdraws the waiters' requests from the sessions, as the agent locks.
+    ///
+    /// The waiters keep waiting.
     func withdrawAll(in agent: isolated SessionAgent) {
         for waiter in waiting.keys { withdraw(waiter, in: agent) }
     }

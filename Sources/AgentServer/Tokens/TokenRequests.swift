@@ -4,9 +4,12 @@ import AgentProtocol
 import SealedStore
 import TokenCore
 
-/// Requests for tokens: which of them wait, and how each is answered.
+/// The token requests: which of them wait, and how each is answered.
 ///
-/// Confined to the agent's event loop.
+/// - Entry points: ``serveStanding(_:as:on:in:)`` for cached tokens, ``serve(_:_:in:)``,
+///   ``forceRefresh(_:rejecting:_:in:)``.
+/// - May not: send requests to authorization servers. `Session` (TokenCore) decides on refreshes.
+/// - Runs on: the agent's event loop, to which it is confined.
 final class TokenRequests {
     private let memory: SealedMemory
     private let authorization: any AuthorizationServing
@@ -14,7 +17,7 @@ final class TokenRequests {
     private let turns: SocketRequestLimiter
     let preparations = TokenReadinessWaiters()
     let fleetReadQueue: FleetReadQueue
-    /// Requests that wait, by the name the session knows them under.
+    /// The requests that wait, by their waiter ID in the session.
     private var calls: [WaiterID: PendingTokenRequest] = [:]
     private var nextNumber: UInt64 = 1
 
@@ -31,14 +34,14 @@ final class TokenRequests {
         self.fleetReadQueue = fleetReadQueue
     }
 
-    /// How many wait for their session.
+    /// The number of requests that wait for their session.
     var waitingCount: Int { calls.count }
 
     // MARK: Serving
 
-    /// Answers a request for nothing but the session's token, if that changes nothing.
+    /// Serves the session's cached token if that does not change the session's state.
     ///
-    /// - Returns: whether it is answered; if not, ``serve(_:_:in:)`` follows.
+    /// - Returns: `true` if the request is answered. Otherwise call ``serve(_:_:in:)``.
     func serveStanding(
         _ kept: SessionEntry,
         as format: PendingTokenRequest.Format,
@@ -58,7 +61,7 @@ final class TokenRequests {
         return true
     }
 
-    /// Serves `GET …/token`: in this very turn of the loop when the session's token is good.
+    /// Serves `GET …/token`, within this turn of the event loop if the session's token is valid.
     func serve(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) {
         let name = call.session
         guard !fleetReadQueue.take(query, call, in: agent),
@@ -74,7 +77,7 @@ final class TokenRequests {
         }
         guard let (effects, moment) = asked else { return answer(.unknown(name), to: call, in: agent) }
         if effects.count == 1, case .reply(waiter, let reply) = effects[0] {
-            // Nothing but this request has changed.
+            // Nothing except this request has changed.
             return answer(reply, to: call, at: moment, in: agent)
         }
         wait(waiter, call)
@@ -85,7 +88,9 @@ final class TokenRequests {
         agent.follow(effects, of: name, at: moment)
     }
 
-    /// Whether a token of other scopes or another audience may be made now; if not, the request waits or fails.
+    /// Returns whether a token of other scopes or another audience may be obtained now.
+    ///
+    /// If not, the request waits or has failed.
     private func mayBegin(
         _ query: TokenQuery,
         _ call: PendingTokenRequest,
@@ -106,9 +111,10 @@ final class TokenRequests {
         }
     }
 
-    /// Why a peer of a `[[socket]]`, which wants more life than is left of a good token, gets no new one; `nil`: it may.
+    /// Returns the failure of a socket's peer that requires more validity than a valid token has left, or
+    /// `nil` if it may have a new token.
     ///
-    /// Each early refresh costs the owner a rotation, whoever asks for it.
+    /// Each early refresh costs the owner a rotation of the refresh token, whoever requested it.
     private func earlyRefreshFailure(
         _ query: TokenQuery,
         _ call: PendingTokenRequest,
@@ -136,7 +142,7 @@ final class TokenRequests {
         )
     }
 
-    /// Refreshes even though the token may look good.
+    /// Refreshes even though the token may be valid.
     func forceRefresh(
         _ variant: TokenVariant,
         rejecting rejected: SecretID?,
@@ -154,7 +160,7 @@ final class TokenRequests {
         }
     }
 
-    /// Never hands out `token` again; gets another one.
+    /// Marks `token` as rejected, so that it is never served again, and obtains another one.
     func refuse(_ token: RejectedToken, _ call: PendingTokenRequest, in agent: isolated SessionAgent) {
         let fingerprint = memory.fingerprint(of: token.secret)
         wait(for: call, in: agent) { session, waiter, moment in
@@ -168,7 +174,7 @@ final class TokenRequests {
         }
     }
 
-    /// Applies an event that begins what `call` then waits for.
+    /// Applies an event to the session, and makes `call` wait for its result.
     private func wait(
         for call: PendingTokenRequest,
         in agent: isolated SessionAgent,
@@ -194,15 +200,17 @@ final class TokenRequests {
         return WaiterID(rawValue: nextNumber)
     }
 
-    // MARK: Those who leave, and those who have waited too long
+    // MARK: Withdrawn and overdue requests
 
-    /// Forgets a request whose peer left; what it started goes on for the others.
+    /// Removes a request whose peer left.
+    ///
+    /// Work that it started continues for others.
     func withdraw(_ waiter: WaiterID, of name: SessionName, in agent: isolated SessionAgent) {
         calls[waiter] = nil
         agent.apply(name) { session, _ in session.requestWithdrawn(by: waiter) }
     }
 
-    /// Answers everybody who waits, or only those who wait for one session.
+    /// Fails all waiting requests, or only those for one session.
     func refuseWaiting(
         _ failure: RequestFailure,
         for session: SessionName? = nil,
@@ -215,7 +223,7 @@ final class TokenRequests {
         }
     }
 
-    /// Answers the requests whose turn at their socket has not come in time.
+    /// Fails the requests whose turn at their socket has not come in time.
     func endOverdueTurns(in agent: isolated SessionAgent) {
         for waiting in turns.takeOverdue(at: agent.now) { refuseOverdue(waiting, in: agent) }
     }
@@ -232,12 +240,13 @@ final class TokenRequests {
         answer(failure, to: waiting.call, in: agent)
     }
 
-    /// Ends the turn of a connection that has its answer or is gone, so that the next at its socket begins.
+    /// Ends the turn of a connection that was answered or closed, so that the next request at its socket
+    /// begins.
     func endTurn(of connection: Connection, in agent: isolated SessionAgent) {
         for next in turns.end(for: connection) { resume(next, in: agent) }
     }
 
-    /// Serves a request that had to wait, in a later turn of the loop.
+    /// Serves a request that had to wait, in a later turn of the event loop.
     func resume(_ postponed: DeferredTokenRequest, in agent: isolated SessionAgent) {
         let call = postponed.call
         agent.work.later { [self] in
@@ -251,7 +260,7 @@ final class TokenRequests {
     }
 }
 
-// MARK: Answers
+// MARK: Responses
 
 extension TokenRequests {
     func answer(_ waiter: WaiterID, _ reply: Reply, at moment: Moment, in agent: isolated SessionAgent) {
@@ -286,7 +295,7 @@ extension TokenRequests {
         answer(RequestFailure(failure, of: call.session, settings), to: call, in: agent)
     }
 
-    /// Answers a reported refusal with `none`: nothing helps now.
+    /// Answers a reported rejection with the action `none`: nothing helps now.
     func answerNone(_ message: String? = nil, retryAfter: Duration? = nil, to call: PendingTokenRequest) {
         let answer = ReportMessage {
             $0.action = ReportAction.none
@@ -297,7 +306,9 @@ extension TokenRequests {
         call.connection.answer(.message(answer))
     }
 
-    /// Answers a reported refusal with what a login would have to ask for; the token stays as it is.
+    /// Answers a reported rejection with what a login must request.
+    ///
+    /// The token stays in use.
     func answerStepUp(_ wish: StepUpChallenge, by login: SessionName, to call: PendingTokenRequest) {
         let answer = ReportMessage {
             $0.action = .stepUp
@@ -320,7 +331,7 @@ extension TokenRequests {
             return answerKnownPeer(token, to: call, in: agent)
         }
         guard call.format != .renewal else { return answerRenewal(token, to: call, at: moment, in: agent) }
-        // Credentials of a role are handed out at one address alone.
+        // Only one endpoint serves the credentials of a role.
         if call.format != .role, token.tokenType == RoleTokens.tokenType,
             agent.sessions[call.session]?.settings.policy.roles != RoleTokens.none
         {
@@ -364,7 +375,7 @@ extension TokenRequests {
         }
     }
 
-    /// Answers that `token` is new, without it.
+    /// Responds that `token` is new, without the token itself.
     private func answerRenewal(
         _ token: AccessToken,
         to call: PendingTokenRequest,
@@ -407,7 +418,7 @@ extension TokenRequests {
         agent.audit.add(.served, name, connection, isIDToken: isIDToken, at: moment.wallTime)
     }
 
-    /// Proof that the sender of `token` holds the session's key (RFC 9449 §4.2).
+    /// Returns a proof that the sender of `token` has the session's key (RFC 9449 §4.2).
     private func proof(
         for demand: ProofRequest,
         showing token: SecretID,
@@ -427,7 +438,7 @@ extension TokenRequests {
         return proof
     }
 
-    /// Answers a peer that rules apply to, once it is clear that it is still the same program.
+    /// Answers a peer that rules apply to, after checking that it is still the same program.
     private func answerKnownPeer(
         _ token: AccessToken,
         to call: PendingTokenRequest,
@@ -444,7 +455,7 @@ extension TokenRequests {
         }
     }
 
-    /// Looks at the peer again before it gets what it has waited for.
+    /// Inspects the peer again before it gets what it has waited for.
     func lookAgain(
         at call: PendingTokenRequest,
         in agent: isolated SessionAgent,
@@ -485,20 +496,20 @@ extension TokenRequests {
 }
 
 extension TokenQuery {
-    /// Whether it asks for a token that is made only for a peer of a `[[socket]]`.
+    /// Returns whether the query requests a token that is obtained only for a peer of a `[[socket]]`.
     fileprivate func isForeign(to call: PendingTokenRequest) -> Bool {
         call.connection.caller.isRestricted && variant != .primary
     }
 }
 
 extension TokenRequirements {
-    /// What `query` asks for on behalf of `call`.
+    /// Creates the requirements of `query` for `call`.
     init(_ query: TokenQuery, _ call: PendingTokenRequest, policy: SessionPolicy, at moment: Moment) {
         self.init(
             variant: query.variant,
             minimumValidity: query.minimumValidity,
             wantsIDToken: query.wantsIDToken,
-            // A missing report proves nothing at a `[[socket]]`, where anybody may promise to report.
+            // A missing report proves nothing at a `[[socket]]`, where any peer may promise to report.
             reportsRefusals: query.reportsRefusals && !call.connection.caller.isRestricted,
             deadline: moment.now + (query.timeout ?? policy.getTimeout),
             isForeign: query.isForeign(to: call)
@@ -507,7 +518,7 @@ extension TokenRequirements {
 }
 
 extension Effect {
-    /// Whether it begins a refresh or answers, so that the request did not merely join one.
+    /// Whether the effect starts a refresh or replies, so that the request did not merely join a refresh.
     fileprivate var startsSomething: Bool {
         switch self {
         case .reserve, .refresh, .reply: true

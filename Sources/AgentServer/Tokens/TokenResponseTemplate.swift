@@ -5,17 +5,17 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The answer that carries a token, but for the token itself and what depends on the time.
+/// A response with a token, except for the token itself and what depends on the time.
 final class TokenResponseTemplate: Sendable {
     private let contentType: StaticString
-    /// Head of the answer on a connection that stays open, up to the value of `Content-Length`.
+    /// The head of the response on a persistent connection, up to the value of `Content-Length`.
     private let usualHead: [UInt8]
     private let beforeToken: [UInt8]
-    /// Up to the times, if there are any.
+    /// The part of the body after the token, up to the times, if there are any.
     private let afterToken: [UInt8]
     private let end: [UInt8]
     private let expiresAt: Instant?
-    /// Whether the token stands in a JSON string.
+    /// Whether the token is in a JSON string.
     private let isJSON: Bool
 
     /// The bare token and a line feed.
@@ -31,7 +31,7 @@ final class TokenResponseTemplate: Sendable {
     /// The token and nothing else, for a peer that sends no request.
     static let bare = TokenResponseTemplate("text/plain", before: "", after: "", end: "", nil, isJSON: false)
 
-    /// The credentials of a role, which are kept as the members of this object.
+    /// The credentials of a role, which are stored as the members of this object.
     static let role = TokenResponseTemplate(
         "application/json",
         before: "{\"Version\":1,",
@@ -41,7 +41,9 @@ final class TokenResponseTemplate: Sendable {
         isJSON: false
     )
 
-    /// The answer as JSON; `proof` shows that the sender of the token holds its key (RFC 9449).
+    /// Creates a JSON response.
+    ///
+    /// `proof` shows that the sender of the token has its key (RFC 9449).
     convenience init(
         _ token: AccessToken,
         of session: SessionName,
@@ -82,10 +84,13 @@ final class TokenResponseTemplate: Sendable {
         self.isJSON = isJSON
     }
 
-    /// Writes head and body to `output`; for `HEAD` the head alone.
+    /// Writes head and body to `output`.
     ///
-    /// The token is opened in its place in the answer, so that no other copy has to be wiped.
-    /// - Throws: ``SealedMemoryError``; nothing is written then.
+    /// For `HEAD` it writes the head only.
+    ///
+    /// The token is decrypted in its place in the response, so that no other copy must be erased.
+    ///
+    /// - Throws: ``SealedMemoryError``. Nothing is written then.
     func write(
         _ secret: SealedMemory.Sealed,
         as writer: HTTPResponseWriter,
@@ -104,9 +109,9 @@ final class TokenResponseTemplate: Sendable {
                 || JSONString.isPlain(UnsafeRawBufferPointer(rebasing: place[..<secret.count]))
         }
         guard !isWritten else { return }
-        // No token should hold such bytes (RFC 6750 §2.1), so this one may take its time.
+        // No token should contain such bytes (RFC 6750 §2.1), so this path may be slow.
         var quoted: [UInt8] = []
-        // So that no smaller copy is left behind by growing.
+        // Reserved so that growing leaves no smaller copy in memory.
         quoted.reserveCapacity(6 * secret.count + 2)
         defer { quoted.wipe() }
         unsafe try secret.open { unsafe JSONString.write($0, to: &quoted) }
@@ -116,10 +121,11 @@ final class TokenResponseTemplate: Sendable {
         }
     }
 
-    /// Writes an answer with room for a token of `count` bytes, which `fill` puts into its place.
+    /// Writes a response with space for a token of `count` bytes, which `fill` writes.
     ///
-    /// `fill` may write `spare` bytes after the token, and says whether the token is good as it is there.
-    /// - Returns: what `fill` said; if that is `false`, nothing is written.
+    /// `fill` may write `spare` bytes after the token, and returns whether the token is valid as it is there.
+    ///
+    /// - Returns: The result of `fill`. If that is `false`, nothing is written.
     private func write(
         _ count: Int,
         as writer: HTTPResponseWriter,
@@ -162,10 +168,10 @@ final class TokenResponseTemplate: Sendable {
     private static let endOfHead = Array("\r\n\r\n".utf8)
 }
 
-/// When a token ends, as it is told to a peer.
+/// The expiry of a token, as a peer receives it.
 private struct Times {
     private let expiresAt: Int64
-    /// Whole seconds, never negative.
+    /// The remaining validity in whole seconds, never negative.
     private let expiresIn: Int64
     private static let beforeEnd = Array(",\"expires_at\":".utf8)
     private static let beforeLife = Array(",\"expires_in\":".utf8)
