@@ -5,16 +5,22 @@ import NIOPosix
 import Synchronization
 import TokenCore
 
-/// Tries secrets against the store: one at a time, on its own thread, and more slowly after each wrong one.
+/// The unlock attempts: one at a time, on a separate thread, and more slowly after each wrong one.
 ///
-/// To make a key of a passphrase takes half a second and a quarter of a gigabyte. Only another guess waits
-/// for that: not a refresh, not a token, not what the store has to write.
+/// Deriving a key from a passphrase takes half a second and a quarter of a gigabyte. Only other attempts wait
+/// for that: neither refreshes, nor tokens, nor writes of the store.
+///
+/// Safe to call from any thread.
 final class UnlockAttemptQueue: Sendable {
-    /// Guesses that wait for their turn; more are turned away, so that a flood does not outlast itself.
+    /// The maximum number of waiting attempts.
+    ///
+    /// More are rejected, so that a flood ends when its sender stops.
     static let mostWaiting = 8
 
     private struct Guess {
-        /// Tries it; returns whether it is right (`nil` if that could not be found out), and how to answer.
+        /// Makes the attempt.
+        ///
+        /// Returns whether it was right (`nil` if that is unknown), and the closure that reports it.
         var attempt: @Sendable () -> (isRight: Bool?, answer: @Sendable () -> Void)
         var turnAway: @Sendable (StoreAccessError) -> Void
     }
@@ -38,7 +44,11 @@ final class UnlockAttemptQueue: Sendable {
         pool.start()
     }
 
-    /// Runs `guess` when its turn has come; ``StoreAccessError/wrongKey`` makes the next one wait longer.
+    /// Runs `guess` in its turn.
+    ///
+    /// ``StoreAccessError/wrongKey`` makes the next attempt wait longer.
+    ///
+    /// - Throws: ``StoreAccessError`` from `guess`, or if the queue is full or closed.
     func run<Value: Sendable>(
         _ guess: @escaping @Sendable () throws(StoreAccessError) -> Value
     ) async throws(StoreAccessError) -> Value {
@@ -63,7 +73,11 @@ final class UnlockAttemptQueue: Sendable {
         return try result.get()
     }
 
-    /// Runs `work` on the same thread as soon as that is free: it takes as long as a guess but is not one.
+    /// Runs `work` on the same thread when it is free.
+    ///
+    /// It takes as long as an unlock attempt but is not one.
+    ///
+    /// - Throws: ``StoreAccessError`` from `work`, or if the queue is closed.
     func runUnguessed<Value: Sendable>(
         _ work: @escaping @Sendable () throws(StoreAccessError) -> Value
     ) async throws(StoreAccessError) -> Value {
@@ -72,12 +86,12 @@ final class UnlockAttemptQueue: Sendable {
         return try result.get()
     }
 
-    /// Begins the next guess if enough time has passed.
+    /// Begins the next attempt if enough time has passed.
     func timeReached() {
         beginNext()
     }
 
-    /// Turns away everybody who waits, and everybody who comes later.
+    /// Rejects all waiting attempts and all later ones.
     func close() {
         let waiting = state.withLock { state in
             state.isClosed = true
@@ -88,7 +102,9 @@ final class UnlockAttemptQueue: Sendable {
         for guess in waiting { guess.turnAway(.failed(Self.stopping)) }
     }
 
-    /// Returns when no guess is under way any more; call it after ``close()``.
+    /// Waits until no attempt is active any more.
+    ///
+    /// Call ``close()`` first.
     func finish() async {
         try? await pool.shutdownGracefully()
     }
@@ -130,7 +146,8 @@ final class UnlockAttemptQueue: Sendable {
                 state.isBusy = false
                 if let isRight { state.pace.guessed(isRight: isRight, at: timekeeper.now) }
             }
-            // Counted before it is answered, so that the pause is in force when the answer is there.
+            // The attempt is counted before it is reported, so that the delay is in effect when the caller
+            // gets the result.
             answer()
             beginNext()
         }

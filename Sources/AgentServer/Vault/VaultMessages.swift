@@ -24,7 +24,7 @@ extension SlotRequest {
 }
 
 extension VaultStatus {
-    /// The state of the store, and the proof that a change of it asks for.
+    /// Returns the state of the store, and the proof that a change of it requires.
     func wire(_ proof: RequiredVaultProof) -> VaultMessage {
         VaultMessage {
             $0.state = state.rawValue

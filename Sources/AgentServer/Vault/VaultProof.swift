@@ -4,17 +4,19 @@ import AgentProtocol
 import Text
 import TokenCore
 
-/// The proof that a peer needs to change how the store opens: that it may open it already.
+/// The proof that a peer may open the store, required to change the unlock methods.
 package enum VaultProof: Equatable, Sendable {
-    /// A person has agreed.
+    /// The user has agreed.
     case confirmed
     case passphrase([UInt8])
-    /// The content of a key file, or what a command or a credential delivers.
+    /// The content of a key file, or the output of a command or a credential.
     case key([UInt8])
 }
 
 extension VaultProof {
-    /// The proof that `body` carries; `nil` if it carries none.
+    /// Creates the proof in `body`, or `nil` if it has none.
+    ///
+    /// - Throws: ``RequestFailure`` if the proof is malformed.
     init?(_ body: RequestBody<some ProvingMembers>) throws(RequestFailure) {
         if let passphrase = try body.value(\.unlockPassphrase) {
             self = .passphrase(Array(passphrase.utf8))
@@ -43,7 +45,7 @@ extension RequiredVaultProof {
         }
     }
 
-    /// Why a request without a proof is refused.
+    /// The failure of a request without a proof.
     var refusal: RequestFailure {
         let (what, remedy) =
             switch self {

@@ -6,14 +6,17 @@ import NIOCore
 import Text
 import TokenCore
 
-/// How the store is opened, and how the ways to open it are changed.
+/// The requests to lock and unlock the store, and to change its unlock methods.
 ///
-/// Confined to the agent's event loop.
+/// - Entry points: ``serveLock(on:in:)``, ``serveUnlock(_:on:in:)``, ``openStore(_:isolation:)`` and one
+///   function per change.
+/// - May not: compare a passphrase or key outside of the queue of unlock attempts.
+/// - Runs on: the agent's event loop, to which it is confined.
 final class VaultRequests {
     private let store: any StoreControlling
     private let confirmations: Confirmations
     private let guesses: UnlockAttemptQueue
-    /// Whether a person is being asked to allow a change of how the store opens.
+    /// Whether the user is being prompted to confirm a change of the unlock methods.
     private var asksPerson = false
 
     init(
@@ -27,22 +30,26 @@ final class VaultRequests {
         guesses = UnlockAttemptQueue(eventLoop: eventLoop, timekeeper: timekeeper)
     }
 
-    /// Begins the next guess if enough time has passed.
+    /// Begins the next unlock attempt if enough time has passed.
     func timeReached() {
         guesses.timeReached()
     }
 
-    /// Turns away everybody who waits for a guess, and everybody who comes later.
+    /// Rejects all waiting unlock attempts and all later ones.
     func close() {
         guesses.close()
     }
 
-    /// Returns when no guess is under way any more; call it after ``close()``.
+    /// Waits until no unlock attempt is active any more.
+    ///
+    /// Call ``close()`` first.
     func finish(isolation: isolated (any Actor)? = #isolation) async {
         await guesses.finish()
     }
 
-    /// Opens the store on the thread of guesses; returns why it stays closed, if it does.
+    /// Opens the store on the thread of unlock attempts.
+    ///
+    /// - Returns: The reason the store stays locked, or `nil` if it is open.
     func openStore(
         _ passphrase: [UInt8]?,
         isolation: isolated (any Actor)? = #isolation
@@ -64,7 +71,9 @@ final class VaultRequests {
         }
     }
 
-    /// Serves `POST /v1/lock`; the answer comes when the keys are gone.
+    /// Serves `POST /v1/lock`.
+    ///
+    /// The response is sent when the keys are erased.
     func serveLock(on connection: Connection, in agent: isolated SessionAgent) {
         Task {
             await agent.lock(by: .peer(of: connection))
@@ -159,7 +168,9 @@ final class VaultRequests {
         }
     }
 
-    /// Serves `POST /v1/vault/rekey`; if a slot has a passphrase, that is needed.
+    /// Serves `POST /v1/vault/rekey`.
+    ///
+    /// If a slot has a passphrase, it is required.
     func serveRekey(
         _ request: HTTPRequest,
         on connection: Connection,
@@ -171,9 +182,9 @@ final class VaultRequests {
         }
     }
 
-    /// Changes how the store opens, for somebody who shows that they can open it; answers with its new state.
+    /// Changes the unlock methods for a peer with a proof, and responds with the store's new state.
     ///
-    /// A wrong proof is a guess like any other.
+    /// A wrong proof counts as an unlock attempt.
     private func change(
         _ kind: VaultChangeKind,
         proof: VaultProof?,
@@ -210,7 +221,9 @@ final class VaultRequests {
         }
     }
 
-    /// Asks a person to agree, if every way to open the store works without one.
+    /// Prompts the user to agree, if every unlock method works without the user.
+    ///
+    /// - Throws: ``RequestFailure`` if another proof is required, or the user does not agree.
     private func proveByPerson(
         _ kind: VaultChangeKind,
         for connection: Connection,
@@ -238,7 +251,7 @@ final class VaultRequests {
         RequiredVaultProof(status, canAskPerson: !agent.configuration.current.confirmCommand.isEmpty)
     }
 
-    /// Tells everybody that the store opens in another way from now on.
+    /// Publishes that the unlock methods have changed, in the audit log, the log and an event.
     private func tellChange(
         _ kind: VaultChangeKind,
         by connection: Connection,
@@ -269,7 +282,7 @@ extension VaultChangeKind {
         }
     }
 
-    /// The change, for the question to a person.
+    /// The description of the change in the prompt.
     fileprivate var words: String {
         switch self {
         case .made: "to create it again"
