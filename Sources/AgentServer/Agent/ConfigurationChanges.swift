@@ -21,7 +21,7 @@ package struct ConfigurationChanges: Equatable, Sendable {
         }
     }
 
-    /// The path of the main configuration file.
+    /// The path of the configuration file.
     package var file: String
     package var changes: [ConfigurationChange]
     package var restarts: [Restart]

@@ -281,7 +281,7 @@ extension RefreshCoordinator {
     }
 }
 
-// MARK: Sessions that hosts share
+// MARK: Shared sessions
 
 extension RefreshCoordinator {
     /// Continues an attempt that the fleet allows this host to make.

@@ -10,11 +10,12 @@ struct SecretReferenceCounts {
     private var users: [SecretID: Int] = [:]
     private var owed: Set<SecretID> = []
 
+    /// Increments the count of each secret.
     mutating func lend(_ secrets: Set<SecretID>) {
         for secret in secrets { users[secret, default: 0] += 1 }
     }
 
-    /// Ends one use of each secret.
+    /// Decrements the count of each secret.
     ///
     /// - Returns: The secrets to erase now.
     mutating func giveBack(_ secrets: Set<SecretID>) -> [SecretID] {

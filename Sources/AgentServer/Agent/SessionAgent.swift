@@ -267,7 +267,7 @@ extension SessionAgent {
     }
 }
 
-// MARK: Opening, locking, stopping
+// MARK: Unlocking, locking, stopping
 
 extension SessionAgent {
     /// Loads the sessions if the store is unlocked, or begins to unlock it, and then serves; called once.

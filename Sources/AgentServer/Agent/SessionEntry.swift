@@ -22,10 +22,10 @@ final class SessionEntry {
         self.settings = settings
     }
 
-    /// Returns whether the session ends under other settings.
+    /// Returns whether the session ends under other settings; `nil` means that it left the configuration.
     ///
-    /// A session that is shared from now on, or no longer, or with other hosts, or by another client or
-    /// server, is loaded from its record again.
+    /// A session is loaded from its record again if it becomes shared or is no longer shared, if it is shared
+    /// with other hosts, or if its client or server changes.
     func leaves(under settings: SessionSettings?) -> Bool {
         guard let settings, settings.fleetBinding == self.settings.fleetBinding else { return true }
         // A shared session reads its rules for reusing another host's refresh when it joins its fleet.
@@ -113,9 +113,9 @@ extension StoredSession.Content {
 
 /// The counters of a session since the agent started, for the metrics.
 struct SessionCounts: Equatable, Sendable {
-    /// The number of requests answered with a token.
+    /// The number of requests that got a token.
     var served = 0
-    /// The number of requests answered with an error, by its code.
+    /// The number of requests that got an error, by its code.
     var refused: [String: Int] = [:]
     /// The number of requests that waited for a refresh begun by another request.
     var coalesced = 0
