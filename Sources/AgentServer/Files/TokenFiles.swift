@@ -107,7 +107,7 @@ final class TokenFiles {
         thread.end()
     }
 
-    // MARK: What happens to sessions
+    // MARK: Session events
 
     /// Updates the files of a session; called for each change of the session, before any other effect of it.
     func follow(_ name: SessionName, in agent: isolated SessionAgent) {
@@ -181,7 +181,7 @@ final class TokenFiles {
         }
     }
 
-    // MARK: One file
+    // MARK: Updating a file
 
     /// Updates `file` to its session's current token, requests the next token if due, and plans the next
     /// check.
