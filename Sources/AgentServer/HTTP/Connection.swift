@@ -199,7 +199,7 @@ extension Connection {
     func ready(_ readiness: Readiness) {
         if readiness.contains(.writable) { sendUnsent() }
         if !readiness.isDisjoint(with: [.readable, .gone]), mayRead { read() }
-        // Requests sent before the peer closed are answered, unless too many responses are unread.
+        // Requests that arrived before the peer closed get their responses, unless too many are unread.
         if !readiness.isDisjoint(with: .gone), peerEnd.isHalfClosed || !mayRead { close() }
     }
 
@@ -354,7 +354,7 @@ extension Connection {
     }
 }
 
-// MARK: Answering
+// MARK: Responding
 
 extension Connection {
     /// Sends `answer` as the response to the current request.
@@ -453,7 +453,7 @@ extension Connection {
     }
 }
 
-// MARK: Endless answers
+// MARK: Endless responses
 
 extension Connection {
     /// Begins an endless response with lines of `contentType`.
