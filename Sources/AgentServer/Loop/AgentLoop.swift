@@ -307,8 +307,8 @@ extension AgentLoop {
 /// The watchers by key; keys are never reused.
 private struct WatchTable {
     private struct Place {
-        /// The number of times the place has been used; it makes a late report for an earlier watch find no
-        /// watcher.
+        /// The number of times that the place has been used, so that a late report for an earlier watch finds
+        /// no watcher.
         var uses: UInt32 = 0
         var watcher: (any DescriptorWatching)?
     }
