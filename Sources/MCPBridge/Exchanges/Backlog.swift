@@ -2,62 +2,68 @@
 
 import NIOCore
 
-/// What the client has said that is still to be sent, in its order.
+/// A queue of client messages that have not been sent yet, in their order.
 ///
-/// What comes after an opening waits here for its answer. The input is read on meanwhile: the client may give the opening
-/// up, or end. One task adds, and one takes.
+/// Messages after an opening wait here for its response. Meanwhile the input is still read, because the
+/// client may cancel the opening, or exit. One task adds entries, and one takes them.
 actor Backlog {
     struct Entry: Sendable {
         var packet: RPCPacket
-        /// The exchange that is to answer the packet's requests; `nil`: there are none.
+        /// The exchange that answers the packet's requests, or `nil` if the packet contains none.
         var number: Int?
     }
 
     private var entries = CircularBuffer<Entry>()
-    /// Bytes of all entries.
+    /// The number of bytes in all entries.
     private var held = 0
     private var hasEnded = false
-    /// Whether the client has gone, so that what it has said is all that will ever wait here.
+    /// Whether the client has exited, so that only few more entries can arrive.
     private var isUnlimited = false
     private let limit: Int
     private var taker: CheckedContinuation<Void, Never>?
     private var giver: CheckedContinuation<Void, Never>?
 
-    /// - Parameter limit: bytes of entries with which it is full.
+    /// Creates an empty queue.
+    ///
+    /// - Parameter limit: the number of bytes at which the queue is full.
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// Adds an entry, of any size; whoever adds waits for ``room()`` before it takes up more.
+    /// Adds an entry of any size.
+    ///
+    /// The producer waits for ``room()`` before it reads more.
     func add(_ entry: Entry) {
         entries.append(entry)
         held += entry.packet.bytes.count
         resumeConsumer()
     }
 
-    /// Whether nothing more is to be taken up now.
+    /// Whether the producer must wait before it adds more.
     var isFull: Bool { held >= limit && !isUnlimited }
 
-    /// Returns once it is not full.
+    /// Waits until the queue is not full.
     func room() async {
         while isFull {
             await withCheckedContinuation { giver = $0 }
         }
     }
 
-    /// What comes now is the last, and few.
+    /// Removes the limit, because the client has exited and only few more entries can arrive.
     func removeLimit() {
         isUnlimited = true
         resumeProducer()
     }
 
-    /// Nothing more is added.
+    /// Marks the end of the input: no more entries are added.
     func end() {
         hasEnded = true
         resumeConsumer()
     }
 
-    /// Takes the oldest entry, once there is one; `nil`: there will be none.
+    /// Waits for the oldest entry and removes it.
+    ///
+    /// - Returns: the entry, or `nil` after the last one.
     func next() async -> Entry? {
         while entries.isEmpty, !hasEnded {
             await withCheckedContinuation { taker = $0 }

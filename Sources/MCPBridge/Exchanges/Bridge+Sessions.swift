@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 extension Bridge {
-    /// The client is ready: from now on the server may speak by itself.
+    /// Records that the client is ready, and starts to listen for messages that the server sends unasked.
     func announced(_ announcement: RPCPacket) async {
         await conversation.announced(announcement) { [weak self] session in await self?.listen(in: session) }
     }
 
-    /// The session to go on with where the server has ended `stale`.
+    /// Returns the session that replaces `stale`, which the server has ended.
     func renewed(after stale: MCPSession) async throws(RPCFailure) -> MCPSession {
         try await conversation.renewed(
             after: stale,
@@ -15,14 +15,16 @@ extension Bridge {
         )
     }
 
-    /// Begins a session with the client's own messages; the answer stays here, as the client has had one.
+    /// Begins a session with the client's own messages.
+    ///
+    /// The client does not get the response, because it has had one.
     private func begun(
         _ opening: MCPSessionState.Opening,
         like former: MCPSession
     ) async -> Result<MCPSession, RPCFailure> {
         do throws(RPCFailure) {
             let session = try await answer(to: opening.request)
-            // The client speaks the version that was agreed on, and cannot be told of another one.
+            // The client uses the negotiated version and cannot be told of another one.
             guard session.version == former.version else {
                 throw RPCFailure(.failed, "the server ended the session and now speaks another version")
             }
@@ -62,7 +64,7 @@ extension Bridge {
         return MCPSession(fields: reply.fields, version: version)
     }
 
-    /// Hears what the server says by itself, as long as it offers that.
+    /// Listens for messages that the server sends unasked, while the server supports that.
     private func listen(in session: MCPSession) async {
         var place = EventStreamCursor()
         while !Task.isCancelled {
@@ -70,7 +72,7 @@ extension Bridge {
             do throws(RPCFailure) {
                 let reply = try await requests.send(listeningRequest(in: session, place))
                 let isStream = reply.status == 200 && reply.mediaType == "text/event-stream"
-                // 405: it says nothing by itself. Anything else that is not the server's trouble will not change either.
+                // 405: the server sends nothing unasked. Any other client error is permanent too.
                 guard isStream || reply.status == 429 || reply.status >= 500 else { return }
                 place.hasFailed()
                 if isStream {
@@ -83,7 +85,7 @@ extension Bridge {
                 try? await Task.sleep(for: place.pause)
             } catch {
                 place.hasFailed()
-                // Where there was no token, another request that gets one shows that it is time.
+                // If there was no token, another request that obtains one shows that it is time to try again.
                 await Bridge.limited(to: place.pause) { [requests] in
                     await requests.outage.ended(after: outages)
                 }

@@ -7,22 +7,28 @@ import NIOCore
 import Synchronization
 import Text
 
-/// Carries messages between a client at standard input and output and a server that speaks Streamable HTTP
-/// (Model Context Protocol, Transports).
+/// A bridge between an MCP client on standard input and output and a server that uses Streamable HTTP (Model
+/// Context Protocol, Transports).
 ///
-/// The client logs in nowhere and sees no token. It is told in place of an answer what a person has to do.
+/// The client does not log in and sees no token. If a user must act, the client gets an error with the
+/// remedy.
+///
+/// - Entry points: ``run()``, then ``end()``.
+/// - May not: show a token to the client, follow redirects, or repeat a request that the server may have
+///   processed.
+/// - Runs on: tasks of the concurrency runtime. Blocking calls run on separate threads (``BlockingWork``).
 package final class Bridge: Sendable {
-    /// Longest wait until the server has taken a notification.
+    /// The maximum time for the server to accept a notification before the next message is sent: 30 seconds.
     private static let notificationLimit: Duration = .seconds(30)
-    /// Longest wait for answers after the end of the input.
+    /// The maximum time for pending responses after the end of the input: 30 seconds.
     package static let drainLimit: Duration = .seconds(30)
-    /// Longest wait until the server has taken leave.
+    /// The maximum time for the server to end its session: one second.
     private static let leaveLimit: Duration = .seconds(1)
 
     let conversation = MCPSessionState()
     let table = ExchangeTable()
     let budget: ByteBudget
-    /// What lists of tools have said about their calls.
+    /// The tool parameters to repeat in fields, learned from lists of tools.
     let parameters = Mutex(ParameterFields())
     let requests: AuthorizedRequests
     private let transport: ResourceTransport
@@ -31,15 +37,17 @@ package final class Bridge: Sendable {
     private let backlog: Backlog
     private let drainLimit: Duration
 
+    /// Creates a bridge to the server of `source`.
+    ///
     /// - Parameters:
-    ///   - source: the session that gives the tokens.
-    ///   - authorities: a file with certificates of authorities to trust beside the system's.
-    ///   - variables: the proxies of the environment.
-    ///   - descriptors: where the client's messages come from, and where the server's go.
-    ///   - drainLimit: longest wait for answers after the end of the input.
-    ///   - messageLimit: most bytes of one message, either way.
-    ///   - backlogLimit: bytes that may wait for the server to answer an opening, before no more is read.
-    ///   - group: the event loops to work on.
+    /// - source: the session that provides the tokens.
+    /// - authorities: a file with CA certificates to trust in addition to the system's.
+    /// - variables: the forward proxies of the environment.
+    /// - descriptors: the file descriptors of the client's messages and of the server's.
+    /// - drainLimit: the maximum time for pending responses after the end of the input.
+    /// - messageLimit: the maximum size of a message in either direction, in bytes.
+    /// - backlogLimit: the number of bytes waiting for the response to an opening at which reading pauses.
+    /// - group: the event loops to use.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
     package init(
         _ source: SessionSource,
@@ -65,7 +73,8 @@ package final class Bridge: Sendable {
         self.drainLimit = drainLimit
     }
 
-    /// Works until the input ends and the answers still expected have come, or half a minute has passed.
+    /// Runs until the input ends and the pending responses have arrived, but at most `drainLimit` after the
+    /// end of the input.
     package func run() async {
         let sending = Task { await send() }
         await read()
@@ -74,12 +83,12 @@ package final class Bridge: Sendable {
             await sending.value
             await table.untilSettled()
         }
-        // Nobody waits for the rest any more.
+        // The client does not wait for the remaining responses.
         sending.cancel()
         table.abandonAll()
     }
 
-    /// Takes leave of the server: its session is over.
+    /// Ends the server's session and closes all connections.
     package func end() async {
         await conversation.end()
         let session = await conversation.session
@@ -94,7 +103,9 @@ package final class Bridge: Sendable {
 
     // MARK: From the client
 
-    /// Takes what the client says; never waits for the server, as long as the backlog has room.
+    /// Reads the client's messages.
+    ///
+    /// Waits for the server only when the backlog is full.
     private func read() async {
         var lines = MessageLines(longest: budget.message)
         var isWatched = false
@@ -111,9 +122,10 @@ package final class Bridge: Sendable {
         if let line = lines.last() { await take(line) }
     }
 
-    /// Has the input read to its end as soon as the client has gone, which is not seen where nothing is read.
+    /// Removes the limit of the backlog as soon as the client exits, which is not noticed while nothing is
+    /// read.
     ///
-    /// No more than what a pipe or a socket holds can still come then.
+    /// After the exit, only the bytes buffered in a pipe or socket can still arrive.
     private func watchForEnd() {
         Task { [input, backlog] in
             await input.untilLeft()
@@ -148,10 +160,12 @@ package final class Bridge: Sendable {
         await backlog.add(Backlog.Entry(packet: packet, number: number))
     }
 
-    /// The client wants no answer to a request any more, which may be the one that all others wait for.
+    /// Cancels a request on behalf of the client.
     ///
-    /// Until 2025-11-25 the server is told, and a closed connection means nothing; from 2026-07-28 on it is the other way
-    /// round.
+    /// It may be the opening that all others wait for.
+    ///
+    /// Up to protocol version 2025-11-25 the server is notified, and a closed connection means nothing. From
+    /// 2026-07-28 on, closing the connection cancels the request and the notification means nothing.
     private func cancel(_ packet: RPCPacket, _ message: RPCMessage) async {
         let id = RPCIdentifier(packet.value("params", "requestId", of: message))
         let owner = id.flatMap(table.owner)
@@ -166,7 +180,7 @@ package final class Bridge: Sendable {
         }
     }
 
-    /// Sends what the client has said, in its order.
+    /// Sends the client's messages in their order.
     private func send() async {
         while !Task.isCancelled, let entry = await backlog.next() { await send(entry) }
     }
@@ -177,7 +191,7 @@ package final class Bridge: Sendable {
         let exchange = Exchange(packet: packet, number: number, bridge: self)
         let task = Task { await exchange.run() }
         table.attach(task, to: number)
-        // What comes after an opening may only be sent in its session, and notifications keep their order.
+        // Messages after an opening may only be sent in its session, and notifications keep their order.
         if packet.single?.isOpening == true {
             await task.value
         } else if packet.requests.isEmpty, packet.messages.contains(where: { $0.kind == .notification }) {
@@ -191,7 +205,7 @@ package final class Bridge: Sendable {
 
     // MARK: To the server
 
-    /// The request that brings a packet to the server.
+    /// Returns the request that sends a packet to the server.
     func request(_ packet: RPCPacket, in session: MCPSession) -> ResourceRequest {
         var fields = [
             (name: "accept", value: "application/json, text/event-stream"),
@@ -206,7 +220,7 @@ package final class Bridge: Sendable {
         return ResourceRequest(method: .post, fields: fields, body: packet.bytes)
     }
 
-    /// The request for what the server says by itself, or for the rest of a stream.
+    /// Returns the request for messages that the server sends unasked, or for the rest of a stream.
     func listeningRequest(in session: MCPSession, _ place: EventStreamCursor) -> ResourceRequest {
         let fields = [(name: "accept", value: "text/event-stream")] + session.fields + place.fields
         return ResourceRequest(method: .get, fields: fields)
@@ -214,7 +228,7 @@ package final class Bridge: Sendable {
 
     // MARK: To the client
 
-    /// Tells the client what the server says; an answer that nobody waits for is dropped.
+    /// Sends the server's messages to the client, except responses to requests that are no longer pending.
     func deliver(_ packet: RPCPacket) async {
         let kept = packet.messages.filter { message in
             guard case .response(let id) = message.kind else { return true }
@@ -224,7 +238,7 @@ package final class Bridge: Sendable {
         table.told(kept.count { $0.method == nil })
     }
 
-    /// Tells the client that some of its requests have failed.
+    /// Sends the client an error for each of `requests` that is still pending.
     func fail(_ requests: [RPCIdentifier], _ failure: RPCFailure) async {
         for id in requests where table.settle(id) {
             await refuse(id, failure)
@@ -232,7 +246,9 @@ package final class Bridge: Sendable {
         }
     }
 
-    /// Waits for `work`, but not longer than `limit`, after which it is cancelled and left alone.
+    /// Waits for `work`, but at most for `limit`.
+    ///
+    /// Then `work` is cancelled and not awaited.
     static func limited(to limit: Duration, _ work: @escaping @Sendable () async -> Void) async {
         let (end, mark) = AsyncStream.makeStream(of: Void.self)
         let job = Task {

@@ -2,23 +2,24 @@
 
 import Text
 
-/// Where a stream of events has broken off, and how to come back to it.
+/// The position at which a stream of events broke off, with the delay before resuming it.
 struct EventStreamCursor {
-    /// Shortest and longest wait before another try: a tenth of a second, five minutes.
+    /// The minimum and maximum delay before another try: a tenth of a second and five minutes.
     private static let shortest: Duration = .milliseconds(100)
     private static let longest: Duration = .seconds(300)
-    /// Most failures that count once a stream has opened: the next try is in four seconds.
+    /// The maximum number of failures that count once a stream has opened, so that the next try is in four
+    /// seconds.
     private static let mostOnceOpened = 2
 
-    /// The last event that has come, if events have identifiers.
+    /// The identifier of the last event, if events have identifiers.
     private(set) var lastID: String?
-    /// Tries since something has come.
+    /// The number of tries since anything new has arrived.
     private(set) var failures = 0
     private var retry: Duration?
 
-    /// Takes up what a stream has said until it ended.
+    /// Updates the position after a stream has ended.
     mutating func take(_ events: ServerSentEvents, hadMessage: Bool) {
-        // A server may end a stream again and again during long work, with no more than a new identifier in it.
+        // A server may end a stream again and again during long work, with only a new identifier in it.
         if hadMessage || events.lastID != nil && events.lastID?.bytewise != lastID?.bytewise { failures = 0 }
         lastID = events.lastID ?? lastID
         retry = events.retry ?? retry
@@ -28,37 +29,38 @@ struct EventStreamCursor {
         failures += 1
     }
 
-    /// A stream that may well bring nothing was opened, and has ended.
+    /// Records that a stream was opened and has ended, possibly without a message.
     ///
-    /// What failed before is over, but a server that ends each stream at once is left alone for some seconds.
+    /// Earlier failures no longer count, except that a server that ends each stream at once gets a delay of
+    /// some seconds.
     mutating func hasEnded() {
         failures = min(failures, EventStreamCursor.mostOnceOpened)
     }
 
-    /// How long to wait before the next try: as the server wants, else a second, doubled with each failure.
+    /// The delay before the next try: the server's value or one second, doubled with each failure.
     var pause: Duration {
         let first = max(EventStreamCursor.shortest, retry ?? .seconds(1))
         return min(EventStreamCursor.longest, first * (1 << min(failures, 12)))
     }
 
-    /// The field that tells the server where to go on.
+    /// The field that tells the server from which event to resume.
     var fields: [(name: String, value: String)] {
         lastID.map { [(name: "last-event-id", value: $0)] } ?? []
     }
 }
 
-/// Reads the messages in an answer that is a stream of events.
+/// A reader of the messages in a response that is a stream of events.
 enum EventStream {
-    /// What `take` says after a message.
+    /// The decision of `take` after a message.
     enum Wish {
         case more
-        /// Nothing else of the stream is of use.
+        /// The rest of the stream is not needed.
         case enough
     }
 
-    /// Hands each message to `take`, until the stream ends or breaks, and notes in `place` how far it came.
+    /// Passes each message to `take` until the stream ends or breaks, and updates `place`.
     ///
-    /// - Throws: ``RPCFailure`` if the stream holds what is no message, and what `take` throws.
+    /// - Throws: ``RPCFailure`` if an event is not a message, and any error of `take`.
     static func read(
         _ reply: ResourceResponse,
         at place: inout EventStreamCursor,

@@ -2,21 +2,24 @@
 
 import Text
 
-/// The way of one packet of the client to the server, and of what the server says to it.
+/// One packet of the client on its way to the server, and the server's responses to it.
 struct Exchange: Sendable {
-    /// Tries to come back to a stream of events that brings nothing: five.
+    /// The maximum number of tries to resume a stream of events that delivers nothing.
     private static let mostFailures = 5
-    /// How long a stream may go on after the last answer, so that its connection serves the next request: a second.
+    /// The time that a stream may continue after the last response, so that its connection can be reused: one
+    /// second.
     private static let afterlife: Duration = .seconds(1)
 
     let packet: RPCPacket
     let number: Int
     let bridge: Bridge
 
-    /// Carries it out to its end; every request in it has an answer then, or was given up.
+    /// Runs the exchange.
+    ///
+    /// At the end, every request of the packet is answered or abandoned.
     func run() async {
         defer { bridge.table.end(number) }
-        // The client may have given its requests up before their turn.
+        // The client may have cancelled its requests before their turn.
         guard packet.requests.isEmpty || !bridge.table.waiting(in: number).isEmpty else { return }
         var failure = RPCFailure(.failed, "the server's answer ended without an answer to the request")
         do throws(RPCFailure) {
@@ -47,7 +50,7 @@ struct Exchange: Sendable {
 
     private func take(_ reply: ResourceResponse) async throws(RPCFailure) {
         guard !packet.requests.isEmpty else {
-            // Read to its end, the connection serves the next request.
+            // Read the body to its end, so that the connection can be reused.
             _ = await reply.beginning()
             return await wasTaken()
         }
@@ -71,13 +74,13 @@ struct Exchange: Sendable {
         }
     }
 
-    /// A notification has reached the server.
+    /// Records that a notification has reached the server.
     private func wasTaken() async {
         guard let message = packet.single, message.method == "notifications/initialized" else { return }
         await bridge.announced(packet)
     }
 
-    /// Reads the stream to its end, and goes on with it where it breaks off before all requests are answered.
+    /// Reads a stream to its end, and resumes it if it breaks off before all requests are answered.
     private func follow(_ first: ResourceResponse) async throws(RPCFailure) {
         var place = EventStreamCursor()
         var reply = first
@@ -97,9 +100,11 @@ struct Exchange: Sendable {
         }
     }
 
-    /// The rest of a stream whose events have identifiers; `nil`: it is not to be had, and nothing is to be said of that.
+    /// Resumes a stream whose events have identifiers.
     ///
-    /// - Throws: ``RPCFailure`` as soon as another try would not help: there is no token, or the server has no more.
+    /// - Returns: the rest of the stream, or `nil` if it is not available and there is no error to report.
+    /// - Throws: ``RPCFailure`` as soon as another try would not help, because there is no token or the
+    ///   server has no more.
     private func resumed(_ place: inout EventStreamCursor) async throws(RPCFailure) -> ResourceResponse? {
         var latest: RPCFailure?
         while place.failures < Exchange.mostFailures, !Task.isCancelled {
@@ -120,7 +125,8 @@ struct Exchange: Sendable {
         return nil
     }
 
-    /// Hands on what the client waits for, and what the server says by itself.
+    /// Delivers responses and messages that the server sends unasked, and records what they say about the
+    /// session.
     private func deliver(_ answer: RPCPacket, of reply: ResourceResponse) async {
         if let message = answer.single, packet.single?.isOpening == true,
             message.answeredID == packet.single?.requestID, message.members["result"] != nil
@@ -134,7 +140,7 @@ struct Exchange: Sendable {
         await bridge.deliver(answer)
     }
 
-    /// Ends what is left of the exchange, which has served its purpose.
+    /// Cancels the rest of the exchange shortly, because all its requests are answered.
     private func endSoon() {
         let (table, number) = (bridge.table, number)
         Task {

@@ -2,14 +2,14 @@
 
 import Synchronization
 
-/// The exchanges with the server that are under way, and the requests that have no answer yet.
+/// The active exchanges with the server, and the requests that are not answered yet.
 ///
-/// Each request is answered once: whoever settles it tells the client.
+/// Each request is answered once. The caller that settles a request sends the response to the client.
 final class ExchangeTable: Sendable {
     private struct Entry {
         var waiting: Set<RPCIdentifier>
         var task: Task<Void, Never>?
-        /// Whether it was cancelled before its task was known.
+        /// Whether the exchange was cancelled before its task was known.
         var isCancelled = false
     }
 
@@ -18,11 +18,11 @@ final class ExchangeTable: Sendable {
         var entries: [Int: Entry] = [:]
         /// The exchange that answers a request.
         var owners: [RPCIdentifier: Int] = [:]
-        /// How many requests are settled of whose answers the client has not been told yet.
+        /// The number of settled requests whose responses have not been written to the client yet.
         var untold = 0
         var waiters: [CheckedContinuation<Void, Never>] = []
 
-        /// The present waiters, if there is nothing more to wait for.
+        /// Removes and returns the current waiters if nothing is pending.
         mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
             guard owners.isEmpty, untold == 0 else { return [] }
             defer { waiters = [] }
@@ -37,9 +37,11 @@ final class ExchangeTable: Sendable {
 
     private let state = Mutex(State())
 
-    /// Takes up an exchange that shall answer `requests`; `nil`: there are too many.
+    /// Adds an exchange that answers `requests`.
     ///
-    /// A request whose identifier is in use takes the place of the older one, which is cancelled.
+    /// A request whose identifier is in use replaces the older request, which is cancelled.
+    ///
+    /// - Returns: the number of the exchange, or `nil` if there are too many exchanges.
     func begin(_ requests: [RPCIdentifier]) -> Int? {
         let begun = state.withLock { state -> (number: Int, replaced: [Task<Void, Never>])? in
             guard state.entries.count < BridgeLimits.exchanges else { return nil }
@@ -56,7 +58,7 @@ final class ExchangeTable: Sendable {
         return begun?.number
     }
 
-    /// Names the task that carries an exchange out.
+    /// Sets the task that runs an exchange.
     func attach(_ task: Task<Void, Never>, to number: Int) {
         let isCancelled = state.withLock { state -> Bool in
             state.entries[number]?.task = task
@@ -65,7 +67,9 @@ final class ExchangeTable: Sendable {
         if isCancelled { task.cancel() }
     }
 
-    /// Whether the request waited for an answer until now; if so, the caller owes ``told(_:)``.
+    /// Settles a request.
+    ///
+    /// - Returns: whether the request was pending. If so, the caller must call ``told(_:)``.
     func settle(_ id: RPCIdentifier) -> Bool {
         state.withLock { state -> Bool in
             guard let owner = state.owners.removeValue(forKey: id) else { return false }
@@ -75,7 +79,7 @@ final class ExchangeTable: Sendable {
         }
     }
 
-    /// The client has been told the answers of so many requests that were settled.
+    /// Records that `count` settled requests have been answered to the client.
     func told(_ count: Int) {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             state.untold -= count
@@ -84,36 +88,35 @@ final class ExchangeTable: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// The requests of an exchange that wait for an answer.
+    /// Returns the pending requests of an exchange.
     func waiting(in number: Int) -> [RPCIdentifier] {
         state.withLock { Array($0.entries[number]?.waiting ?? []) }
     }
 
-    /// The exchange that is to answer the request `id`, if it waits for an answer.
+    /// Returns the exchange that answers the request `id`, or `nil` if the request is not pending.
     func owner(of id: RPCIdentifier) -> Int? {
         state.withLock { $0.owners[id] }
     }
 
-    /// Gives up a request of the exchange `owner`, which the client wants no answer to; ends the exchange if nothing else
-    /// waits there.
+    /// Abandons a request of the exchange `owner`, and cancels the exchange if no other request is pending.
     func abandon(_ id: RPCIdentifier, in owner: Int) {
-        // A later request may have taken the identifier over.
+        // A later request may use the same identifier.
         guard self.owner(of: id) == owner, settle(id) else { return }
         told(1)
         if waiting(in: owner).isEmpty { cancel(owner) }
     }
 
-    /// Gives up all requests that wait for an answer.
+    /// Abandons all pending requests.
     func abandonAll() {
         for (id, owner) in state.withLock(\.owners) { abandon(id, in: owner) }
     }
 
-    /// Ends an exchange before its time.
+    /// Cancels an exchange.
     func cancel(_ number: Int) {
         state.withLock { $0.cancel(number) }?.cancel()
     }
 
-    /// Forgets an exchange that has ended.
+    /// Removes an exchange that has ended.
     func end(_ number: Int) {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             for id in state.entries.removeValue(forKey: number)?.waiting ?? [] { state.owners[id] = nil }
@@ -122,7 +125,7 @@ final class ExchangeTable: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns when no request waits for an answer.
+    /// Waits until no request is pending.
     func untilSettled() async {
         await withCheckedContinuation { continuation in
             let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in

@@ -3,9 +3,9 @@
 import AgentProtocol
 import Glibc
 
-/// Standard input, read as far as there is something to do with it.
+/// The standard input, read only as fast as the messages can be handled.
 struct LineInput: Sendable {
-    /// `POLLRDHUP` of poll(2), which the headers show to GNU programs alone.
+    /// `POLLRDHUP` of poll(2), which the headers declare for GNU programs only.
     private static let halfClosed: Int16 = 0x2000
 
     private let descriptor: Int32
@@ -15,21 +15,24 @@ struct LineInput: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Returns when nobody can write any more, which for a file is never.
+    /// Waits until no program can write to the input any more, which never happens for a file.
     ///
-    /// There may still be something to read.
+    /// Unread bytes may remain.
     func untilLeft() async {
         let descriptor = descriptor
-        // A thread that only clients need who say more than is held.
+        // Needed only for clients that send more than the backlog holds.
         let work = BlockingWork(threads: 1)
         _ = await work.result { () throws(AgentError) in
-            // Pipes and terminals tell it unasked; a socket whose other half is still open does not.
+            // Pipes and terminals always report a hangup. A socket whose other half is still open reports
+            // only `POLLRDHUP`.
             var watched = pollfd(fd: descriptor, events: LineInput.halfClosed, revents: 0)
             while unsafe poll(&watched, 1, -1) < 0, errno == EINTR {}
         }
     }
 
-    /// Waits for bytes; `nil` at the end.
+    /// Waits for bytes.
+    ///
+    /// - Returns: the bytes, or `nil` at the end of the input.
     func read() async -> [UInt8]? {
         let descriptor = descriptor
         let result = await work.result { () throws(AgentError) -> [UInt8] in
@@ -45,17 +48,17 @@ struct LineInput: Sendable {
     }
 }
 
-/// Standard output, which takes one line after the other.
+/// The standard output, written one line after the other.
 struct LineOutput: Sendable {
     private let descriptor: Int32
-    // One thread: a line is whole before the next one begins.
+    // One thread, so that each line is complete before the next one begins.
     private let work = BlockingWork(threads: 1)
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
     }
 
-    /// Writes a line; waits while the client does not read.
+    /// Writes a line, and waits while the client does not read.
     func write(_ line: [UInt8]) async {
         let descriptor = descriptor
         _ = await work.result { () throws(AgentError) in
@@ -72,7 +75,7 @@ struct LineOutput: Sendable {
     }
 }
 
-/// Whether to try again after `error`: a signal came, or whoever gave us the descriptor made it one that does not block.
+/// Returns whether to try again after `error`, which is a signal or a descriptor in non-blocking mode.
 private func waits(for descriptor: Int32, _ event: Int32, after error: Int32) -> Bool {
     guard error != EINTR else { return true }
     guard error == EAGAIN || error == EWOULDBLOCK else { return false }

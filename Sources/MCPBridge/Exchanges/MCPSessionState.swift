@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// What is known of the conversation that client and server are in: the server's session, and how it was begun.
+/// The state of the server's session, with the client messages that began it.
 ///
-/// A server may end its session at any time, of which a client at standard input and output knows nothing. So the
-/// messages that began it are kept, and begin the next one.
+/// A server may end its session at any time, which a client on standard input and output cannot learn.
+/// Therefore the messages that began a session are kept, and begin the next one.
 actor MCPSessionState {
-    /// What the client said at the beginning.
+    /// The client messages that begin a session.
     struct Opening: Sendable {
         var request: RPCPacket
-        /// `notifications/initialized`, once it was sent.
+        /// The message `notifications/initialized`, once it was sent.
         var announcement: RPCPacket?
     }
 
@@ -17,7 +17,7 @@ actor MCPSessionState {
     private var renewal: Task<Result<MCPSession, RPCFailure>, Never>?
     private var listening: Task<Void, Never>?
 
-    /// The client begins with `request`; what was before is over.
+    /// Records the client's opening, and discards the previous session.
     func begin(_ request: RPCPacket) {
         listening?.cancel()
         listening = nil
@@ -25,25 +25,27 @@ actor MCPSessionState {
         opening = Opening(request: request)
     }
 
-    /// The server has answered the beginning.
+    /// Records the session of the server's response to the opening.
     func answered(_ new: MCPSession) {
         session = new
     }
 
-    /// The client has said that it is ready: from now on the server may speak by itself, to `listener`.
+    /// Records that the client is ready, and starts `listener` for messages that the server sends unasked.
     func announced(_ announcement: RPCPacket, _ listener: @escaping @Sendable (MCPSession) async -> Void) {
         opening?.announcement = announcement
         listen(listener)
     }
 
-    /// The session to go on with where the server has ended `stale`: one for all requests that find it ended.
+    /// Returns the session that replaces `stale`, which the server has ended.
+    ///
+    /// All requests that find `stale` ended share one new session.
     ///
     /// - Parameters:
-    ///   - stale: the session that a request was sent in.
-    ///   - begin: begins another one with the server.
-    ///   - listener: hears what the server says by itself in it.
-    /// - Returns: the session that `begin` began, or the one that is there already.
-    /// - Throws: why `begin` began none.
+    /// - stale: the session in which a request was sent.
+    /// - begin: begins another session with the server.
+    /// - listener: receives messages that the server sends unasked in the new session.
+    /// - Returns: the session that `begin` began, or one that has already replaced `stale`.
+    /// - Throws: the error of `begin`.
     func renewed(
         after stale: MCPSession,
         _ begin: @escaping @Sendable (Opening) async -> Result<MCPSession, RPCFailure>,
@@ -67,7 +69,7 @@ actor MCPSessionState {
         return try result.get()
     }
 
-    /// Nothing more is listened to.
+    /// Stops listening.
     func end() {
         listening?.cancel()
         listening = nil

@@ -4,7 +4,8 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// What ends the bridge beside the end of its input: a signal, or a client that reads no more.
+/// The events that end the bridge apart from the end of its input: a signal, or a client that has closed the
+/// output.
 package final class ShutdownSignals: Sendable {
     private static let caught = [SIGINT, SIGTERM, SIGHUP]
 
@@ -27,11 +28,12 @@ package final class ShutdownSignals: Sendable {
         }
     }
 
-    /// Waits for a sign and answers the exit status it leads to.
+    /// Waits for an event and returns the exit status it causes.
     package func wait(watching output: Int32) async -> Int32 {
         let signals = pipe.reading
         let result = await work.result { () throws(AgentError) -> Int32 in
-            // Nothing is asked about the output: that its reader has gone is told anyway.
+            // No events are requested for the output, because poll(2) always reports that its reader has
+            // gone.
             var watched = [
                 pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: output, events: 0, revents: 0),
@@ -45,5 +47,7 @@ package final class ShutdownSignals: Sendable {
     }
 }
 
-/// Where the handlers write; they can reach nothing but a global.
+/// The pipe that the handlers write to.
+///
+/// A signal handler can use only a global.
 nonisolated(unsafe) private var endingPipe: Int32 = -1

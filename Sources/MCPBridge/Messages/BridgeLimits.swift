@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 
-/// What neither client nor server can make the bridge exceed.
+/// The limits on the resources that a client or server can make the bridge use.
 package enum BridgeLimits {
-    /// Bytes of one message, either way: 32 MiB.
+    /// The maximum size of a message in either direction: 32 MiB.
     package static let message = 32 << 20
-    /// Number of largest messages that may be received from the server at a time: 128 MiB.
+    /// The number of messages of maximum size that may be received from the server at a time: 128 MiB in
+    /// total.
     static let heldMessages = 4
-    /// Exchanges with the server at a time.
+    /// The maximum number of concurrent exchanges with the server.
     static let exchanges = 256
-    /// Messages of a batch.
+    /// The maximum number of messages in a batch.
     static let batch = 256
-    /// Bytes of a request's identifier, of an event's, and of the identifier of a server's session.
+    /// The maximum size in bytes of the identifiers of a request, of an event, and of a server's session.
     static let identifier = 1024
-    /// Fields `Mcp-…` of a server that are sent back to it.
+    /// The maximum number of a server's `Mcp-…` fields that are sent back to it.
     static let keptFields = 16
-    /// Bytes of the head of an answer, and its fields.
+    /// The maximum size in bytes and maximum number of fields of the head of a response.
     static let head = 64 << 10
     static let fields = 128
-    /// Bytes of an answer that is a refusal or an error.
+    /// The maximum number of bytes read from the body of a rejection or error.
     static let refusal = 64 << 10
 }

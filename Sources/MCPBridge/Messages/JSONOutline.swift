@@ -2,30 +2,31 @@
 
 import Text
 
-/// Where the parts of a JSON text stand, all of which has been checked (RFC 8259).
+/// The positions of the outermost parts of a JSON text, which is checked completely (RFC 8259).
 ///
-/// A message may be large, and a tree of its values would take many times its size. So only the members of the outermost
-/// object, or the elements of the outermost array, are noted; the rest is checked and passed over.
+/// A message may be large, and a tree of its values would need many times its size. So only the members of
+/// the outermost object, or the elements of the outermost array, are recorded. Everything else is checked and
+/// skipped.
 struct JSONOutline {
     /// The outermost value.
     enum Content {
-        /// Names in their order, each once, with the place of the value.
+        /// The names in their order, each once, with the positions of the values.
         case object([(name: String, value: Range<Int>)])
         case array([Range<Int>])
         case other
     }
 
-    /// Why a text has no outline.
+    /// The reason a text has no outline.
     enum Fault: Error, Equatable {
         case notJSON
-        /// More than ``deepest`` or ``mostParts``.
+        /// The text exceeds ``deepest`` or ``mostParts``.
         case tooLarge
         case repeatedName
     }
 
-    /// Deepest nesting: far more than people or programs write, far less than a stack takes.
+    /// The maximum nesting depth: far more than people or programs write, and far less than a stack allows.
     static let deepest = 128
-    /// Most members or elements of the outermost value.
+    /// The maximum number of members or elements of the outermost value.
     static let mostParts = 1024
 
     let content: Content
@@ -36,7 +37,7 @@ struct JSONOutline {
         content = try scanner.content()
     }
 
-    /// Where the value of the member `name` stands; `nil`: there is none.
+    /// Returns the position of the value of the member `name`, or `nil` if there is no such member.
     func value(of name: ByteText) -> Range<Int>? {
         guard case .object(let members) = content else { return nil }
         return members.first { $0.name.bytewise == name }?.value
@@ -91,7 +92,9 @@ private struct OutlineScanner {
         return elements
     }
 
-    /// Passes over a value of the outermost list, after what comes before it, and answers where it stands.
+    /// Skips the name of a value with `pass`, then the value.
+    ///
+    /// - Returns: the position of the value.
     private mutating func noted(
         after pass: (inout OutlineScanner) throws(JSONOutline.Fault) -> Void
     ) throws(JSONOutline.Fault) -> Range<Int> {
@@ -102,7 +105,7 @@ private struct OutlineScanner {
         return start..<place
     }
 
-    /// Passes over one value.
+    /// Skips one value.
     private mutating func value(at depth: Int) throws(JSONOutline.Fault) {
         guard depth < JSONOutline.deepest else { throw .tooLarge }
         switch try peek() {
@@ -125,7 +128,7 @@ private struct OutlineScanner {
         }
     }
 
-    /// Passes over the parts between the present bracket and `closing`, each read by `part`.
+    /// Skips the parts between the current bracket and `closing`, each read by `part`.
     private mutating func list(
         until closing: UInt8,
         _ part: (inout OutlineScanner) throws(JSONOutline.Fault) -> Void
@@ -180,6 +183,8 @@ private struct OutlineScanner {
         place += word.utf8.count
     }
 
+    /// Skips a number.
+    ///
     /// RFC 8259 §6: `-`? int frac? exp?, no leading zero.
     private mutating func number() throws(JSONOutline.Fault) {
         _ = take(UInt8(ascii: "-"))

@@ -2,32 +2,34 @@
 
 import Text
 
-/// Finds the client's messages in the bytes of standard input: one message on each line (Model Context Protocol,
-/// Transports, stdio).
+/// A parser of the client's messages on standard input, one on each line (Model Context Protocol, Transports,
+/// stdio).
 package struct MessageLines: Sendable {
     package enum Line: Equatable, Sendable {
         /// A line that is not empty, without its line end.
         case message([UInt8])
-        /// A line longer than a message may be, told once; it is not kept.
+        /// A line longer than the maximum message size, reported once and discarded.
         case tooLong
     }
 
     private let longest: Int
     private var cutter = LineCutter()
-    /// Whether the present line is too long and is passed over.
+    /// Whether the rest of the current line is skipped because it is too long.
     private var isPassing = false
 
-    /// - Parameter longest: most bytes of one line.
+    /// Creates a parser.
+    ///
+    /// - Parameter longest: the maximum size of a line, in bytes.
     package init(longest: Int = BridgeLimits.message) {
         self.longest = longest
     }
 
-    /// Takes what was read.
+    /// Appends bytes read from the input.
     package mutating func append(_ read: [UInt8]) {
         cutter.append(read)
     }
 
-    /// The next line, or `nil` if more bytes are needed for one.
+    /// Returns the next line, or `nil` if it is incomplete.
     package mutating func next() -> Line? {
         while var line = cutter.next() {
             if line.last == 0x0D { line.removeLast() }
@@ -46,7 +48,7 @@ package struct MessageLines: Sendable {
         return .tooLong
     }
 
-    /// The line that has no end because the input ended.
+    /// Returns the last line, which has no line end, after the end of the input.
     package mutating func last() -> Line? {
         append([0x0A])
         return next()

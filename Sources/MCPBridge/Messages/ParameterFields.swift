@@ -2,28 +2,31 @@
 
 import Text
 
-/// Which arguments of tools are repeated in fields `Mcp-Param-…`, as the tools' schemas say by `x-mcp-header`
+/// The tool arguments to repeat in fields `Mcp-Param-…`, as marked by `x-mcp-header` in the tools' schemas
 /// (Model Context Protocol 2026-07-28, Streamable HTTP, Custom Headers).
 struct ParameterFields: Sendable {
     private struct Parameter {
-        /// The names that lead to it in the arguments.
+        /// The names that lead to the argument.
         var path: [ByteText]
-        /// The field, in lower case.
+        /// The name of the field, in lower case.
         var field: String
     }
 
     private static let prefix = "mcp-param-"
-    /// Most bytes and values of a list of tools that is looked at; most tools, and parameters of one.
+    /// The maximum size and number of values of a list of tools, and the maximum numbers of tools and of
+    /// their parameters.
     private static let longestList = 4 << 20
     private static let mostValues = 1 << 17
     private static let mostTools = 1024
     private static let mostParameters = 32
-    /// Deepest nesting of an argument.
+    /// The maximum nesting depth of an argument.
     private static let deepest = 8
 
     private var parameters: [ByteText: [Parameter]] = [:]
 
-    /// Takes up what a list of tools says; a tool of the same name that was known is forgotten.
+    /// Records the parameters in a list of tools.
+    ///
+    /// They replace those of known tools with the same name.
     mutating func note(_ answer: RPCPacket) {
         guard answer.bytes.count <= ParameterFields.longestList,
             let object = try? JSONValue(
@@ -44,7 +47,7 @@ struct ParameterFields: Sendable {
         }
     }
 
-    /// The fields for a call of a tool.
+    /// Returns the fields for a tool call.
     func fields(for packet: RPCPacket) -> [(name: String, value: String)] {
         guard !parameters.isEmpty, let message = packet.single, message.method == "tools/call",
             let tool = packet.value("params", "name", of: message)?.string

@@ -5,10 +5,11 @@ import Text
 /// The identifier of a request, a string or a number (JSON-RPC 2.0 §4).
 package enum RPCIdentifier: Hashable, Sendable {
     case text(ByteText)
-    /// As it was written.
+    /// A number as it was written.
     case number(ByteText)
 
-    /// `nil`: it is neither, or longer than ``BridgeLimits/identifier``.
+    /// Creates an identifier, or returns `nil` for another type or one longer than
+    /// ``BridgeLimits/identifier``.
     init?(_ json: JSONValue?) {
         if let text = json?.string {
             self = .text(text.bytewise)
@@ -39,42 +40,44 @@ package struct RPCMessage: Sendable {
     package enum Kind: Equatable, Sendable {
         case request(RPCIdentifier)
         case notification
-        /// `nil`: the answer to what could not be read as a request.
+        /// A response, with `nil` for one to a request that could not be read.
         case response(RPCIdentifier?)
     }
 
     package let kind: Kind
-    /// What is asked or told; `nil` in a response.
+    /// The method of a request or notification, or `nil` in a response.
     package let method: ByteText?
-    /// Where it stands in its packet.
+    /// The position of the message in its packet.
     let range: Range<Int>
-    /// The members, by name.
+    /// The positions of the members' values, by name.
     let members: [ByteText: Range<Int>]
 
-    /// Whether it begins a conversation (Model Context Protocol, Lifecycle).
+    /// Whether the message begins a session (Model Context Protocol, Lifecycle).
     var isOpening: Bool {
         if case .request = kind { method == "initialize" } else { false }
     }
 
-    /// The identifier, if this is a request.
+    /// The identifier of a request, or `nil` for other messages.
     var requestID: RPCIdentifier? {
         if case .request(let id) = kind { id } else { nil }
     }
 
-    /// The identifier of the request that this answers, if it answers one.
+    /// The identifier of the request that a response answers, or `nil` for other messages.
     var answeredID: RPCIdentifier? {
         if case .response(let id) = kind { id } else { nil }
     }
 }
 
-/// A JSON text that is one message or, in protocol version 2025-03-26, an array of them.
+/// A JSON text that is one message or, in protocol version 2025-03-26, an array of messages.
 package struct RPCPacket: Sendable {
-    /// The text as it came.
+    /// The text as received, without a byte order mark.
     package let bytes: [UInt8]
     package let messages: [RPCMessage]
     package let isBatch: Bool
 
-    /// Checks a text, whose byte order mark says nothing; the failure says what is wrong with it.
+    /// Parses a text, ignoring a byte order mark.
+    ///
+    /// - Throws: ``RPCFailure`` that describes the first error.
     package init(parsing text: [UInt8]) throws(RPCFailure) {
         let bytes = text.starts(with: ByteOrderMark.bytes) ? Array(ByteOrderMark.dropped(from: text)) : text
         guard String(validating: bytes, as: UTF8.self) != nil else {
@@ -98,16 +101,16 @@ package struct RPCPacket: Sendable {
         isBatch = true
     }
 
-    /// The requests in it, each of which waits for one answer.
+    /// The identifiers of the requests, each of which requires one response.
     var requests: [RPCIdentifier] { messages.compactMap(\.requestID) }
 
-    /// Its only message.
+    /// The only message, or `nil` for a batch.
     var single: RPCMessage? { isBatch ? nil : messages.first }
 
-    /// The value that the names lead to in a message, if it is there and small.
+    /// Returns the value at a path in a message, or `nil` if it does not exist or is large.
     func value(_ path: ByteText..., of message: RPCMessage) -> JSONValue? { value(path, of: message) }
 
-    /// The value that the names lead to in a message, if it is there and small.
+    /// Returns the value at a path in a message, or `nil` if it does not exist or is large.
     func value(_ path: [ByteText], of message: RPCMessage) -> JSONValue? {
         var range = message.range
         for (depth, name) in path.enumerated() {
@@ -120,7 +123,7 @@ package struct RPCPacket: Sendable {
         return RPCPacket.small(bytes, range)
     }
 
-    /// What stands at a place where something short is expected.
+    /// Returns the value at a position where a short value is expected, or `nil` if it is long or missing.
     static func small(_ bytes: [UInt8], _ range: Range<Int>?) -> JSONValue? {
         guard let range, range.count <= 8 * BridgeLimits.identifier else { return nil }
         return try? JSONValue(parsing: bytes[range])

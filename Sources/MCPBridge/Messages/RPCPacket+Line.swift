@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension RPCPacket {
-    /// Some of the packet's messages as one line, with its line feed.
+    /// Returns some of the packet's messages as one line, with its line feed.
     func line(of kept: [RPCMessage]) -> [UInt8] {
         if kept.count == messages.count { return RPCPacket.line(bytes[...]) }
         guard isBatch else { return [] }
@@ -14,10 +14,10 @@ extension RPCPacket {
         return RPCPacket.line(joined[...])
     }
 
-    /// A checked JSON text as one line, whatever its reader takes for the end of a line.
+    /// Returns a checked JSON text as one line, under any convention for line ends.
     ///
-    /// CR and LF stand between values only, where a blank does as well. NEL, LINE SEPARATOR and PARAGRAPH SEPARATOR stand
-    /// in strings only, where an escape does.
+    /// CR and LF occur only between values, where a space is equivalent. NEL, LINE SEPARATOR and PARAGRAPH
+    /// SEPARATOR occur only in strings, where an escape is equivalent.
     static func line(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var line: [UInt8] = []
         line.reserveCapacity(bytes.count + 1)
@@ -38,7 +38,8 @@ extension RPCPacket {
         return line
     }
 
-    /// How many bytes at the beginning end a line for somebody, and what stands there instead.
+    /// Returns the length of a line separator at the beginning and its replacement, or `nil` if there is
+    /// none.
     private static func separator(_ bytes: ArraySlice<UInt8>) -> (length: Int, replacement: String)? {
         if bytes.first == 0x0A || bytes.first == 0x0D { return (1, " ") }
         if bytes.starts(with: [0xC2, 0x85]) { return (2, #"\u0085"#) }

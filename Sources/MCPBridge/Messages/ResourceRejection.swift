@@ -2,11 +2,11 @@
 
 import Text
 
-/// A response whose status says that the server did not do what was asked, with the beginning of its body.
+/// A response with an error status, with the beginning of its body.
 struct ResourceRejection {
     let reply: ResourceResponse
     let body: [UInt8]
-    /// The JSON-RPC error in the body, if it is one.
+    /// The JSON-RPC error in the body, if there is one.
     private let stated: (failure: RPCFailure, hasID: Bool)?
 
     init(_ reply: ResourceResponse, body: [UInt8]) {
@@ -15,15 +15,16 @@ struct ResourceRejection {
         stated = RPCFailure.stated(in: body)
     }
 
-    /// Whether the session of the request has ended at the server.
+    /// Whether the server has ended the session of the request.
     ///
-    /// The Model Context Protocol has 404 for that (Streamable HTTP, Session Management). Many servers answer 400. That is
-    /// believed only of an error without an identifier: such a server has not even looked at the request.
+    /// The Model Context Protocol uses status 404 for that (Streamable HTTP, Session Management). Many
+    /// servers use 400. A 400 counts only with a JSON-RPC error without an identifier, which shows that the
+    /// server has not processed the request.
     var endsSession: Bool { reply.status == 404 || reply.status == 400 && stated?.hasID == false }
 }
 
 extension ResourceResponse {
-    /// The rejection, or `nil` if the status is one of success; reads the body of a rejection.
+    /// The rejection, whose body is read, or `nil` if the status is a success.
     var rejection: ResourceRejection? {
         get async {
             (200..<300).contains(status) ? nil : ResourceRejection(self, body: await beginning())
@@ -32,7 +33,7 @@ extension ResourceResponse {
 }
 
 extension RPCFailure {
-    /// The failure of a request that was rejected: in the server's own words if those are JSON-RPC's.
+    /// Creates the error for a rejected request, in the server's own words if it sent a JSON-RPC error.
     init(_ rejection: ResourceRejection) {
         if let verbatim = RPCFailure.stated(in: rejection.body)?.failure {
             self = verbatim
@@ -56,7 +57,8 @@ extension RPCFailure {
         }
     }
 
-    /// A refusal that no other token helps against: in the server's own words if those are JSON-RPC's.
+    /// Creates the error for a rejection that no other token helps against, in the server's own words if
+    /// possible.
     init(refusal reply: ResourceResponse, _ body: [UInt8]) {
         if let verbatim = RPCFailure.stated(in: body)?.failure {
             self = verbatim
@@ -70,18 +72,19 @@ extension RPCFailure {
         self.init(.failed, "the server refused the request with status \(reply.status)\(reason)")
     }
 
-    /// The error in a body that is a JSON-RPC response, and whether it names a request; `nil` if there is none.
+    /// Returns the JSON-RPC error in a body and whether it names a request, or `nil` if there is none.
     static func stated(in body: [UInt8]) -> (failure: RPCFailure, hasID: Bool)? {
         guard let packet = try? RPCPacket(parsing: body), let message = packet.single,
             case .response(let id) = message.kind, let error = message.members["error"],
             let failure = RPCFailure(verbatim: error, of: packet)
         else { return nil }
-        // A null identifier, not one that is too long or of another type.
+        // `hasID` is false only for a null identifier, not for one that is too long or of another type.
         let isNull = RPCPacket.small(packet.bytes, message.members["id"]) == .null
         return (failure, id != nil || !isNull)
     }
 
-    /// What a body in another form says: a JSON object's sentence, or plain text; `nil` for a page.
+    /// Returns the message of a body in another form, which is a JSON object or plain text, or `nil` for
+    /// other types.
     private static func reason(in rejection: ResourceRejection) -> String? {
         let object = (try? JSONValue(parsing: ByteOrderMark.dropped(from: rejection.body)))?.object
         if let object {

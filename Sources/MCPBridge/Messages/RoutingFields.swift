@@ -2,21 +2,21 @@
 
 import Text
 
-/// The fields that repeat what a message says, for servers and what stands before them
-/// (Model Context Protocol 2026-07-28, Streamable HTTP).
+/// The HTTP fields that repeat parts of a message, for servers and the proxies in front of them (Model
+/// Context Protocol 2026-07-28, Streamable HTTP).
 ///
-/// From that version on each request says which version it speaks, and there are no sessions and no notifications of the
-/// client over HTTP.
+/// From that version on, each request contains its protocol version. There are no sessions and no client
+/// notifications over HTTP.
 enum RoutingFields {
-    /// Where a request says which version of the protocol it speaks.
+    /// The member that contains the protocol version of a request.
     private static let versionKey: ByteText = "io.modelcontextprotocol/protocolVersion"
 
-    /// What `Mcp-Name` repeats, by method.
+    /// The parameter that `Mcp-Name` repeats, by method.
     private static let names: [ByteText: ByteText] = [
         "tools/call": "name", "prompts/get": "name", "resources/read": "uri",
     ]
 
-    /// The version that the only message of a packet says it speaks; `nil` before 2026-07-28.
+    /// Returns the protocol version in the only message of a packet, or `nil` before 2026-07-28.
     static func version(of packet: RPCPacket) -> String? {
         guard let message = packet.single, message.requestID != nil,
             let version = packet.value("params", "_meta", versionKey, of: message)?.string,
@@ -25,7 +25,7 @@ enum RoutingFields {
         return version
     }
 
-    /// The fields for a packet that speaks `version`.
+    /// Returns the fields for a packet of protocol version `version`.
     static func fields(for packet: RPCPacket, version: String) -> [(name: String, value: String)] {
         guard let message = packet.single, let method = message.method else { return [] }
         var fields = [
@@ -37,7 +37,7 @@ enum RoutingFields {
         return fields
     }
 
-    /// The text as a field's value: as it is if that is safe, else in Base64 between `=?base64?` and `?=`.
+    /// Returns the text as a field value, in Base64 between `=?base64?` and `?=` unless it is safe as it is.
     static func encoded(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
         let hasEdge = [text.utf8.first, text.utf8.last].contains(UInt8(ascii: " "))

@@ -2,20 +2,20 @@
 
 import Text
 
-/// Finds events in the bytes of an event stream, however they were cut (HTML, Server-sent events, §9.2.6).
+/// A parser of event streams that arrive in pieces (HTML, Server-sent events, §9.2.6).
 package struct ServerSentEvents: Sendable {
     package struct Event: Equatable, Sendable {
-        /// `message` where the stream names no type.
+        /// The type of the event, which is `message` unless the stream names another one.
         package var type: ByteText
-        /// The lines of its data, with line feeds between them.
+        /// The lines of the event's data, joined by line feeds.
         package var data: [UInt8]
     }
 
-    /// The identifier of the last event that is complete; where a stream goes on after a break.
+    /// The identifier of the last complete event, from which a broken stream is resumed.
     ///
-    /// One that cannot be sent back as a field, or is too long, counts as none.
+    /// An identifier that is too long, or that cannot be sent as a field, is ignored.
     package private(set) var lastID: String?
-    /// How long the server wants to be left alone after a break.
+    /// The delay that the server requests before the stream is resumed.
     package private(set) var retry: Duration?
 
     private let longest: Int
@@ -26,17 +26,21 @@ package struct ServerSentEvents: Sendable {
     private var isFirstLine = true
     private var endedWithReturn = false
 
-    /// - Parameter longest: most bytes of one event.
+    /// Creates a parser.
+    ///
+    /// - Parameter longest: the maximum size of an event, in bytes.
     package init(longest: Int = BridgeLimits.message) {
         self.longest = longest
     }
 
-    /// How many bytes it keeps of what is not complete.
+    /// The number of buffered bytes of incomplete events.
     package var held: Int { line.count + (data?.count ?? 0) }
 
-    /// Takes what was read and answers the events that are complete now.
+    /// Parses bytes of the stream.
     ///
-    /// - Throws: ``RPCFailure`` if an event is too long; nothing more can be read then.
+    /// - Parameter read: the bytes.
+    /// - Returns: the events that are complete now.
+    /// - Throws: ``RPCFailure`` if an event is too long. Nothing more can be parsed then.
     package mutating func append(_ read: [UInt8]) throws(RPCFailure) -> [Event] {
         var events: [Event] = []
         var rest = read[...]

@@ -5,10 +5,12 @@ import CommandCore
 import Synchronization
 import Text
 
-/// The times in which the agent has no token to give: each lasts until a request gets one.
+/// A record of the periods in which the agent provides no token.
+///
+/// Each period ends when a request obtains one.
 final class AgentOutage: Sendable {
     private struct State {
-        /// What was last said of the present one; `nil`: there is none.
+        /// The last message about the current period, or `nil` outside of one.
         var told: ByteText?
         var endings = 0
         var waiters: [Int: AsyncStream<Void>.Continuation] = [:]
@@ -17,10 +19,12 @@ final class AgentOutage: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many are over.
+    /// The number of periods that have ended.
     var endings: Int { state.withLock(\.endings) }
 
-    /// A request got no token: said on standard error, once, as a client may ask again and again.
+    /// Records that a request got no token.
+    ///
+    /// Each message goes to standard error once, as a client may try repeatedly.
     func noTokenCame(_ error: AgentError) {
         let line = FailureReport.line(for: error)
         let isNew = state.withLock { state in
@@ -30,7 +34,7 @@ final class AgentOutage: Sendable {
         if isNew { StandardError.write("tokenctl: \(line)\n") }
     }
 
-    /// A request got a token.
+    /// Records that a request obtained a token.
     func tokenObtained() {
         let waiters = state.withLock { state -> [Int: AsyncStream<Void>.Continuation] in
             guard state.told != nil else { return [:] }
@@ -42,7 +46,7 @@ final class AgentOutage: Sendable {
         for waiter in waiters.values { waiter.finish() }
     }
 
-    /// Returns once more than `count` are over.
+    /// Waits until more than `count` periods have ended.
     func ended(after count: Int) async {
         let (end, mark) = AsyncStream.makeStream(of: Void.self)
         let number = state.withLock { state -> Int? in

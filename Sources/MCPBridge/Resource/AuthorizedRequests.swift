@@ -4,15 +4,16 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// Requests with a token, and once more where the agent has a better one.
+/// A sender of requests with a token, which tries again if the agent has a better token.
 struct AuthorizedRequests: Sendable {
-    /// Reports about one request: another token, then more of the login; or more of the login, with two tokens.
+    /// The maximum number of reports about one request: one about the token and one about the login, or two
+    /// about the login.
     private static let mostReports = 2
 
     private let transport: ResourceTransport
     private let tokens: ResourceTokens
     private let place: HostName
-    /// When there was no token to send requests with.
+    /// The periods without a token.
     let outage = AgentOutage()
 
     init(_ transport: ResourceTransport, _ tokens: ResourceTokens, at place: HostName) {
@@ -21,18 +22,20 @@ struct AuthorizedRequests: Sendable {
         self.place = place
     }
 
-    /// Sends `request` and returns when the head of its answer has come, whatever its status.
+    /// Sends `request` and returns when the head of its response has arrived, whatever its status.
     ///
-    /// On 401 and 403 the agent is told, and the request is sent once more if that may help. Once for a refused token; what
-    /// the server wants beside another token is told too, as the remedy depends on it.
+    /// A 401 or 403 is reported to the agent, and the request is sent again if that may help. That happens
+    /// once for a rejected token. Further requirements of the server are reported too, because the remedy
+    /// depends on them.
     ///
-    /// - Throws: ``RPCFailure`` with the agent's remedy if there is no token, or the server wants more of the login.
+    /// - Throws: ``RPCFailure`` with the agent's remedy if there is no token, or if the server requires
+    ///   another login.
     func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceResponse {
         let result: Result<ResourceResponse, RPCFailure>
         do throws(AgentError) {
             result = try await sendWithToken(request)
         } catch {
-            // A request that was given up has not been refused a token.
+            // A cancelled request says nothing about the availability of tokens.
             if !Task.isCancelled { outage.noTokenCame(error) }
             throw RPCFailure(error)
         }
@@ -54,7 +57,7 @@ struct AuthorizedRequests: Sendable {
             }
             let isNew = await takeNonce(of: reply, token)
             if isNew, !hasTakenNonce, AuthorizedRequests.wantsNonce(reply) {
-                // The token itself was not refused, and the agent has nothing to judge.
+                // The token itself was not rejected, so there is nothing to report to the agent.
                 hasTakenNonce = true
                 continue
             }
@@ -93,7 +96,9 @@ struct AuthorizedRequests: Sendable {
         }
     }
 
-    /// Keeps the nonce of an answer (RFC 9449 §8.1); whether it is another one.
+    /// Stores the nonce of a response (RFC 9449 §8.1).
+    ///
+    /// - Returns: whether the nonce is a new one.
     private func takeNonce(of reply: ResourceResponse, _ token: AgentToken) async -> Bool {
         guard token.isBoundToKey, let nonce = reply.field("dpop-nonce"),
             (1...512).contains(nonce.utf8.count), nonce.utf8.allSatisfy(\.isNQChar)
@@ -108,11 +113,11 @@ struct AuthorizedRequests: Sendable {
     }
 }
 
-/// What a server has something against.
+/// The subject of a server's rejection.
 enum RefusalSubject {
     /// The token, which may be too old.
     case token
-    /// What the login is good for (RFC 6750 §3.1, RFC 9470 §3).
+    /// The rights or the strength of the login (RFC 6750 §3.1, RFC 9470 §3).
     case login
 
     private static let wantsOfLogin: [ByteText] = ["insufficient_scope", "insufficient_user_authentication"]

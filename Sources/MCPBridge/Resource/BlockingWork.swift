@@ -3,7 +3,7 @@
 import AgentProtocol
 import NIOPosix
 
-/// Threads for what blocks: the agent's socket, and standard input and output.
+/// Threads for blocking calls on the agent's socket and on standard input and output.
 final class BlockingWork: Sendable {
     private let threads: NIOThreadPool
 
@@ -13,13 +13,13 @@ final class BlockingWork: Sendable {
     }
 
     deinit {
-        // They end with what they are doing; nobody waits for that.
+        // Not awaited: the threads end after their current work.
         threads.shutdownGracefully { _ in }
     }
 
     /// Runs `work` on one of the threads.
     ///
-    /// - Returns: what it returns; a failure if this task was cancelled before it began.
+    /// - Returns: the result of `work`, or a failure if this task was cancelled before `work` began.
     func result<Value: Sendable>(
         _ work: @escaping @Sendable () throws(AgentError) -> Value
     ) async -> Result<Value, AgentError> {

@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// The limit on bytes of messages held at a time: in all that are being received, and in one of them.
+/// A limit on the bytes of messages being received, for each message and for all together.
 final class ByteBudget: Sendable {
-    /// Most bytes of one message.
+    /// The maximum size of a message, in bytes.
     let message: Int
     private let left: Mutex<Int>
 
@@ -21,7 +21,7 @@ final class ByteBudget: Sendable {
         }
     }
 
-    /// What one receiver holds of it, given back with its last use.
+    /// The part of the budget that one receiver uses, returned when the share is destroyed.
     struct Share: ~Copyable {
         private let budget: ByteBudget
         private var held = 0
@@ -32,9 +32,9 @@ final class ByteBudget: Sendable {
 
         deinit { _ = budget.take(-held) }
 
-        /// Holds `bytes` from now on, in place of what it held.
+        /// Sets the number of bytes in use by this share to `bytes`.
         ///
-        /// - Throws: ``RPCFailure`` if there is not as much left.
+        /// - Throws: ``RPCFailure`` if the budget does not suffice.
         mutating func hold(_ bytes: Int) throws(RPCFailure) {
             guard budget.take(bytes - held) else {
                 throw RPCFailure(.failed, "too many large messages of the server come at once")

@@ -2,11 +2,11 @@
 
 import Text
 
-/// What a server has said at the beginning of a conversation, and wants to hear with each further request.
+/// The values that a server returned at the beginning of a session and requires in each further request.
 struct MCPSession: Equatable, Sendable {
-    /// A field of the server's that is sent back to it.
+    /// A field of the server that is sent back to it.
     struct KeptField: Equatable, Sendable {
-        /// In lower case.
+        /// The name in lower case.
         var name: String
         var value: String
     }
@@ -14,17 +14,17 @@ struct MCPSession: Equatable, Sendable {
     private static let idField: ByteText = "mcp-session-id"
     private static let versionField: ByteText = "mcp-protocol-version"
 
-    /// `Mcp-Session-Id`; `nil`: the server keeps no session.
+    /// The value of `Mcp-Session-Id`, or `nil` if the server has no sessions.
     let id: String?
-    /// The version of the protocol that was agreed on.
+    /// The negotiated protocol version.
     let version: String?
-    /// Every other field `Mcp-…` of the answer, in its order.
+    /// Every other `Mcp-…` field of the response, in its order.
     let kept: [KeptField]
 
-    /// Before the first conversation.
+    /// The value before the first session.
     static let notBegun = MCPSession(fields: [], version: nil)
 
-    /// Takes what the fields of an answer to `initialize` say.
+    /// Creates a session from the response to `initialize`.
     init(fields: [(name: String, value: String)], version: String?) {
         let own = fields.filter { field in
             field.name.bytewise.hasPrefix("mcp-") && field.value.utf8.count <= BridgeLimits.identifier
@@ -38,7 +38,7 @@ struct MCPSession: Equatable, Sendable {
         self.version = version.flatMap { $0.utf8.isVisibleWord && $0.utf8.count <= 64 ? $0 : nil }
     }
 
-    /// The fields of each request of the conversation.
+    /// The fields of each request in the session.
     var fields: [(name: String, value: String)] {
         var fields = kept.map { (name: $0.name, value: $0.value) }
         if let id { fields.append((MCPSession.idField.text, id)) }

@@ -2,7 +2,7 @@
 
 import Text
 
-/// One request to the resource, without the token.
+/// A request to the resource, without the token.
 struct ResourceRequest: Sendable {
     enum Method: String, Sendable {
         case get = "GET"
@@ -11,24 +11,26 @@ struct ResourceRequest: Sendable {
     }
 
     var method: Method
-    /// Names in lower case.
+    /// The fields, with names in lower case.
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
 }
 
-/// The head of an answer, and the way to its body.
+/// The head of a response, with access to its body.
 struct ResourceResponse: Sendable {
     var status: Int
-    /// Names in lower case, in the server's order; at most ``BridgeLimits/fields``.
+    /// The fields in the server's order, with names in lower case.
+    ///
+    /// There are at most ``BridgeLimits/fields``.
     var fields: [(name: String, value: String)]
     var body: ReplyBody
 
-    /// The first value of the field `name`, which is given in lower case.
+    /// Returns the first value of the field `name`, which is given in lower case.
     func field(_ name: ByteText) -> String? {
         fields.first { $0.name.bytewise == name }?.value
     }
 
-    /// All values of a field that is a list (RFC 9110 §5.3).
+    /// Returns all values of a field that is a list, joined by commas (RFC 9110 §5.3).
     func list(_ name: ByteText) -> String {
         fields.filter { $0.name.bytewise == name }.map(\.value).joined(separator: ", ")
     }
@@ -39,9 +41,9 @@ struct ResourceResponse: Sendable {
         return String(decoding: Array(type)[...].trimmedOfBlanks, as: UTF8.self).bytewise.lowercased
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     ///
-    /// - Throws: ``RPCFailure`` if it is longer than a message may be, or breaks off.
+    /// - Throws: ``RPCFailure`` if the body exceeds the maximum size of a message, or breaks off.
     func collected(within budget: ByteBudget) async throws(RPCFailure) -> [UInt8] {
         var share = ByteBudget.Share(of: budget)
         var bytes: [UInt8] = []
@@ -56,10 +58,12 @@ struct ResourceResponse: Sendable {
         return bytes
     }
 
-    /// Some servers leave a refusal without its end.
+    /// The maximum time to read the beginning of a body.
+    ///
+    /// Some servers never end the body of a rejection.
     private static let patience = Duration.seconds(2)
 
-    /// The beginning of the body, as far as it comes in time.
+    /// Reads the beginning of the body, as far as it arrives in time.
     func beginning(upTo limit: Int = BridgeLimits.refusal) async -> [UInt8] {
         let reading = Task { await read(upTo: limit) }
         await Bridge.limited(to: ResourceResponse.patience) { _ = await reading.value }

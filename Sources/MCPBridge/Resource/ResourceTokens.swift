@@ -4,18 +4,18 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// The tokens that requests are sent with, each asked for anew.
+/// A source of the tokens for requests, which asks the agent for each request.
 ///
-/// Nothing is kept, so the next request heeds a lock, a logout, another login and the end of the agent, and what a request
-/// was sent with is gone with it. The agent answers from memory in a fraction of a millisecond. To keep a token until the
-/// agent's events tell of a change would save that, but use it until the event has arrived, and could not be done at a
-/// `[[socket]]`, which tells none.
+/// Nothing is cached. So the next request observes a lock, a logout, another login and the exit of the agent,
+/// and a token is discarded after its request. The agent responds from memory in a fraction of a millisecond.
+/// A cache invalidated by the agent's events would use an old token until the event arrives, and would not
+/// work with a `[[socket]]`, which reports no events.
 actor ResourceTokens {
-    /// What the agent's answer to a report depends on.
+    /// The parts of a rejection that determine the agent's response to a report.
     private struct Refusal: Hashable {
         var token: ByteText
         var status: Int
-        /// What the server wants of the login; `nil`: it wants another token.
+        /// The server's requirements for the login, or `nil` if it requires another token.
         var wish: Wish?
 
         struct Wish: Hashable {
@@ -26,7 +26,8 @@ actor ResourceTokens {
         init(_ token: AgentToken, _ report: RefusalReport, _ subject: RefusalSubject) {
             self.token = token.value.bytewise
             status = report.status
-            // Refusals of a token that differ in a time or a number only would count as several.
+            // Otherwise, rejections of one token that differ only in a time or a number would count as
+            // several.
             guard subject == .login else { return }
             wish = Wish(
                 challenge: report.challenge.bytewise,
@@ -38,24 +39,27 @@ actor ResourceTokens {
 
     private let source: SessionSource
     private let work = BlockingWork(threads: 4)
-    /// The session that the last token was of.
+    /// The name of the session that provided the last token.
     private var session: String?
-    /// Whether its tokens are bound to a key, so that each request needs a proof of its own.
+    /// Whether the tokens are bound to a key, so that each request needs its own proof.
     private var needsProof = false
     private var replacing: [Refusal: Task<Result<Bool, AgentError>, Never>] = [:]
-    /// What the server wants in the next proof of possession (RFC 9449 §8).
+    /// The nonce required in the next proof of possession (RFC 9449 §8).
     private var nonce: String?
 
     init(_ source: SessionSource) {
         self.source = source
     }
 
-    /// The token for a request; one that is bound to a key comes with a proof for this request alone.
+    /// Returns the token for a request.
+    ///
+    /// A token bound to a key comes with a proof for this request alone.
     func token(for method: String) async throws(AgentError) -> AgentToken {
         let proof = TokenRequest.Proof(url: source.address.text, method: method, nonce: nonce)
         let isProven = needsProof
         let first = await ask(isProven ? proof : nil)
-        // The session may have become one of the other sort: the agent gives no proof for a token that needs none.
+        // The session may have changed to the other kind. The agent gives no proof for a token that needs
+        // none.
         switch first {
         case .success(let answer) where !isProven && answer.isBoundToKey: needsProof = true
         case .failure(let error) where isProven && error.code == .misconfigured: needsProof = false
@@ -64,16 +68,20 @@ actor ResourceTokens {
         return try checked(await ask(isProven ? nil : proof).get())
     }
 
-    /// Takes the nonce of an answer; whether the refused request is worth another try with it.
+    /// Stores the nonce of a response.
+    ///
+    /// - Returns: whether a rejected request is worth another try with the nonce.
     func take(nonce new: String) -> Bool {
         defer { nonce = new }
         return nonce?.bytewise != new.bytewise
     }
 
-    /// Tells the agent that a server refused `token`; whether another one is worth a try.
+    /// Reports to the agent that a server rejected `token`.
     ///
-    /// Requests that were refused with one token share one report. Where a server wants more of the login each wish has its
-    /// own: a tool may want another scope than the next one.
+    /// Requests rejected with the same token share one report. If the server requires another login, each
+    /// requirement is reported separately: one tool may require another scope than the next one.
+    ///
+    /// - Returns: whether another try is worthwhile.
     func replace(
         _ token: AgentToken,
         _ report: RefusalReport,
@@ -104,7 +112,8 @@ actor ResourceTokens {
     }
 
     private func replaced(_ token: AgentToken, _ report: RefusalReport) async -> Result<Bool, AgentError> {
-        // Whoever was refused with it before has told the agent, which has another one since then.
+        // Another request rejected with the same token may have reported it, and the agent has a new token
+        // since then.
         if case .success(let present) = await ask(nil), present.value.bytewise != token.value.bytewise {
             return .success(true)
         }

@@ -11,23 +11,26 @@ import NIOSSL
 import ServerCertificates
 import Text
 
-/// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
+/// The HTTP/1.1 transport to the server, with persistent connections, no redirects and no decompression.
 ///
-/// A request is never repeated here: the server may have acted on it. Where the environment names a proxy, the HTTP library
-/// asks it for connections; it speaks no TLS with proxies.
+/// A request is never repeated here, because the server may have processed it. If the environment names a
+/// forward proxy, the HTTP library connects through that proxy, without TLS to the proxy.
 final class ResourceTransport: Sendable {
-    /// One for each address of a server on this machine, which are tried in their order; else one.
+    /// One client for each address of a server on this machine, tried in their order, otherwise one client.
     private let clients: [HTTPClient]
     private let address: String
-    /// For people.
+    /// The origin of the server, for error messages.
     private let server: String
 
+    /// Creates a transport.
+    ///
     /// - Parameters:
-    ///   - address: where all requests go; a fragment is not sent.
-    ///   - authorities: a file with certificates of authorities to trust beside the system's, PEM.
-    ///   - variables: the proxies of the environment.
-    ///   - group: the event loops to work on.
-    /// - Throws: ``AgentError`` with the code `badRequest` if the file or the proxy cannot be used.
+    /// - address: the URL of all requests. A fragment is not sent.
+    /// - authorities: a PEM file with CA certificates to trust in addition to the system's.
+    /// - variables: the forward proxies of the environment.
+    /// - group: the event loops to use.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used, or `misconfigured` if
+    ///   the forward proxy cannot be used.
     init(
         to address: ResourceAddress,
         authorities: String?,
@@ -55,12 +58,12 @@ final class ResourceTransport: Sendable {
         )
         configuration.httpVersion = .http1Only
         configuration.proxy = try ResourceTransport.proxy(for: address, variables)
-        // Before a byte of the request.
+        // The identity is checked before a byte of the request is sent.
         if !address.server.isClear {
             let identity = ServerIdentity(host: address.server.place.host)
             configuration.http1_1ConnectionDebugInitializer = { identity.admit($0) }
         }
-        // No resolver is asked where this machine is.
+        // The name of this machine is never looked up in DNS.
         let host = address.server.place.host
         let resolutions = address.server.isLoopbackName ? LoopbackName.addresses.map { [host: $0] } : [[:]]
         clients = resolutions.map { resolution in
@@ -74,7 +77,7 @@ final class ResourceTransport: Sendable {
         )
     }
 
-    /// Sends a request and returns when the head of its answer has come.
+    /// Sends a request and returns when the head of its response has arrived.
     func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceResponse {
         var outgoing = HTTPClientRequest(url: address)
         outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
@@ -99,7 +102,7 @@ final class ResourceTransport: Sendable {
         )
     }
 
-    /// Sends `request` to the first address at which somebody listens.
+    /// Sends `request` to the first address that accepts a connection.
     private func execute(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
         for client in clients.dropLast() {
             do {
@@ -120,7 +123,7 @@ final class ResourceTransport: Sendable {
         for address: ResourceAddress,
         _ variables: ProxyVariables
     ) throws(AgentError) -> HTTPClient.Configuration.Proxy? {
-        // Without TLS the server is on this machine.
+        // A server without TLS is on this machine, so no proxy is used.
         guard !address.server.isClear, let port = address.server.place.port else { return nil }
         let name = address.server.place.host
         let host = name.hasPrefix("[") ? String(name.dropFirst().dropLast()) : name
@@ -156,16 +159,17 @@ final class ResourceTransport: Sendable {
     }
 }
 
-/// The body of an answer, piece by piece.
+/// The body of a response, in pieces.
 struct ReplyBody: Sendable {
     fileprivate let body: HTTPClientResponse.Body
 
     struct Iterator {
         fileprivate var pieces: HTTPClientResponse.Body.AsyncIterator
 
-        /// The next bytes; `nil` at the end.
+        /// Waits for the next bytes.
         ///
-        /// - Throws: ``RPCFailure`` if the connection breaks before.
+        /// - Returns: the bytes, or `nil` at the end of the body.
+        /// - Throws: ``RPCFailure`` if the connection breaks off.
         mutating func next() async throws(RPCFailure) -> [UInt8]? {
             do {
                 return try await pieces.next().map { Array($0.readableBytesView) }
@@ -179,7 +183,7 @@ struct ReplyBody: Sendable {
 }
 
 extension RPCFailure {
-    /// What an error of the HTTP library means for a person.
+    /// Creates an error that explains an error of the HTTP library to a user.
     fileprivate init(explaining error: any Error, of server: String = "the server") {
         let message =
             switch error {
