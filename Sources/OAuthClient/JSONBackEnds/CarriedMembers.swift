@@ -4,13 +4,16 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Members of the answer of a ``CodeStep`` that go back with the code, sealed while the person looks for that.
+/// The members of a ``CodeStep`` response that are sent back with the code.
+///
+/// They are sealed until the user enters it.
 struct CarriedMembers {
     private var members: [(name: String, json: SecretID)] = []
 
-    /// Takes the members `names`, each from the first of `layers` that has it.
+    /// Reads the members `names`, each from the first of `layers` that has it.
     ///
-    /// - Throws: `misbehaved` if one is missing or cannot be sent, `busy` while sealed memory is locked.
+    /// - Throws: `misbehaved` if a member is missing or cannot be sent, or `busy` while sealed memory is
+    ///   locked.
     init(
         _ names: [String],
         in layers: [JSONObject],
@@ -29,7 +32,7 @@ struct CarriedMembers {
         }
     }
 
-    /// Adds them to a body that is being written.
+    /// Adds the members to the body of a request.
     func add(to body: JSONRequestBody.Members, from memory: SealedMemory) throws(RefreshFailure) {
         for (name, json) in members { try body.add(name, json: json, from: memory) }
     }
@@ -38,7 +41,9 @@ struct CarriedMembers {
         for (_, json) in members { memory.erase(json) }
     }
 
-    /// `value` as it goes back: what came as a string is one again, and a number has the same digits.
+    /// Returns `value` as JSON.
+    ///
+    /// A string remains a string, and a number keeps its digits.
     private static func json(
         of value: JSONValue?,
         _ name: String,

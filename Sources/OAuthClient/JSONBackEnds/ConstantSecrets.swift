@@ -4,7 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The secrets among the constants of one back end, fetched when a request needs them and kept sealed.
+/// The secrets among the constants of one back end, read when a request needs them and kept sealed.
 struct ConstantSecrets: Sendable {
     private let readers: [(secret: JSONConstants.Secret, reader: SecretReader)]
     private let memory: SealedMemory
@@ -23,9 +23,11 @@ struct ConstantSecrets: Sendable {
         }
     }
 
-    /// The secrets by their keys in the configuration; what a server repeats of them is not shown.
+    /// Returns the secrets by their configuration keys.
     ///
-    /// - Throws: `misconfigured` with what to fix, `busy` while sealed memory is locked.
+    /// A server's echo of them will be redacted.
+    ///
+    /// - Throws: `misconfigured` with the remedy, or `busy` while sealed memory is locked.
     func read() async throws(RefreshFailure) -> [String: SecretID] {
         var secrets: [String: SecretID] = [:]
         for (secret, reader) in readers {
@@ -42,7 +44,7 @@ struct ConstantSecrets: Sendable {
         return secrets
     }
 
-    /// What ``read()`` has returned before.
+    /// The secrets that ``read()`` has returned before.
     var held: [SecretID] {
         get async {
             var held: [SecretID] = []
@@ -53,12 +55,12 @@ struct ConstantSecrets: Sendable {
         }
     }
 
-    /// Drops what commands have printed, which the back end may have refused.
+    /// Forgets the output of commands, which the back end may have rejected.
     func forget() async {
         for (_, reader) in readers { await reader.forget() }
     }
 
-    /// What the secret would have to be; `nil`: a request can carry it.
+    /// Returns the rule that the secret violates, or `nil` if a request can carry the secret.
     private func problem(of secret: SecretID, inHeader: Bool) throws(RefreshFailure) -> String? {
         do {
             return try unsafe memory.open(secret) { bytes in
@@ -75,7 +77,7 @@ struct ConstantSecrets: Sendable {
 }
 
 extension JSONConstants {
-    /// Adds the members to a body that is being written.
+    /// Adds the constant members to the body of a request.
     func add(
         to body: JSONRequestBody.Members,
         _ secrets: [String: SecretID],
@@ -108,7 +110,7 @@ extension JSONConstants {
         }
     }
 
-    /// The headers of a request, names in lower case.
+    /// Returns the constant headers of a request, with names in lower case.
     func headers(
         with secrets: [String: SecretID],
         from memory: SealedMemory

@@ -2,15 +2,15 @@
 
 import Text
 
-/// Login, refresh and logout as mobile back ends have them: JSON in, JSON out (kind `json`).
+/// The endpoints of a mobile back end, with JSON in requests and responses (kind `json`).
 package struct JSONBackEnd: Equatable, Sendable {
-    /// `nil`: the first tokens are imported.
+    /// The login endpoint, or `nil` if the first tokens are imported.
     package var loginURL: String?
     package var refreshURL: String
-    /// `nil`: the server is not told of a logout.
+    /// The logout endpoint, or `nil` if a logout sends nothing to the server.
     package var logoutURL: String?
     package var rules: JSONRules
-    /// `nil`: a login sends a password.
+    /// The first step of a login with a code, or `nil` if a login sends a password.
     package var codeStep: CodeStep?
     package var constants: JSONConstants
 
@@ -31,14 +31,17 @@ package struct JSONBackEnd: Equatable, Sendable {
     }
 }
 
-/// The first step of a login with a code: the back end sends one to the person, by mail or as a short message.
+/// The first step of a login with a code, in which the back end sends the code to the user by mail or text
+/// message.
 package struct CodeStep: Equatable, Sendable {
-    /// Where the user name goes.
+    /// The URL that the user name is sent to.
     package var url: String
-    /// Members of the answer that go to the login address with the code.
+    /// The members of the response that are sent to the login endpoint with the code.
     package var carriedMembers: [String]
 
-    /// Carried members: one names the attempt, and some send another.
+    /// The maximum number of carried members.
+    ///
+    /// One names the attempt, and some back ends send another.
     static let mostCarried = 8
 
     package init(url: String, carriedMembers: [String] = []) {
@@ -47,51 +50,53 @@ package struct CodeStep: Equatable, Sendable {
     }
 }
 
-/// What a request to a back end is for.
+/// The purpose of a request to a back end.
 enum JSONPurpose: Sendable {
     case login
     case refresh
     case logout
 }
 
-/// What differs between back ends of kind `json`: names and codes, all of it data.
+/// The differences between back ends of kind `json`: names and codes, all of them data.
 package struct JSONRules: Equatable, Sendable {
-    /// Names of members in requests and answers.
+    /// The names of members in requests and responses.
     package struct Fields: Equatable, Sendable {
         package var username = "username"
         package var password = "password"
-        /// The code that the back end has sent to the person.
+        /// The code that the back end has sent to the user.
         package var code = "code"
         package var accessToken = "accessToken"
         package var refreshToken = "refreshToken"
         package var expiresIn = "expiresIn"
         package var refreshExpiresIn = "refreshExpiresIn"
-        /// What the two lifetimes are counted in.
+        /// The unit of ``expiresIn`` and ``refreshExpiresIn``.
         package var expiresInUnit = LifetimeUnit.seconds
-        /// `true` in any answer ends the session.
+        /// The member that ends the session if it is `true` in any response.
         package var requiresReauth = "requiresReauth"
 
         package init() {}
     }
 
     package var fields = Fields()
-    /// The object that holds the members of an answer; `nil`: the answer itself.
+    /// The object that contains the members of a response, or `nil` for the response itself.
     package var envelope: JSONPath?
-    /// The same in the answer to a login, where that is another.
+    /// The envelope of a login response, or `nil` if it is ``envelope``.
     package var loginEnvelope: JSONPath?
-    /// Where the code of an error stands, beside the usual places.
+    /// The location of an error code, in addition to the usual ones.
     package var errorCode: JSONPath?
-    /// Extra members of token answers that are kept and shown.
+    /// The additional members of token responses that are kept and shown.
     package var keptMembers: [String]
-    /// Codes that say: this access token is too old, refresh.
+    /// The error codes that mean "the access token has expired, refresh it".
     package var refreshCodes: [String]
-    /// Codes that say: the session is over.
+    /// The error codes that end the session.
     package var logoutCodes: [String]
-    /// The same in the answer to a refresh, where one code may mean less than elsewhere; `nil`: ``logoutCodes``.
+    /// The error codes that end the session in a response to a refresh, or `nil` if they are ``logoutCodes``.
+    ///
+    /// One code may mean less in such a response than elsewhere.
     package var refreshLogoutCodes: [String]?
-    /// Whether a logout sends the refresh token along.
+    /// Whether a logout sends the refresh token.
     package var logoutSendsRefreshToken: Bool
-    /// Whether the session is over when a token is refused right after a refresh.
+    /// Whether the session ends if a token is rejected right after a refresh.
     package var endsWithSecondRefusal: Bool
 
     package init(
@@ -108,19 +113,19 @@ package struct JSONRules: Equatable, Sendable {
         self.endsWithSecondRefusal = endsWithSecondRefusal
     }
 
-    /// Where answers have their members and what is wrong.
+    /// The locations of members and errors in responses.
     package var places: JSONResponsePaths {
         JSONResponsePaths(envelope: envelope, errorCode: errorCode, loginDemand: fields.requiresReauth)
     }
 
-    /// ``places`` in the answer to a request of this purpose.
+    /// Returns ``places`` for the response to a request of this purpose.
     func places(in purpose: JSONPurpose) -> JSONResponsePaths {
         var places = self.places
         if purpose == .login, let loginEnvelope { places.envelope = loginEnvelope }
         return places
     }
 
-    /// A signaling server's accounts: 15 min of access, 30 days of refresh, rolling.
+    /// The accounts of a signaling server: 15 minutes of access and 30 days of refresh, rolling.
     package static let signaling = JSONRules(
         keptMembers: ["userId", "deviceId"],
         refreshCodes: ["access_token_expired"],
@@ -131,7 +136,7 @@ package struct JSONRules: Equatable, Sendable {
         endsWithSecondRefusal: false
     )
 
-    /// An emergency-call app's registered devices.
+    /// The registered devices of an emergency-call app.
     package static let ecall = JSONRules(
         keptMembers: ["userId", "deviceId"],
         refreshCodes: ["ErrAccessTokenExpired"],
@@ -140,7 +145,7 @@ package struct JSONRules: Equatable, Sendable {
         endsWithSecondRefusal: true
     )
 
-    /// Without a preset: the codes of both.
+    /// The rules without a preset: the codes of both presets.
     package static let common = JSONRules(
         keptMembers: signaling.keptMembers,
         refreshCodes: signaling.refreshCodes + ecall.refreshCodes,

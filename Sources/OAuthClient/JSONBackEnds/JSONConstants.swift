@@ -2,7 +2,7 @@
 
 import Text
 
-/// What every request to one back end carries beside its own members.
+/// The constant members and headers in every request to one back end.
 package struct JSONConstants: Equatable, Sendable {
     /// A member of the body, or a header.
     package struct Entry: Equatable, Sendable {
@@ -16,16 +16,18 @@ package struct JSONConstants: Equatable, Sendable {
     }
 
     package indirect enum Value: Equatable, Sendable {
-        /// For a header the only one beside ``secret(_:)``.
+        /// A text.
+        ///
+        /// For a header, this and ``secret(_:)`` are the only possible values.
         case text(String)
         case integer(Int64)
         case boolean(Bool)
-        /// A file or a command, read when a request needs it.
+        /// A secret in a file or from a command, read when a request needs it.
         case secret(SecretSource)
         case object([Entry])
     }
 
-    /// A secret, and the key by which the configuration names it: `headers.X-Api-Key`.
+    /// A secret, and the key that names it in the configuration, such as `headers.X-Api-Key`.
     package struct Secret: Equatable, Sendable {
         package var key: String
         package var source: SecretSource
@@ -40,10 +42,12 @@ package struct JSONConstants: Equatable, Sendable {
         self.headers = headers
     }
 
-    /// Members, those of objects inside included, and headers; few, as each request sends them all.
+    /// The maximum numbers of members, with those inside objects, and of headers.
+    ///
+    /// They are low because each request sends all.
     static let mostMembers = 32
     static let mostHeaders = 16
-    /// Bytes of a member's text and of a header's value.
+    /// The maximum numbers of bytes of a member's text and of a header's value.
     static let longestText = 8 << 10
     static let longestHeader = 4 << 10
 
@@ -58,10 +62,10 @@ package struct JSONConstants: Equatable, Sendable {
     static let memberKey = "members"
     static let headerKey = "headers"
 
-    /// A value that is no object, with its key in the configuration.
+    /// A value that is not an object, with its configuration key.
     private typealias Leaf = (key: String, entry: Entry)
 
-    /// The values that are no objects, at any depth.
+    /// Returns the values that are not objects, at any depth.
     private static func leaves(of entries: [Entry], in parent: String) -> [Leaf] {
         entries.flatMap { entry -> [Leaf] in
             let key = key(of: entry, in: parent)
@@ -77,7 +81,9 @@ package struct JSONConstants: Equatable, Sendable {
         }
     }
 
-    /// The key of `entry` as TOML has it, with quotes where the name needs them; so no two entries share one.
+    /// Returns the key of `entry` in TOML, quoted if the name requires it.
+    ///
+    /// So no two entries share a key.
     static func key(of entry: Entry, in parent: String) -> String {
         let isBare = entry.name.utf8.allSatisfy {
             $0.isASCIILetter || $0.isASCIIDigit || "_-".utf8.contains($0)
@@ -85,7 +91,7 @@ package struct JSONConstants: Equatable, Sendable {
         return "\(parent)." + (isBare ? entry.name : JSONValue.string(entry.name).text)
     }
 
-    /// The names of members that are no secret, at any depth.
+    /// The names of members that are not secret, at any depth.
     var harmlessNames: [String] {
         JSONConstants.leaves(of: members, in: JSONConstants.memberKey).compactMap { _, entry in
             if case .secret = entry.value { nil } else { entry.name }
@@ -94,14 +100,14 @@ package struct JSONConstants: Equatable, Sendable {
 }
 
 extension ServerProfile.Kind {
-    /// Files of secrets among the constants of requests, each with its key.
+    /// The files with secrets among the constants of requests, each with its key.
     package var constantFiles: [(key: String, path: String)] {
         constantSecrets.compactMap { secret in
             if case .file(let path) = secret.source { (secret.key, path) } else { nil }
         }
     }
 
-    /// Commands that print secrets among the constants of requests.
+    /// The commands that print secrets among the constants of requests.
     package var constantCommands: [[String]] {
         constantSecrets.compactMap { secret in
             if case .command(let words) = secret.source { words } else { nil }
@@ -114,10 +120,10 @@ extension ServerProfile.Kind {
 }
 
 extension JSONConstants {
-    /// What no request could carry.
+    /// Returns the errors that make the constants unusable in a request.
     ///
-    /// - Parameter ownMembers: names of members that requests have anyway.
-    /// - Returns: each mistake by its key, `members` or `headers`.
+    /// - Parameter ownMembers: The names of members that requests already have.
+    /// - Returns: Each error with its key, `members` or `headers`.
     func problems(besides ownMembers: [String]) -> [ServerProfileError] {
         let names = allNames(of: members)
         var problems: [ServerProfileError] = []
@@ -185,17 +191,20 @@ extension JSONConstants {
 }
 
 extension JSONConstants.Entry {
-    /// Whether its text is longer than requests should be.
+    /// Whether the text is longer than a request may carry.
     fileprivate var hasLongText: Bool {
         guard case .text(let text) = value else { return false }
         return text.utf8.count > JSONConstants.longestText
     }
 }
 
-/// Headers that no configuration may set.
+/// The headers that the configuration may not set.
 enum ReservedHeader {
-    /// What we or the HTTP library set, what decides where a message ends and who reads it (RFC 9110 §7.6.1, RFC 9112
-    /// §6), and what would have the server answer in a way we do not read.
+    /// The reserved names.
+    ///
+    /// They include headers set by the agent or the HTTP library, and headers that frame or route a message
+    /// (RFC 9110 §7.6.1, RFC 9112 §6). Others would make the server respond in a format that the agent does
+    /// not read.
     private static let names: Set<ByteText> = [
         "accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length",
         "content-type", "date", "dpop", "expect", "host", "http2-settings", "keep-alive", "max-forwards",
@@ -208,11 +217,13 @@ enum ReservedHeader {
     }
 }
 
-/// Values of headers.
+/// The syntax of header values.
 enum HeaderText {
     static let rule = "up to \(JSONConstants.longestHeader) bytes of visible ASCII, with blanks only inside"
 
-    /// Whether `bytes` can be a value as a whole (RFC 9110 §5.5); text beyond ASCII is read in different ways.
+    /// Returns whether `bytes` are a complete value (RFC 9110 §5.5).
+    ///
+    /// Servers decode text beyond ASCII differently.
     static func isFit(_ bytes: some BidirectionalCollection<UInt8>) -> Bool {
         guard let first = bytes.first, let last = bytes.last, bytes.count <= JSONConstants.longestHeader
         else {

@@ -3,15 +3,15 @@
 import Text
 import TokenCore
 
-/// What a back end of kind `json` says in place of tokens.
+/// A response of a back end of kind `json` without tokens.
 struct JSONErrorResponse: Equatable, Sendable {
-    /// Every code in the answer, the most specific member's first.
+    /// All codes in the response, with that of the most specific member first.
     let codes: [String]
-    /// The answer demands a new login, whatever its code.
+    /// Whether the response requires a new login, regardless of its code.
     let requiresReauth: Bool
     let description: String?
 
-    /// Reads `object` where `places` say.
+    /// Reads `object` at the locations `places`.
     init(_ object: JSONObject, at places: JSONResponsePaths) {
         codes = places.codes(in: object).map { ServerText.cleaned($0, limit: 100) }
         requiresReauth = places.demandLogin(in: object)
@@ -21,21 +21,22 @@ struct JSONErrorResponse: Equatable, Sendable {
             ?? OAuthError.words(in: object)
     }
 
-    /// "token_revoked: Signed out elsewhere", or the part of it that the server sent.
+    /// Returns "token_revoked: Signed out elsewhere", or the part of it that the server sent.
     func text(_ code: String?) -> String {
         [code, description].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ": ")
     }
 }
 
 extension JSONRules {
-    /// Whether `object` is a refusal whatever the status says.
+    /// Returns whether `object` is a rejection, regardless of the status.
     func isRefusal(_ object: JSONObject, _ purpose: JSONPurpose) -> Bool {
         let refusal = JSONErrorResponse(object, at: places(in: purpose))
         let hasToken = places(in: purpose).content(of: object)?[fields.accessToken] != nil
         return refusal.requiresReauth || !hasToken && !refusal.codes.isEmpty
     }
 
-    /// Whether `reply` holds one of the codes about access token and session, or demands a new login.
+    /// Returns whether `reply` contains a code about the access token or the session, or requires a new
+    /// login.
     func isAboutSession(_ reply: ServerResponse) -> Bool {
         guard let refusal = reply.jsonObject.map({ JSONErrorResponse($0, at: places) }) else { return false }
         return refusal.requiresReauth
@@ -45,10 +46,10 @@ extension JSONRules {
             }
     }
 
-    /// What an answer without tokens means for the session.
+    /// Classifies a response without tokens.
     ///
-    /// A single answer ends it only with a listed code, `requiresReauth` or OAuth's `invalid_grant`; anything
-    /// a proxy, a portal or an overloaded server may say is temporary.
+    /// A single response ends the session only with a listed code, `requiresReauth` or OAuth's
+    /// `invalid_grant`. All else that a proxy, a portal or an overloaded server may send is temporary.
     func classify(
         _ reply: ServerResponse,
         _ purpose: JSONPurpose,
@@ -69,7 +70,7 @@ extension JSONRules {
         }
         var failure = FailureClassification.classify(answer, from: server)
         failure.code = code
-        // A code that nobody has listed: said again and again, it ends a login.
+        // The code is not listed. Repeated often enough, it ends a login.
         if purpose == .refresh, code != nil, (200..<300).contains(reply.status) || reply.status == 403 {
             failure.kind = .unexplained
             failure.leastPause = nil
@@ -79,7 +80,7 @@ extension JSONRules {
         return failure
     }
 
-    /// OAuth's codes that mean the same here when a back end borrows them.
+    /// OAuth's codes that have the same meaning in a JSON back end.
     private static let sharedCodes: Set<String> = [
         "invalid_grant", "temporarily_unavailable", "server_error", "slow_down",
     ]
@@ -103,7 +104,9 @@ extension JSONRules {
         )
     }
 
-    /// Whether a code counts at `status`: not if the server asks for patience or a gateway answers.
+    /// Returns whether a code counts at `status`.
+    ///
+    /// It does not if the server asks to wait or a gateway responds.
     private static func isFinal(_ status: Int) -> Bool {
         (200..<300).contains(status)
             || (400..<500).contains(status) && ![407, 408, 425, 429].contains(status)

@@ -4,14 +4,17 @@ import SealedStore
 import Text
 import TokenCore
 
-/// One login at a back end of kind `json`: by password, by a code that the back end sends, or by import.
+/// One login at a back end of kind `json`: with a password, with a code that the back end sends, or by
+/// import.
 struct JSONLogin {
     var server: JSONServer
     var dialogue: CredentialPrompts
 
-    /// Wrong codes before a login is given up.
+    /// The number of wrong codes before a login fails.
     private static let tries = 3
-    /// Statuses with which a code is refused; any other does not ask for another code.
+    /// The statuses that reject a code.
+    ///
+    /// With any other status, the user is not asked for another code.
     private static let codeRefusals = [400, 401, 403, 422]
 
     var backEnd: JSONBackEnd { server.backEnd }
@@ -50,7 +53,7 @@ struct JSONLogin {
     // MARK: Code
 
     private func logInByCode(_ step: CodeStep, at url: String) async throws(LoginError) -> LoginGrant {
-        // Nobody is sent a code who cannot type it in.
+        // Check this first: no code must be sent if the user cannot enter it.
         guard dialogue.request.secret == nil else {
             throw misconfigured("the login takes a code that the server sends to the person, and no password")
         }
@@ -93,7 +96,7 @@ struct JSONLogin {
         }
     }
 
-    /// Has the back end send a code to `username`, once.
+    /// Makes the back end send a code to `username`, once.
     private func requestCode(
         _ step: CodeStep,
         for username: String
@@ -115,7 +118,7 @@ struct JSONLogin {
         }
     }
 
-    /// What the back end says of a code that it does not take; `nil`: the answer is another one.
+    /// Returns the text of the rejection of a code, or `nil` if the response is another one.
     private func refusal(ofCodeIn answer: JSONServer.Answer) -> String? {
         guard answer.isSuccess || JSONLogin.codeRefusals.contains(answer.reply.status),
             let object = answer.reply.jsonObject, backEnd.rules.isRefusal(object, .login)

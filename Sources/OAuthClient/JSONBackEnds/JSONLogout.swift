@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// Tells a back end of kind `json` that its session is over.
+/// A logout at a back end of kind `json`.
 struct JSONLogout {
     var server: JSONServer
     var tokens: RevocationRequest
@@ -19,12 +19,14 @@ struct JSONLogout {
             try server.checkPin(tokens.tokenEndpoint)
             return try await logOut(at: address)
         } catch {
-            // A session that the server no longer knows is as good as logged out.
+            // If the server no longer knows the session, the session is already logged out.
             return error.kind == .sessionOver ? .revoked : RevocationOutcome(error)
         }
     }
 
-    /// Logs out; without an access token, or with one that is too old for that, it fetches a new one first.
+    /// Logs out.
+    ///
+    /// Without an access token, or if the token has expired, it refreshes first.
     private func logOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let accessToken = tokens.accessToken else { return try await renewAndLogOut(at: address) }
         let answer = try await post(accessToken, tokens.refreshToken, to: address)
@@ -35,8 +37,9 @@ struct JSONLogout {
         return try await renewAndLogOut(at: address)
     }
 
-    /// Once the server has replaced the refresh token, a failed logout cannot be tried again with the old
-    /// one.
+    /// Refreshes and then logs out.
+    ///
+    /// After the server has replaced the refresh token, a failed logout cannot be retried with the old one.
     private func renewAndLogOut(at address: String) async throws(RefreshFailure) -> RevocationOutcome {
         guard let refreshToken = tokens.refreshToken else { return .nothing }
         let renewed: GrantedTokens

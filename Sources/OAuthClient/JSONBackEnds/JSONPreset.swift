@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// The back ends that are known by name, spelled as in the configuration.
+/// The back ends known by name, spelled as in the configuration.
 package enum JSONPreset: String, CaseIterable, Sendable {
     case signaling
     case ecall
 
-    /// Where a back end has its endpoints; each begins with `/`.
+    /// The paths of the endpoints, each of which begins with `/`.
     package struct Paths: Equatable, Sendable {
         package var login: String
         package var refresh: String

@@ -3,12 +3,12 @@
 import Text
 
 extension JSONBackEnd {
-    /// What shows as wrong without asking the back end.
+    /// The errors that are visible without asking the back end.
     var problems: [ServerProfileError] {
         rules.problems(withCode: codeStep != nil) + codeProblems + constants.problems(besides: requestMembers)
     }
 
-    /// The members that requests have by themselves.
+    /// The members that requests have without constants.
     private var requestMembers: [String] {
         let fields = rules.fields
         guard let codeStep else { return [fields.username, fields.password, fields.refreshToken] }

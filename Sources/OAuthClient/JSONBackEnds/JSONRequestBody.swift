@@ -4,14 +4,14 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A JSON object as a request body, whose bytes are wiped when it is gone.
+/// A JSON object as a request body, whose bytes are wiped on deallocation.
 ///
-/// Built by one owner, then only read.
+/// One owner builds the body. After that it is only read.
 final class JSONRequestBody: Sendable {
     let contentType: String
     private let buffer = WipingBuffer()
 
-    /// The object that `members` writes.
+    /// Creates the object that `members` writes.
     init(
         contentType: String = "application/json",
         _ members: (Members) throws(RefreshFailure) -> Void
@@ -20,15 +20,15 @@ final class JSONRequestBody: Sendable {
         try Members.object(in: buffer, members)
     }
 
-    /// Lends the bytes.
+    /// Calls `body` with the bytes.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try unsafe buffer.withBytes(body)
     }
 
-    /// Writes the members of one object, in order.
+    /// A writer of the members of one object, in order.
     ///
-    /// Copyable only because the optimizer of Swift 6.3 crashes when it inlines code that lends a noncopyable
-    /// value.
+    /// It is copyable only because the optimizer of Swift 6.3 crashes when it inlines code that lends a
+    /// noncopyable value.
     struct Members {
         private let buffer: WipingBuffer
         private let start: Int
@@ -47,7 +47,7 @@ final class JSONRequestBody: Sendable {
             append(value.utf8)
         }
 
-        /// Adds a number or a word, as it stands in JSON.
+        /// Adds a number or keyword as JSON text.
         func add(_ name: String, literal: String) {
             begin(name)
             for byte in literal.utf8 { buffer.append(byte) }

@@ -4,7 +4,13 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A mobile back end with JSON endpoints of its own: kind `json`.
+/// A server of kind `json`: a mobile back end with its own JSON endpoints.
+///
+/// ``JSONBackEnd`` and its ``JSONRules`` hold all that differs between back ends.
+///
+/// - Entry points: ``refresh(_:)``, ``logIn(_:conversation:)``, ``revoke(_:)``. ``JSONLogin`` and
+///   ``JSONLogout`` do the work.
+/// - May not: send a refresh token to another refresh URL than the one of the login.
 struct JSONServer: AuthorizationServer {
     let profile: ServerProfile
     let backEnd: JSONBackEnd
@@ -19,7 +25,9 @@ struct JSONServer: AuthorizationServer {
         constants = ConstantSecrets(backEnd.constants, tools)
     }
 
-    /// Such a back end knows no clients, but may want secrets of an app.
+    /// The secrets of the app.
+    ///
+    /// Such a back end has no clients.
     var heldSecrets: [SecretID] {
         get async { await constants.held }
     }
@@ -74,9 +82,9 @@ struct JSONServer: AuthorizationServer {
         return token
     }
 
-    /// A refresh token goes nowhere but to the address it was given for.
+    /// Checks that a refresh token is sent only to the URL that it was issued for.
     ///
-    /// - Throws: `misconfigured` if the configuration now names another address.
+    /// - Throws: `misconfigured` if the configuration now names another URL.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint != backEnd.refreshURL else { return }
         let message = "refresh_url is not the one this session logged in at (\(tokenEndpoint))"
@@ -91,20 +99,20 @@ struct JSONServer: AuthorizationServer {
 
     // MARK: Exchange
 
-    /// One answer of the back end.
+    /// One response of the back end.
     struct Answer {
         var reply: ServerResponse
-        /// Where it comes from.
+        /// The URL of the request.
         var url: EndpointURL
-        /// Read before the request was sent.
+        /// The time just before the request was sent.
         var requestedAt: Instant
-        /// What was asked for.
+        /// The purpose of the request.
         var purpose: JSONPurpose
 
         var isSuccess: Bool { (200..<300).contains(reply.status) }
     }
 
-    /// The tokens that a request with `members` brings.
+    /// Sends a request with `members` and returns the tokens in the response.
     func tokens(
         from address: String,
         refreshing sent: SecretID? = nil,
@@ -119,7 +127,9 @@ struct JSONServer: AuthorizationServer {
         return try tokens(in: answer, refreshing: sent)
     }
 
-    /// The tokens in `answer`, which came for the refresh token `sent`, if for one.
+    /// Returns the tokens in `answer`.
+    ///
+    /// `sent` is the refresh token of the request, if there was one.
     func tokens(in answer: Answer, refreshing sent: SecretID? = nil) throws(FailedRenewal) -> GrantedTokens {
         do throws(RefreshFailure) {
             let (response, kept) = try read(answer)
@@ -132,7 +142,7 @@ struct JSONServer: AuthorizationServer {
         }
     }
 
-    /// The tokens in `answer`, and its members to keep.
+    /// Returns the tokens in `answer`, and its members to keep.
     private func read(_ answer: Answer) throws(RefreshFailure) -> (TokenResponse, kept: [String: String]) {
         let purpose = answer.purpose
         guard answer.isSuccess,
@@ -149,13 +159,13 @@ struct JSONServer: AuthorizationServer {
         }
     }
 
-    /// What an answer without what was asked for means.
+    /// Classifies a response without the requested content.
     func failure(_ answer: Answer) -> RefreshFailure {
         let now = tools.timekeeper.wallTime
         return rules.classify(answer.reply, answer.purpose, from: answer.url.hostAndPort, at: now)
     }
 
-    /// Sends `members`, and what every request of the back end carries.
+    /// Sends `members` and the constants of the back end.
     func post(
         _ members: (JSONRequestBody.Members) throws(RefreshFailure) -> Void,
         to address: String,
@@ -182,7 +192,7 @@ struct JSONServer: AuthorizationServer {
             requestedAt: reply.sentAt ?? requestedAt,
             purpose: purpose
         )
-        // A refusal that is not about the session may be about a secret that has been replaced meanwhile.
+        // A rejection that does not concern the session may concern a secret that has been replaced.
         if [401, 403].contains(answer.reply.status), !rules.isAboutSession(answer.reply) {
             await constants.forget()
         }

@@ -4,7 +4,7 @@ import Text
 import TokenCore
 
 extension TokenResponse {
-    /// Reads the answer of a back end of kind `json`; members nobody asked for are ignored.
+    /// Reads the response of a back end of kind `json`, ignoring unknown members.
     init(_ object: JSONObject, _ fields: JSONRules.Fields) throws(Problem) {
         guard let accessToken = try TokenResponse.token(fields.accessToken, in: object) else {
             throw Problem(message: "the answer has no \(fields.accessToken)")
@@ -20,7 +20,7 @@ extension TokenResponse {
 }
 
 extension JSONRules.Fields {
-    /// The members by which a session is renewed.
+    /// The members that a refresh uses.
     var renewal: RenewalMembers {
         RenewalMembers(token: refreshToken, lifetimes: [refreshExpiresIn], unit: expiresInUnit)
     }
@@ -35,7 +35,7 @@ extension JSONRules {
         )
     }
 
-    /// The tokens of an answer, which are looked for in its envelope and nowhere else.
+    /// Returns the tokens of a response, which must be in its envelope.
     func tokens(
         in answer: JSONObject,
         _ purpose: JSONPurpose
@@ -54,8 +54,10 @@ extension JSONRules {
         }
     }
 
-    /// The object whose refresh token counts although `answer` cannot be used: that of its envelope, else the only one
-    /// that has both tokens, as the server has them elsewhere then than the configuration says.
+    /// Returns the object whose refresh token counts although `answer` cannot be used.
+    ///
+    /// It is the object in the envelope, or else the only object with both tokens. In that case the
+    /// configured envelope is wrong.
     func leftover(in answer: JSONObject, _ purpose: JSONPurpose) -> JSONObject? {
         if let content = places(in: purpose).content(of: answer), content[fields.refreshToken] != nil {
             return content
@@ -65,7 +67,7 @@ extension JSONRules {
         return found.count == 1 ? found.first : nil
     }
 
-    /// The members of `answer` to keep, as text, from its envelope or from an object around that.
+    /// Returns the members of `answer` to keep, as text, from its envelope or from an object around that.
     func kept(of answer: JSONObject, _ purpose: JSONPurpose) -> [String: String] {
         let layers = places(in: purpose).layers(of: answer)
         var kept: [String: String] = [:]

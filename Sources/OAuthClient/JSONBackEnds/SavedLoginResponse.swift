@@ -4,29 +4,31 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The answer of a back end's login, saved by somebody and given to us in place of a refresh token.
+/// A saved login response of a back end, imported instead of a refresh token.
 struct SavedLoginResponse {
-    /// Bytes of the largest one: what `tokenctl` reads, and half of what the agent takes in a request.
+    /// The maximum number of bytes: the limit of `tokenctl`, and half of the agent's limit for a request.
     static let longest = 32 << 10
 
     var refreshToken: String
-    /// `nil`: it has none that is still good.
+    /// The tokens, or `nil` if the response has no valid access token.
     var tokens: TokenResponse?
-    /// How long the login lives from now on; `nil`: the answer does not say.
+    /// The remaining lifetime of the login, or `nil` if the response does not state it.
     var refreshLifetime: Duration?
     var keptMembers: [String: String]
 
-    /// Whether `bytes` are JSON rather than a refresh token, which does not begin like this.
+    /// Returns whether `bytes` are JSON and not a refresh token, which does not begin in this way.
     static func looksLike(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let mark = unsafe bytes.starts(with: ByteOrderMark.bytes) ? ByteOrderMark.bytes.count : 0
         let first = unsafe bytes.dropFirst(mark).first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 
-    /// Reads an answer; its lifetimes count from now, as nobody knows when it was saved, unless the access token
-    /// says itself when it ends.
+    /// Parses a login response.
     ///
-    /// - Throws: why it is none, or none that a session could be kept alive with.
+    /// Lifetimes count from now, because it is unknown when the response was saved. An expiry in the access
+    /// token shortens its lifetime.
+    ///
+    /// - Throws: The reason the bytes are not a login response, or cannot keep a session alive.
     init(_ bytes: UnsafeRawBufferPointer, _ rules: JSONRules, at now: WallTime) throws(TokenResponse.Problem)
     {
         guard bytes.count <= SavedLoginResponse.longest else {
@@ -69,9 +71,9 @@ struct SavedLoginResponse {
 // MARK: - Import
 
 extension JSONLogin {
-    /// Takes over a refresh token obtained elsewhere, by using it once, or a saved answer of the login.
+    /// Imports a refresh token obtained elsewhere by using it once, or imports a saved login response.
     ///
-    /// The saved access token is served as it is; without one that is still good the refresh token is used.
+    /// A saved access token is served as it is. If it is not valid, the refresh token is used.
     func logInByImport() async throws(LoginError) -> LoginGrant {
         try await dialogue.importing { given throws(LoginError) in
             guard let saved = try saved(given) else { return try await renewed(by: given) }
@@ -91,7 +93,9 @@ extension JSONLogin {
         }
     }
 
-    /// Uses `token` once; `saved` has what the answer leaves out.
+    /// Refreshes once with `token`.
+    ///
+    /// `saved` provides what the response does not contain.
     private func renewed(
         by token: SecretID,
         _ saved: SavedLoginResponse? = nil
@@ -117,7 +121,7 @@ extension JSONLogin {
         }
     }
 
-    /// The answer in `secret`; `nil`: it is a refresh token.
+    /// Parses `secret` as a saved login response, or returns `nil` if it is a refresh token.
     private func saved(_ secret: SecretID) throws(LoginError) -> SavedLoginResponse? {
         let now = server.tools.timekeeper.wallTime
         let rules = backEnd.rules
