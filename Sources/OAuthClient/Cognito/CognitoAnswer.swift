@@ -20,12 +20,14 @@ extension TokenResponse {
     }
 }
 
-/// What a pool's tokens say about their owner.
+/// The claims about the user in a pool's tokens.
 struct CognitoIdentity: Equatable {
     var subject: String?
-    /// The user name as the pool knows it; it differs if an address was typed at login.
+    /// The user name in the pool, which differs from the login if the user entered an address.
     var username: String?
-    /// Set where the pool tracks devices; refreshes then name it.
+    /// The key of the device, set if the pool tracks devices.
+    ///
+    /// Refreshes then include it.
     var deviceKey: String?
 
     init(accessToken: String?, idToken: String?) {

@@ -3,7 +3,7 @@
 import Text
 import TokenCore
 
-/// The operations of Amazon's API that are used.
+/// The operations of Amazon's API that the agent uses.
 enum CognitoAction: String, Sendable {
     case initiateAuth = "InitiateAuth"
     case respondToAuthChallenge = "RespondToAuthChallenge"
@@ -12,7 +12,9 @@ enum CognitoAction: String, Sendable {
     case globalSignOut = "GlobalSignOut"
 }
 
-/// Where the operations of a pool are called: AWS JSON 1.1, unsigned, as these operations want it.
+/// The endpoint of a pool's operations, in AWS JSON 1.1.
+///
+/// These operations require no signature.
 struct CognitoEndpoint: Sendable {
     var url: EndpointURL
     var trust: ServerTrust
@@ -20,7 +22,8 @@ struct CognitoEndpoint: Sendable {
 
     /// Calls `action` with the object that `members` writes.
     ///
-    /// - Returns: the members of the answer, none if it is empty, and the time read before anything was sent.
+    /// - Returns: The members of the response, none if it is empty, and the time just before the request was
+    ///   sent.
     /// - Throws: ``CognitoErrorResponse``.
     func call(
         _ action: CognitoAction,

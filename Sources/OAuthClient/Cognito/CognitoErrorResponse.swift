@@ -3,12 +3,12 @@
 import Text
 import TokenCore
 
-/// Why Cognito did not do what was asked, in Amazon's words and in ours.
+/// An error of Cognito, with Amazon's name and the agent's classification.
 struct CognitoErrorResponse: Error, Equatable {
     var failure: RefreshFailure
-    /// Amazon's name of the error; `nil`: it was not Cognito that answered.
+    /// Amazon's name of the error, or `nil` if the response is not from Cognito.
     var exception: String?
-    /// Amazon's explanation, cleaned.
+    /// Amazon's explanation, made printable.
     var explanation = ""
     var status = 0
 
@@ -16,7 +16,7 @@ struct CognitoErrorResponse: Error, Equatable {
         self.failure = failure
     }
 
-    /// Classifies an answer that is not a 200.
+    /// Classifies a response that is not a 200.
     init(_ reply: ServerResponse, from server: String, at now: WallTime) {
         let object = reply.jsonObject
         status = reply.status
@@ -30,19 +30,19 @@ struct CognitoErrorResponse: Error, Equatable {
             failure.message = ServerText.cleaned(
                 "\(server) answered \(status) \(FailureClassification.quoted(said, at: status))"
             )
-            // A gateway's status, throttling and 5xx outweigh what the body says.
+            // A gateway's status, throttling and 5xx outweigh the body.
             if (400..<500).contains(status), ![407, 408, 425, 429].contains(status) {
                 failure.kind = CognitoErrorResponse.meaning(of: exception, explanation)
             }
             if exception == "ForbiddenException" {
-                // A web firewall, not the pool.
+                // This comes from a web firewall and not from the pool.
                 failure.leastPause = FailureClassification.proxyPause
             }
         }
         self.failure = failure
     }
 
-    /// What an error of Amazon's means for a session.
+    /// Classifies one of Amazon's errors.
     static func meaning(of exception: String, _ explanation: String) -> FailureClass {
         switch exception {
         case "NotAuthorizedException": meaning(ofNotAuthorized: explanation.lowercased())
@@ -54,7 +54,8 @@ struct CognitoErrorResponse: Error, Equatable {
         }
     }
 
-    /// Amazon has this one name for dead tokens, wrong passwords, wrong client secrets and too many attempts.
+    /// Classifies `NotAuthorizedException`, Amazon's only name for invalid tokens, wrong passwords, wrong
+    /// client secrets and too many attempts.
     private static func meaning(ofNotAuthorized explanation: String) -> FailureClass {
         if explanation.contains("secret") { return .clientRejected }
         if explanation.contains("attempts exceeded") { return .busy }
@@ -85,7 +86,7 @@ struct CognitoErrorResponse: Error, Equatable {
 }
 
 extension CognitoErrorResponse {
-    /// The client does not allow the way of authenticating that was asked for.
+    /// Whether the client does not allow the requested way to authenticate.
     var meansFlowNotEnabled: Bool {
         guard exception == "InvalidParameterException" || exception == "NotAuthorizedException" else {
             return exception == "UnsupportedOperationException"
@@ -93,9 +94,10 @@ extension CognitoErrorResponse {
         return ["not enabled", "not supported", "not allowed"].contains { explanation.contains($0) }
     }
 
-    /// The other operation may accept the refresh token: rotation excludes `REFRESH_TOKEN_AUTH`.
+    /// Whether the other operation may accept the refresh token, because rotation excludes
+    /// `REFRESH_TOKEN_AUTH`.
     ///
-    /// Amazon does not document the words, so only those that leave no doubt rule rotation out.
+    /// Amazon does not document the texts, so only unambiguous ones rule rotation out.
     var mayMeanRotation: Bool {
         switch exception {
         case "NotAuthorizedException":
@@ -107,13 +109,13 @@ extension CognitoErrorResponse {
         }
     }
 
-    /// The server does not know or does not allow the operation.
+    /// Whether the server does not know or does not allow the operation.
     var meansNoSuchOperation: Bool {
         switch exception {
         case "UnsupportedOperationException", "UnsupportedTokenTypeException", "UnknownOperationException",
             "InvalidAction":
             true
-        // Servers other than Amazon's answer unknown operations in their own ways.
+        // Servers other than Amazon's reject unknown operations in different ways.
         case nil: [404, 405, 500, 501].contains(status)
         default: false
         }

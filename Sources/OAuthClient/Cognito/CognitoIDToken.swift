@@ -3,16 +3,18 @@
 import Text
 import TokenCore
 
-/// What an ID token of a pool must say.
+/// The requirements for an ID token of a pool.
 struct CognitoIDToken {
-    /// `nil`: not known, because the pool is not at Amazon's address.
+    /// The required issuer, or `nil` if it is unknown because the pool is not at Amazon's address.
     var issuer: String?
     var clientID: String
 
-    /// Checks `token`, and at a refresh that it is about the same person as `original`.
+    /// Checks `token`.
     ///
-    /// - Throws: `misbehaved` for a token that is not for this client or not of this pool, `identityChanged`
-    ///   for one of another person or issuer.
+    /// At a refresh, it must belong to the same user as `original`.
+    ///
+    /// - Throws: `misbehaved` if the token is for another client or from another pool, or `identityChanged`
+    ///   if it is for another user or from another issuer.
     func check(_ token: String, against original: String?) throws(RefreshFailure) {
         guard let parts = JWTParts(token) else { throw problem("is malformed") }
         if let original = original.flatMap({ JWTParts($0) }) {

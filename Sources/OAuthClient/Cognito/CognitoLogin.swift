@@ -3,14 +3,15 @@
 import SealedStore
 import TokenCore
 
-/// One login at a user pool: the password, then whatever else the pool wants.
+/// One login at a user pool: the password, then the challenges that the pool sends.
 struct CognitoLogin {
     var server: CognitoServer
     var dialogue: CredentialPrompts
 
-    /// Wrong codes or refused new passwords, for each challenge, before a login is given up.
+    /// The number of wrong codes or rejected new passwords, for each challenge, before a login fails.
     private static let tries = 3
-    /// Most challenges in a row: password, new password, choice and code of a second factor, and some spare.
+    /// The maximum number of challenges in a row: password, new password, choice and code of a second factor,
+    /// and a few more.
     private static let longestChain = 8
 
     func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
@@ -36,7 +37,7 @@ struct CognitoLogin {
         }
     }
 
-    /// Takes over a refresh token obtained elsewhere, by using it once.
+    /// Imports a refresh token obtained elsewhere by using it once.
     private func logInByImport() async throws(LoginError) -> LoginGrant {
         try await dialogue.importing { token throws(LoginError) in
             let identity = try await identity()
@@ -49,7 +50,9 @@ struct CognitoLogin {
         }
     }
 
-    /// Asks for the user name if the client has a secret, whose proof is made for one user name.
+    /// Returns the user's identity.
+    ///
+    /// A client with a secret needs the user name, because its proof is made for one user name.
     private func identity() async throws(LoginError) -> CognitoIdentity {
         var identity = CognitoIdentity(accessToken: nil, idToken: nil)
         identity.username = dialogue.request.username
@@ -72,9 +75,9 @@ struct CognitoLogin {
         }
     }
 
-    /// Begins with SRP, unless the configuration wants the password itself to be sent.
+    /// Begins with SRP, unless the configuration requires the password itself to be sent.
     ///
-    /// A client that does not allow SRP gets the password too, unless the configuration insists on SRP.
+    /// If the client does not allow SRP, the password is sent too, unless the configuration insists on SRP.
     private func begin(
         _ calls: CognitoLoginCalls,
         _ proof: SRPClient?,
@@ -155,7 +158,7 @@ struct CognitoLogin {
         return try await respond(to: challenge, parameters, calls)
     }
 
-    /// Asks the person, and asks again if the answer was wrong.
+    /// Prompts the user, and prompts again if the value was wrong.
     private func askAnswer(
         to challenge: CognitoChallenge,
         _ kind: LoginPrompt.Kind,
@@ -230,7 +233,7 @@ struct CognitoLogin {
 }
 
 extension CognitoErrorResponse {
-    /// A mistyped code or a new password the pool's policy refuses.
+    /// Whether the user mistyped a code or chose a password that the pool's policy rejects.
     fileprivate var invitesAnotherTry: Bool {
         [
             "CodeMismatchException", "InvalidPasswordException", "PasswordHistoryPolicyViolationException",

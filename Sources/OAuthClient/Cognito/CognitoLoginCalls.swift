@@ -9,7 +9,7 @@ struct CognitoLoginCalls {
     var endpoint: CognitoEndpoint
     var clientID: String
     var clientSecret: SecretID?
-    /// As typed: a name, an address or a number.
+    /// The user name as entered: a name, an address or a number.
     var username: String
 
     typealias Parameter = (name: String, value: Value)
@@ -20,7 +20,7 @@ struct CognitoLoginCalls {
         case sealed(SecretID)
     }
 
-    /// An answer, and the time read before its request was sent.
+    /// A response, and the time just before its request was sent.
     struct Answer {
         var reply: TokenEndpointResponse
         var requestedAt: Instant
@@ -47,7 +47,7 @@ struct CognitoLoginCalls {
         return Answer(reply: reply, requestedAt: requestedAt)
     }
 
-    /// Answers `challenge`, under the name the pool itself uses for the person.
+    /// Responds to `challenge` with the pool's own name for the user.
     func respond(
         to challenge: CognitoChallenge,
         _ own: [Parameter]

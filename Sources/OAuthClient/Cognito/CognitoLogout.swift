@@ -3,7 +3,9 @@
 import SealedStore
 import TokenCore
 
-/// Ends a session at a user pool: revokes its refresh token, or signs the person out everywhere if it cannot.
+/// A logout at a user pool.
+///
+/// It revokes the refresh token, or signs the user out everywhere if the pool cannot do that.
 struct CognitoLogout {
     var server: CognitoServer
     var tokens: RevocationRequest

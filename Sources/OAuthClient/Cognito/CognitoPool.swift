@@ -4,7 +4,7 @@ import Text
 
 /// An Amazon Cognito user pool (kind `cognito`).
 package struct CognitoPool: Equatable, Sendable {
-    /// How a password is proven, spelled as in the configuration.
+    /// The way to prove a password, spelled as in the configuration.
     package enum AuthFlow: String, CaseIterable, Sendable {
         /// `USER_SRP_AUTH`: the password does not leave this machine.
         case srp
@@ -12,17 +12,20 @@ package struct CognitoPool: Equatable, Sendable {
         case password
     }
 
-    /// Such as `eu-west-1`.
+    /// The AWS region, such as `eu-west-1`.
     package var region: String
-    /// Such as `eu-west-1_abc`.
+    /// The pool ID, such as `eu-west-1_abc`.
     package var userPoolID: String
-    /// An address to use in place of Amazon's.
+    /// An endpoint that replaces Amazon's.
     package var endpoint: String?
-    /// `nil`: `srp`, or `password` if the client does not allow SRP.
+    /// The way to prove a password, or `nil` for `srp` with `password` as the fallback if the client does not
+    /// allow SRP.
     package var authFlow: AuthFlow?
-    /// Whether refresh tokens rotate; `nil`: a refresh finds out.
+    /// Whether refresh tokens rotate, or `nil` to find out at a refresh.
     package var rotates: Bool?
-    /// How long the app client's refresh tokens live, which no answer tells; Amazon's default is 30 days.
+    /// The lifetime of the app client's refresh tokens, which no response states.
+    ///
+    /// Amazon's default is 30 days.
     package var refreshTokenValidity: Duration
 
     package init(
@@ -41,13 +44,13 @@ package struct CognitoPool: Equatable, Sendable {
         self.refreshTokenValidity = refreshTokenValidity
     }
 
-    /// Where requests go.
+    /// The URL of the endpoint.
     package var url: String { endpoint ?? "\(origin)/" }
 
-    /// What the pool's tokens say as `iss`.
+    /// The `iss` of the pool's tokens.
     var issuer: String { "\(origin)/\(userPoolID)" }
 
-    /// The part of the identifier that goes into password proofs.
+    /// The part of the pool ID that is used in password proofs.
     var name: Substring {
         userPoolID[(userPoolID.firstIndex(of: "_") ?? userPoolID.startIndex)...].dropFirst()
     }

@@ -4,7 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// One renewal at a user pool, by whichever of Amazon's two operations the client allows.
+/// One refresh at a user pool, by the one of Amazon's two operations that the client allows.
 struct CognitoRefresh {
     var pool: CognitoPool
     var clientID: String
@@ -16,7 +16,8 @@ struct CognitoRefresh {
 
     private typealias Answer = (answer: TokenEndpointResponse, requestedAt: Instant)
 
-    /// The `AuthenticationResult`, what it came in, and the time read before its request was sent.
+    /// Refreshes and returns the `AuthenticationResult`, its response, and the time just before the request
+    /// was sent.
     func run() async throws(RefreshFailure) -> (JSONObject, TokenEndpointResponse, Instant) {
         do throws(CognitoErrorResponse) {
             let (answer, requestedAt) = try await exchange()
@@ -44,7 +45,9 @@ struct CognitoRefresh {
         }
     }
 
-    /// Tries the operation for rotating tokens; if that is refused too, the first refusal stands.
+    /// Tries the operation for rotating tokens.
+    ///
+    /// If that is rejected too, `refusal` is thrown.
     private func getTokensInstead(
         of refusal: CognitoErrorResponse
     ) async throws(CognitoErrorResponse) -> Answer {
@@ -53,7 +56,8 @@ struct CognitoRefresh {
             habits.rotates.store(true, ordering: .relaxed)
             return answer
         } catch {
-            // If this answer was lost, the token may have been replaced; any other failure tells nothing new.
+            // If this response was lost, the token may have been replaced. Any other failure adds no
+            // information.
             throw error.failure.kind == .ambiguous && error.exception == nil && error.status == 0
                 ? error : refusal
         }

@@ -5,9 +5,9 @@ import SealedStore
 import Text
 import TokenCore
 
-/// `SECRET_HASH`: how a client with a secret proves that it knows it, for one user name.
+/// The `SECRET_HASH`, a client's proof of its secret for one user name.
 enum CognitoSecretHash {
-    /// Base64 of HMAC-SHA-256 of user name and client identifier under the secret.
+    /// Returns Base64 of HMAC-SHA-256 of the user name and client ID, with the secret as the key.
     static func compute(username: String, clientID: String, secret: UnsafeRawBufferPointer) -> String {
         var hash = unsafe HMAC<SHA256>(key: SymmetricKey(data: secret))
         hash.update(data: Array(username.utf8))
@@ -15,7 +15,7 @@ enum CognitoSecretHash {
         return Base64.encoded(hash.finalize())
     }
 
-    /// The hash under a sealed secret; `nil` for a public client.
+    /// Returns the hash with a sealed secret, or `nil` for a public client.
     static func compute(
         username: String,
         clientID: String,

@@ -5,7 +5,13 @@ import Synchronization
 import Text
 import TokenCore
 
-/// An Amazon Cognito user pool in Amazon's own protocol: kind `cognito`.
+/// A server of kind `cognito`: an Amazon Cognito user pool, accessed in Amazon's own protocol.
+///
+/// ``CognitoEndpoint`` sends the requests, and ``CognitoErrorResponse`` classifies the errors.
+///
+/// - Entry points: ``refresh(_:)``, ``logIn(_:conversation:)``, ``revoke(_:)``. ``CognitoLogin``,
+///   ``CognitoRefresh`` and ``CognitoLogout`` do the work.
+/// - May not: send tokens to another pool than the one of the login.
 struct CognitoServer: AuthorizationServer {
     let profile: ServerProfile
     let pool: CognitoPool
@@ -13,9 +19,9 @@ struct CognitoServer: AuthorizationServer {
     let secrets: SecretReader
     let habits = PoolCapabilities()
 
-    /// What the pool has shown of its settings.
+    /// The settings that the pool has shown by its responses.
     final class PoolCapabilities: Sendable {
-        /// `GetTokensFromRefreshToken` worked where `REFRESH_TOKEN_AUTH` did not.
+        /// Whether `GetTokensFromRefreshToken` worked after `REFRESH_TOKEN_AUTH` had failed.
         let rotates = Atomic(false)
     }
 
@@ -87,7 +93,7 @@ struct CognitoServer: AuthorizationServer {
         return token
     }
 
-    /// Renews with `token`, checking the new ID token against the one in `idToken`.
+    /// Refreshes with `token`, and checks the new ID token against `idToken`.
     func renew(
         _ token: SecretID,
         _ identity: CognitoIdentity,
@@ -112,9 +118,10 @@ struct CognitoServer: AuthorizationServer {
         }
     }
 
-    /// The tokens of an answer, once its ID token is believed or left out.
+    /// Returns the tokens of a response, with the ID token only if it is valid.
     ///
-    /// The ID token's signature is not checked: it comes straight from the pool (OIDC Core §3.1.3.7 (6)).
+    /// The signature of the ID token is not verified, because it comes directly from the pool (OIDC Core
+    /// §3.1.3.7 (6)).
     func grant(
         _ result: JSONObject,
         of reply: TokenEndpointResponse,
@@ -137,8 +144,8 @@ struct CognitoServer: AuthorizationServer {
             }
             try check(answer.idToken, against: original)
         } catch {
-            // At a refresh a bad ID token is only left out, unless it is somebody else's: the tokens beside
-            // it are good.
+            // At a refresh, an invalid ID token is left out unless it belongs to another user. The other
+            // tokens are valid.
             guard sent != nil, error.kind != .identityChanged else { throw error }
             answer.idToken = nil
             remarks = [.idTokenDropped(error.message)]
@@ -153,7 +160,9 @@ struct CognitoServer: AuthorizationServer {
         try CognitoIDToken(issuer: issuer, clientID: profile.client.id).check(idToken, against: before)
     }
 
-    /// The tokens of one pool are not shown to another that has taken its place in the configuration.
+    /// Checks that the tokens were issued by the configured pool.
+    ///
+    /// They must not be sent to another one.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint != pool.url else { return }
         let message = "the tokens are of \(tokenEndpoint), which the configuration no longer names"

@@ -3,14 +3,14 @@
 import Text
 import TokenCore
 
-/// Times as Cognito signs them.
+/// Timestamps in the format that Cognito signs.
 enum CognitoTimestamp {
     private static let weekdays = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// `Sat Nov 7 09:05:03 UTC 2026`, the day without a leading zero.
+    /// Returns `Sat Nov 7 09:05:03 UTC 2026`, with no leading zero for the day.
     static func text(of time: WallTime) -> String {
         let seconds = max(0, time.secondsSince1970)
         let (days, clock) = (seconds / 86_400, seconds % 86_400)

@@ -4,18 +4,18 @@ import Crypto
 import ModularArithmetic
 import Text
 
-/// The client's half of Secure Remote Password as Cognito speaks it.
+/// The client's half of Secure Remote Password, in Cognito's variant.
 ///
-/// This is SRP-6a (RFC 5054) over a 3072-bit group with SHA-256. The form of the numbers that are hashed and
-/// the derivation of the key are Amazon's own.
+/// It is SRP-6a (RFC 5054) over a 3072-bit group with SHA-256. The format of the hashed numbers and the
+/// derivation of the key are Amazon's own.
 struct SRPClient {
-    /// What the pool sent in its `PASSWORD_VERIFIER` challenge.
+    /// The values in the pool's `PASSWORD_VERIFIER` challenge.
     struct Challenge: Equatable {
-        /// `USER_ID_FOR_SRP`.
+        /// The `USER_ID_FOR_SRP`.
         var userID: String
-        /// Most significant byte first.
+        /// The salt, with the most significant byte first.
         var salt: [UInt8]
-        /// `SRP_B`.
+        /// The server's public key `SRP_B`.
         var serverKey: Residue
         var secretBlock: [UInt8]
     }
@@ -25,7 +25,7 @@ struct SRPClient {
     private let privateKey: [UInt8]
     private let publicValue: Residue
 
-    /// 256 random bits are what RFC 5054 §3.1 asks for.
+    /// Creates a private key of 256 random bits, as RFC 5054 §3.1 requires.
     init() {
         self.init(privateKey: (0..<32).map { _ in UInt8.random(in: 0...255) })
     }
@@ -35,17 +35,17 @@ struct SRPClient {
         publicValue = SRPClient.generator.power(privateKey)
     }
 
-    /// `SRP_A`, in hexadecimal digits.
+    /// The client's public key `SRP_A`, in hexadecimal digits.
     var publicKey: String { HexNumber.encoded(publicValue.bytes) }
 
-    /// `PASSWORD_CLAIM_SIGNATURE`, or `nil` when the server's values are not fit for a proof.
+    /// Returns the `PASSWORD_CLAIM_SIGNATURE`.
     ///
     /// - Parameters:
-    ///   - challenge: as received.
-    ///   - password: in UTF-8.
-    ///   - pool: the name of the pool, without its region.
-    ///   - timestamp: as it is sent beside the signature.
-    /// - Returns: the signature in Base64.
+    ///   - challenge: The challenge as received.
+    ///   - password: The password in UTF-8.
+    ///   - pool: The name of the pool without its region.
+    ///   - timestamp: The timestamp that is sent with the signature.
+    /// - Returns: The signature in Base64, or `nil` if the server's values are unsafe for a proof.
     func signature(
         _ challenge: Challenge,
         password: UnsafeRawBufferPointer,
@@ -66,7 +66,7 @@ struct SRPClient {
         pool: String
     ) -> SymmetricKey? {
         let scramble = SRPClient.hash(publicValue.bytes.padded + challenge.serverKey.bytes.padded)
-        // RFC 5054 §2.5.4: a key of zero would make the result independent of the password.
+        // A key of zero would make the result independent of the password (RFC 5054 §2.5.4).
         guard !challenge.serverKey.isZero, scramble.contains(where: { $0 != 0 }) else { return nil }
         var identity = SHA256()
         identity.update(data: Array((pool + challenge.userID + ":").utf8))
@@ -93,7 +93,7 @@ struct SRPClient {
 }
 
 extension [UInt8] {
-    /// The number without leading zeros, except for one if its first bit is set, as Amazon hashes numbers.
+    /// The number as Amazon hashes it: no leading zeros, except for one if the first bit is set.
     var padded: [UInt8] {
         let significant = drop { $0 == 0 }
         return (significant.first ?? 0x80) >= 0x80 ? [0] + significant : Array(significant)
@@ -106,7 +106,7 @@ enum HexNumber {
         String(Hex.encoded(bytes).drop { $0 == "0" })
     }
 
-    /// The bytes, most significant first; `nil` for anything but 1 to 800 digits.
+    /// Decodes 1 to 800 digits, with the most significant byte first, or returns `nil` for any other text.
     static func decoded(_ text: String) -> [UInt8]? {
         guard (1...800).contains(text.utf8.count) else { return nil }
         return Hex.decoded(text.utf8.count % 2 == 0 ? Array(text.utf8) : [UInt8(ascii: "0")] + text.utf8)
