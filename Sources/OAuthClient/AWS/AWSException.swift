@@ -4,10 +4,11 @@ import Text
 import TokenCore
 
 extension ServerResponse {
-    /// Amazon's name of the error, such as `ForbiddenException`; `nil`: it was not Amazon's service that answered.
+    /// Amazon's name of the error, such as `ForbiddenException`, or `nil` if the response is not from
+    /// Amazon's service.
     ///
-    /// In a body it may carry a namespace before `#`, in the header an address after `:`; a text of more than a thousand
-    /// bytes is none.
+    /// In a body it may have a namespace before `#`, and in the header a URL after `:`. A text of more than a
+    /// thousand bytes is not a name.
     var awsException: String? {
         guard let object = jsonObject,
             let text = object["__type"]?.string ?? object["code"]?.string ?? header("x-amzn-errortype"),
@@ -20,7 +21,7 @@ extension ServerResponse {
 
 /// Amazon's names of errors.
 enum AWSException {
-    /// Returns `true` for errors after which the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     static func isTemporary(_ name: String) -> Bool {
         [
             "TooManyRequestsException", "LimitExceededException", "TooManyFailedAttemptsException",
@@ -35,7 +36,7 @@ enum AWSException {
 }
 
 extension OAuthError {
-    /// What Amazon's name of an error is called in OAuth: `SlowDownException` is `slow_down`.
+    /// Converts Amazon's name of an error to OAuth's: `SlowDownException` becomes `slow_down`.
     init(exception: String, description: String? = nil) {
         let suffix = "Exception"
         let name = exception.hasSuffix(suffix) ? exception.dropLast(suffix.utf8.count) : exception[...]

@@ -2,20 +2,20 @@
 
 import Text
 
-/// A role of Amazon Web Services whose credentials take the place of a token.
+/// An AWS role whose credentials replace a token.
 package struct AWSRole: Equatable, Sendable {
-    /// `arn:aws:iam::ACCOUNT:role/NAME`.
+    /// The role in the form `arn:aws:iam::ACCOUNT:role/NAME`.
     package var arn: String
-    /// The address of the Security Token Service.
+    /// The URL of the Security Token Service.
     package var endpoint: String
-    /// How long the credentials live, within ``durations``.
+    /// The lifetime of the credentials, within ``durations``.
     package var duration: Duration
-    /// Shown in the logs of the account.
+    /// The name shown in the logs of the account.
     package var sessionName: String
 
-    /// What the service allows, if the role does too.
+    /// The lifetimes that the service allows, if the role allows them too.
     package static let durations = Duration.seconds(900)...Duration.seconds(43_200)
-    /// The service's own default.
+    /// The default lifetime of the service.
     package static let usualDuration = Duration.seconds(3_600)
 
     package init(arn: String, endpoint: String, duration: Duration, sessionName: String) {
@@ -25,12 +25,13 @@ package struct AWSRole: Equatable, Sendable {
         self.sessionName = sessionName
     }
 
-    /// The service in `region`.
+    /// Returns the URL of the service in `region`.
     package static func endpoint(in region: String) -> String {
         AWSRegion.origin(of: "sts", in: region) + "/"
     }
 
-    /// Whether the service takes it as `RoleSessionName`: 2 to 64 letters, digits or characters of `_+=,.@-`.
+    /// Whether the service accepts the session name as `RoleSessionName`: 2 to 64 letters, digits or
+    /// characters of `_+=,.@-`.
     var hasUsableSessionName: Bool {
         (2...64).contains(sessionName.utf8.count)
             && sessionName.utf8.allSatisfy {

@@ -4,8 +4,9 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The Security Token Service, which gives the credentials of a role for another session's token
-/// (`AssumeRoleWithWebIdentity`): kind `aws_role`.
+/// A server of kind `aws_role`: the Security Token Service.
+///
+/// It issues the credentials of a role for another session's token (`AssumeRoleWithWebIdentity`).
 struct AWSRoleServer: RoleServer {
     let profile: ServerProfile
     let role: AWSRole
@@ -44,7 +45,7 @@ struct AWSRoleServer: RoleServer {
         return GrantedTokens(
             accessToken: try tools.memory.sealing(credentials.members[...], as: .accessToken),
             tokenType: RoleTokens.tokenType,
-            // Where our clock is off, they live as long as was asked for.
+            // If this machine's clock is off, assume the requested lifetime.
             lifetime: left > .zero ? min(left, role.duration) : role.duration,
             requestedAt: requestedAt
         )

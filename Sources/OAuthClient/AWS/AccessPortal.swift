@@ -4,18 +4,19 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The portal's service of IAM Identity Center, where an access token becomes the credentials of a role.
+/// The portal service of IAM Identity Center, which issues the credentials of a role for an access token.
 ///
 /// Source: AWS, "IAM Identity Center Portal API Reference": GetRoleCredentials, Logout.
 struct AccessPortal: Sendable {
-    /// Without a slash at the end.
+    /// The URL of the service, without a slash at the end.
     var address: String
     var trust: ServerTrust
     var tools: ServerDependencies
 
-    /// The credentials of `role`, without their fingerprint.
+    /// Fetches the credentials of `role`, without their fingerprint.
     ///
-    /// - Throws: `sourceRefused` if the portal does not take `token`, `misconfigured` if the person has no such role.
+    /// - Throws: `sourceRefused` if the portal rejects `token`, `sourceUnavailable` if there is none, or
+    ///   `misconfigured` if the user does not have the role.
     func credentials(
         of role: AssignedRole,
         for token: SecretID?
@@ -34,7 +35,7 @@ struct AccessPortal: Sendable {
                 keyID: keyID,
                 secret: secret,
                 sessionToken: sessionToken,
-                // The portal counts milliseconds.
+                // The portal sends milliseconds.
                 expiration: ZonedTime.text(of: WallTime(secondsSince1970: end / 1000))
             )
         else {
@@ -42,7 +43,7 @@ struct AccessPortal: Sendable {
             throw RefreshFailure(kind: .misbehaved, message: message)
         }
         defer { credentials.wipe() }
-        // Both times are the server's own, so a clock that is wrong here does no harm.
+        // Both times are the server's own, so a wrong clock on this machine has no effect.
         let life = credentials.expiration - (reply.serverTime ?? tools.timekeeper.wallTime)
         guard life > .zero else {
             let message = "\(url.hostAndPort): the credentials in the answer have ended already"
@@ -56,9 +57,9 @@ struct AccessPortal: Sendable {
         )
     }
 
-    /// Ends the login that `token` is of.
+    /// Ends the login that issued `token`.
     ///
-    /// - Throws: `sourceRefused` if the portal does not take it.
+    /// - Throws: `sourceRefused` if the portal rejects the token.
     func logOut(_ token: SecretID) async throws(RefreshFailure) {
         let url = try url("/logout")
         var request = try request(to: url, showing: token)
@@ -84,10 +85,12 @@ struct AccessPortal: Sendable {
         return request
     }
 
-    /// What carries the access token.
+    /// The header that carries the access token.
     static let tokenHeader = "x-amz-sso_bearer_token"
 
-    /// What an answer without what was asked for means; what a proxy may have written is temporary.
+    /// Classifies a response without the requested content.
+    ///
+    /// A response that a proxy may have written is temporary.
     private func failure(
         _ reply: ServerResponse,
         from url: EndpointURL,
@@ -96,7 +99,7 @@ struct AccessPortal: Sendable {
         let answer = reply.refused(object: nil, at: tools.timekeeper.wallTime)
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
         guard let exception = reply.awsException else {
-            // Without Amazon's word for it nothing is refused for good.
+            // Without Amazon's name of an error, no rejection is final.
             if failure.kind == .unexplained { failure.kind = .busy }
             return failure
         }
@@ -121,7 +124,7 @@ struct AccessPortal: Sendable {
 }
 
 extension RefreshFailure {
-    /// What a role is asked for with is not there.
+    /// The failure if there is no token to request the role with.
     static let noTokenForRole = RefreshFailure(
         kind: .sourceUnavailable,
         message: "there is no token for the role at this moment"

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// IAM Identity Center of Amazon Web Services, as the configuration names it (kind `aws_sso`).
+/// The configuration of AWS IAM Identity Center (kind `aws_sso`).
 package struct IdentityCenter: Equatable, Sendable {
-    /// The address of the access portal, such as `https://my-company.awsapps.com/start`.
+    /// The URL of the access portal, such as `https://my-company.awsapps.com/start`.
     package var startURL: String
-    /// The address of the service that registers clients and gives tokens, without a slash at the end.
+    /// The URL of the service that registers clients and issues tokens, without a slash at the end.
     package var tokenService: String
-    /// The address of the portal's service, which gives credentials, without a slash at the end.
+    /// The URL of the portal service, which issues credentials, without a slash at the end.
     package var portal: String
 
-    /// Without it there is no refresh token.
+    /// The scope that is required to get a refresh token.
     static let scope = "sso:account:access"
 
     package init(startURL: String, tokenService: String, portal: String) {
@@ -18,9 +18,9 @@ package struct IdentityCenter: Equatable, Sendable {
         self.portal = portal
     }
 
-    /// Where clients are registered and tokens given in `region`.
+    /// Returns the URL of the service that registers clients and issues tokens in `region`.
     package static func tokenService(in region: String) -> String { AWSRegion.origin(of: "oidc", in: region) }
 
-    /// Where the portal's service is in `region`.
+    /// Returns the URL of the portal service in `region`.
     package static func portal(in region: String) -> String { AWSRegion.origin(of: "portal.sso", in: region) }
 }

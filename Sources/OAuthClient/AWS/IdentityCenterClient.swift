@@ -4,9 +4,11 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The client that the token service has registered for us: one for all sessions there, kept sealed.
+/// The client registered at the token service: one for all its sessions, kept sealed.
 extension IdentityCenterServer {
-    /// A registration with less time left is not logged in with, as the login would end with it; Amazon's live 90 days.
+    /// The minimum remaining validity of a registration for a new login, because the login ends with it.
+    ///
+    /// Amazon's registrations are valid for 90 days.
     private static let longestLogin: Duration = .seconds(30 * 86_400)
 
     private var purpose: ClientRegistration.Purpose {
@@ -17,9 +19,9 @@ extension IdentityCenterServer {
         )
     }
 
-    /// The client that a login was made with.
+    /// Returns the client of the login.
     ///
-    /// - Throws: `clientUnknown` if it is gone.
+    /// - Throws: `clientUnknown` if its registration no longer exists.
     func knownClient(_ found: DiscoveredServer?) async throws(RefreshFailure) -> ClientRegistration {
         guard let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: center.tokenService)
@@ -27,7 +29,7 @@ extension IdentityCenterServer {
         return registration
     }
 
-    /// The client for a new login.
+    /// Returns the client for a new login, and registers one if needed.
     func clientForLogin() async throws(RefreshFailure) -> ClientRegistration {
         try await tools.registrar.registration(for: purpose) {
             standing(of: $0)
@@ -44,7 +46,7 @@ extension IdentityCenterServer {
     }
 
     func unregister(_ found: DiscoveredServer?) async {
-        // The service deletes no client; it forgets each when its time is over.
+        // The service cannot delete a client. It forgets each client when its registration expires.
         guard let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: center.tokenService)
         else { return }
@@ -79,7 +81,7 @@ extension IdentityCenterServer {
 }
 
 extension ClientRegistration {
-    /// Adds who the client is to the body of a request.
+    /// Adds the client's ID and secret to the body of a request.
     func add(to members: JSONRequestBody.Members, _ memory: SealedMemory) throws(RefreshFailure) {
         members.add("clientId", clientID)
         if let secret { try members.add("clientSecret", secret, from: memory) }
@@ -87,7 +89,7 @@ extension ClientRegistration {
 }
 
 extension String {
-    /// Whether it is printable, and of a length that is kept.
+    /// Returns whether the text is printable and of an acceptable length.
     fileprivate func isKept(upTo longest: Int) -> Bool {
         (1...longest).contains(utf8.count) && utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }

@@ -3,7 +3,8 @@
 import Text
 import TokenCore
 
-/// One login to IAM Identity Center: the person agrees in a browser, we wait (RFC 8628 in Amazon's spelling).
+/// One login to IAM Identity Center: the user confirms in a browser, and the agent polls (RFC 8628 with
+/// Amazon's names).
 struct IdentityCenterLogin {
     var server: IdentityCenterServer
     var conversation: any LoginPrompting
@@ -20,9 +21,9 @@ struct IdentityCenterLogin {
         }
     }
 
-    /// The client to log in with, and the code for the person.
+    /// Returns the client to log in with, and the code for the user.
     ///
-    /// A service that has forgotten the client registers another one, once a login.
+    /// If the service has forgotten the client, another one is registered, once per login.
     private func begin() async throws(LoginError) -> (ClientRegistration, DeviceGrant) {
         do throws(RefreshFailure) {
             let client = try await server.clientForLogin()
@@ -39,7 +40,7 @@ struct IdentityCenterLogin {
         }
     }
 
-    /// Asks for a code (StartDeviceAuthorization).
+    /// Requests a code (StartDeviceAuthorization).
     private func deviceGrant(as client: ClientRegistration) async throws(RefreshFailure) -> DeviceGrant {
         let service = server.service
         let answer: (object: JSONObject, requestedAt: Instant)

@@ -3,7 +3,9 @@
 import SealedStore
 import TokenCore
 
-/// Ends a login to IAM Identity Center, which its portal does for whoever shows an access token.
+/// A logout from IAM Identity Center.
+///
+/// Its portal ends the login of an access token.
 struct IdentityCenterLogout {
     var server: IdentityCenterServer
     var tokens: RevocationRequest
@@ -18,16 +20,18 @@ struct IdentityCenterLogout {
                 return .revoked
             } catch {
                 guard error.kind == .sourceRefused else { throw error }
-                // The access token has ended; the login may not have.
+                // The access token has expired, but the login may still be valid.
                 return try await renewAndLogOut()
             }
         } catch {
-            // A login that the server no longer knows is as good as logged out.
+            // If the server no longer knows the login, the session is already logged out.
             return error.kind == .grantDead ? .revoked : RevocationOutcome(error)
         }
     }
 
-    /// Once the server has replaced the refresh token, a failed logout cannot be tried again with the old one.
+    /// Refreshes and then logs out.
+    ///
+    /// After the server has replaced the refresh token, a failed logout cannot be retried with the old one.
     private func renewAndLogOut() async throws(RefreshFailure) -> RevocationOutcome {
         guard let refreshToken = tokens.refreshToken else { return .revoked }
         let client = try await server.knownClient(tokens.server)

@@ -4,8 +4,14 @@ import SealedStore
 import Text
 import TokenCore
 
-/// IAM Identity Center, to which a person logs in, and which gives the credentials of the roles assigned to that
-/// person: kind `aws_sso`.
+/// A server of kind `aws_sso`: IAM Identity Center, which also issues the credentials of the user's assigned
+/// roles.
+///
+/// ``TokenService`` registers the client and issues tokens, and ``AccessPortal`` issues credentials and logs
+/// out.
+///
+/// - Entry points: ``refresh(_:)``, ``logIn(_:conversation:)``, ``revoke(_:)``.
+/// - May not: send tokens to another token service than the one of the login.
 struct IdentityCenterServer: AuthorizationServer {
     let profile: ServerProfile
     let center: IdentityCenter
@@ -43,7 +49,7 @@ struct IdentityCenterServer: AuthorizationServer {
         await IdentityCenterLogout(server: self, tokens: tokens).run()
     }
 
-    /// The credentials of a role, which are had for the present access token.
+    /// Fetches the credentials of a role with the current access token.
     private func role(_ request: RefreshRequest) async -> RefreshOutcome {
         do throws(RefreshFailure) {
             guard let role = AssignedRole(request.variant) else {
@@ -76,7 +82,7 @@ struct IdentityCenterServer: AuthorizationServer {
         return try await tokens(refreshing: token, as: client)
     }
 
-    /// Spends `token`, which was given to `client`.
+    /// Refreshes with `token`, which was issued to `client`.
     func tokens(
         refreshing token: SecretID,
         as client: ClientRegistration
@@ -96,12 +102,12 @@ struct IdentityCenterServer: AuthorizationServer {
     /// Sends one request for tokens (CreateToken).
     ///
     /// - Parameters:
-    ///   - client: who asks.
-    ///   - grantType: as in OAuth.
-    ///   - sent: the refresh token of the request.
-    ///   - members: adds what the grant needs.
-    /// - Returns: the tokens, sealed.
-    /// - Throws: why there are none.
+    ///   - client: The client that requests the tokens.
+    ///   - grantType: The grant type, as in OAuth.
+    ///   - sent: The refresh token of the request.
+    ///   - members: Adds the members of the grant.
+    /// - Returns: The tokens, sealed.
+    /// - Throws: The reason there are no tokens.
     func tokens(
         as client: ClientRegistration,
         by grantType: String,
@@ -124,7 +130,7 @@ struct IdentityCenterServer: AuthorizationServer {
                 throw error.failure(of: "IAM Identity Center")
             }
             var granted = try tools.seal(answer, requestedAt: requestedAt, sent: sent)
-            // A refresh token is good for its client alone.
+            // A refresh token is valid only together with its client.
             granted.refreshLifetime = client.secretExpiresAt.map {
                 RefreshLifetime(min(max(.zero, $0 - tools.timekeeper.wallTime), LifetimeMember.longest))
             }
@@ -134,7 +140,9 @@ struct IdentityCenterServer: AuthorizationServer {
         }
     }
 
-    /// The tokens of one place are not shown to another that has taken its place in the configuration.
+    /// Checks that the tokens were issued by the configured service.
+    ///
+    /// They must not be sent to another one.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint.bytewise != center.tokenService.bytewise else { return }
         let message = "the tokens are of \(tokenEndpoint), which the configuration no longer names"

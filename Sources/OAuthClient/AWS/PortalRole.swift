@@ -2,11 +2,11 @@
 
 import TokenCore
 
-/// A role that IAM Identity Center has assigned to whoever is logged in to another session, as the configuration names
-/// it (kind `aws_role`).
+/// A role that IAM Identity Center has assigned to the user of another session, from the configuration (kind
+/// `aws_role`).
 package struct PortalRole: Equatable, Sendable {
     package var role: AssignedRole
-    /// The address of the portal's service, which the other session names; `nil` until that is looked up.
+    /// The URL of the portal service, which the other session names, or `nil` until it is resolved.
     package var portal: String?
 
     package init(_ role: AssignedRole, portal: String? = nil) {
@@ -15,7 +15,7 @@ package struct PortalRole: Equatable, Sendable {
     }
 }
 
-/// Such a role, given for the other session's access token.
+/// A server that issues the credentials of a ``PortalRole`` for the other session's access token.
 struct PortalRoleServer: RoleServer {
     let profile: ServerProfile
     let role: PortalRole

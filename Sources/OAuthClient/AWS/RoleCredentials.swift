@@ -3,12 +3,13 @@
 import Text
 import TokenCore
 
-/// Credentials of a role as they are kept: the members that the AWS SDKs want of a `credential_process`, without braces.
+/// The stored credentials of a role: the members that AWS SDKs require of a `credential_process`, without
+/// braces.
 struct RoleCredentials: Sendable {
     private(set) var members: [UInt8]
     let expiration: WallTime
 
-    /// - Returns: `nil` if a part is no word of visible ASCII, or the time is none.
+    /// Creates the members, or returns `nil` if a part is not a word of visible ASCII or the time is invalid.
     init?(keyID: String, secret: String, sessionToken: String, expiration: String) {
         guard let time = ZonedTime.read(expiration),
             [keyID, secret, sessionToken].allSatisfy({ $0.utf8.isVisibleWord })
@@ -19,7 +20,7 @@ struct RoleCredentials: Sendable {
             ("Expiration", expiration),
         ]
         members = []
-        // So that no smaller copy is left behind by growing.
+        // Reserve enough space, so that growing leaves no copies behind.
         members.reserveCapacity(parts.reduce(64) { $0 + $1.0.utf8.count + 6 * $1.1.utf8.count })
         for (name, value) in parts {
             if !members.isEmpty { members.append(UInt8(ascii: ",")) }
@@ -33,7 +34,7 @@ struct RoleCredentials: Sendable {
     mutating func wipe() { members.wipe() }
 }
 
-/// A server that gives the credentials of a role in place of a token.
+/// A server that issues the credentials of a role instead of a token.
 protocol RoleServer: SourceServer {}
 
 extension RoleServer {
@@ -41,7 +42,7 @@ extension RoleServer {
 
     var variantRefusal: String { "a role has no other scopes or audiences" }
 
-    /// Amazon has no way to end credentials before their time.
+    /// Reports that revocation is unsupported: Amazon cannot end credentials early.
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome {
         .unsupported("the credentials of a role cannot be revoked: they are good until they expire")
     }

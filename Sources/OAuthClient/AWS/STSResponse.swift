@@ -3,11 +3,11 @@
 import Text
 import TokenCore
 
-/// Answers of the Security Token Service: XML, of which a few elements are found by their names alone.
+/// Responses of the Security Token Service: XML, in which a few elements are found only by their names.
 enum STSResponse {
-    /// The credentials in a good answer.
+    /// Returns the credentials in a successful response.
     ///
-    /// - Throws: `misbehaved` if they are not all there.
+    /// - Throws: `misbehaved` if they are incomplete.
     static func credentials(
         in body: [UInt8],
         of url: EndpointURL
@@ -28,7 +28,7 @@ enum STSResponse {
         return credentials
     }
 
-    /// What a refusal means, by the codes that Amazon documents for `AssumeRoleWithWebIdentity`.
+    /// Classifies a rejection by the codes that Amazon documents for `AssumeRoleWithWebIdentity`.
     static func failure(_ reply: ServerResponse, of url: EndpointURL, _ now: WallTime) -> RefreshFailure {
         let error = element("Error", in: reply.body[...]) ?? []
         let code = text("Code", in: error).map { ServerText.cleaned($0, limit: 60) }
@@ -45,7 +45,7 @@ enum STSResponse {
     private static func kind(of code: String?, at status: Int) -> FailureClass {
         guard (400..<429).contains(status) else { return (300..<400).contains(status) ? .misbehaved : .busy }
         switch (code ?? "").bytewise {
-        // The token is over or not the right one, and its session may soon have another.
+        // The token has expired or is the wrong one, and its session may soon have another.
         case "ExpiredTokenException", "InvalidIdentityToken", "IDPRejectedClaim": return .grantDead
         case "AccessDenied", "ValidationError", "MalformedPolicyDocument", "PackedPolicyTooLarge",
             "RegionDisabledException":
@@ -60,7 +60,7 @@ enum STSResponse {
         element(name, in: bytes).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// What stands between the first tags of this name.
+    /// Returns the bytes between the first tags of this name.
     private static func element(_ name: String, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard let start = place(of: "<\(name)>", in: bytes),
             let end = place(of: "</\(name)>", in: bytes[start.upperBound...])

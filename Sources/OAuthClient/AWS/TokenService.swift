@@ -3,19 +3,22 @@
 import Text
 import TokenCore
 
-/// The service of IAM Identity Center that registers clients and gives tokens: OAuth as JSON, with names in camel case.
+/// The token service of IAM Identity Center: OAuth in JSON, with names in camel case.
 ///
-/// Source: AWS, "IAM Identity Center OIDC API Reference": RegisterClient, StartDeviceAuthorization, CreateToken.
+/// Source: AWS, "IAM Identity Center OIDC API Reference": RegisterClient, StartDeviceAuthorization,
+/// CreateToken.
 struct TokenService: Sendable {
-    /// Without a slash at the end.
+    /// The URL of the service, without a slash at the end.
     var address: String
     var trust: ServerTrust
     var tools: ServerDependencies
 
-    /// Posts the object that `members` writes; `isRefresh`: to refresh tokens.
+    /// Posts the object that `members` writes.
     ///
-    /// - Returns: the object in the answer, and the time read before anything was sent.
-    /// - Throws: what a refusal means for a session, with the code as OAuth spells it.
+    /// `isRefresh` marks a request that refreshes tokens.
+    ///
+    /// - Returns: The object in the response, and the time just before the request was sent.
+    /// - Throws: The classified rejection, with OAuth's spelling of the code.
     func post(
         _ path: String,
         isRefresh: Bool = false,
@@ -32,7 +35,7 @@ struct TokenService: Sendable {
         return (object, requestedAt)
     }
 
-    /// The address of `path`, such as `/token`.
+    /// Returns the URL of `path`, such as `/token`.
     func url(_ path: String) throws(RefreshFailure) -> EndpointURL {
         try EndpointURL(address + path, of: "sso_oidc_endpoint")
     }
@@ -43,21 +46,23 @@ struct TokenService: Sendable {
         guard answer.error == nil, let exception = reply.awsException else {
             return FailureClassification.classify(answer, from: url.hostAndPort)
         }
-        // Some refusals name the error in the header alone.
+        // Some rejections name the error only in the header.
         let object = reply.jsonObject
         let description = (object?["message"] ?? object?["Message"])?.string
         answer.error = OAuthError(exception: exception, description: description)
         var failure = FailureClassification.classify(answer, from: url.hostAndPort)
         if failure.kind == .unexplained, AWSException.isTemporary(exception) { failure.kind = .busy }
         let known = ["authorization_pending", "slow_down", "expired_token"]
-        // What OAuth has no code for says no more than that the service is in trouble.
+        // A code unknown to OAuth only says that the service cannot serve now.
         if failure.kind == .busy, failure.code.map({ !known.contains($0) }) ?? false { failure.code = nil }
         return failure
     }
 }
 
 extension TokenResponse {
-    /// Reads the answer of CreateToken; its ID token is not in use at Amazon, and left out.
+    /// Reads the response of CreateToken.
+    ///
+    /// Its ID token is not used by Amazon and is left out.
     init(identityCenter object: JSONObject) throws(Problem) {
         guard let accessToken = try TokenResponse.token("accessToken", in: object) else {
             throw Problem(message: "the answer has no accessToken")
@@ -71,6 +76,6 @@ extension TokenResponse {
 }
 
 extension RenewalMembers {
-    /// IAM Identity Center does not say how long a refresh token lives.
+    /// The members of IAM Identity Center, which does not state the lifetime of a refresh token.
     static let identityCenter = RenewalMembers(token: "refreshToken", lifetimes: [])
 }
