@@ -189,8 +189,8 @@ final class Logouts {
         }
     }
 
-    /// Revokes tokens at the server, unless the settings name another server by now that did not exist at the
-    /// login.
+    /// Revokes tokens at the server, unless the revocation address was configured after the login and belongs
+    /// to another server.
     func outcome(
         of request: RevocationRequest,
         for name: SessionName,
