@@ -4,20 +4,26 @@ import AgentServer
 import Text
 import TokenCore
 
-/// Compares this computer's clock with the day this version was made, and with the clocks of servers.
+/// The check of this computer's clock against this version's release date and the clocks of servers.
 struct ClockCheck {
-    /// 2026-01-01, which is before this version was made: an earlier clock is wrong.
+    /// The earliest plausible time, 2026-01-01: this version was released later, so an earlier clock is
+    /// wrong.
     static let earliestTime = WallTime(secondsSince1970: 1_767_225_600)
+    /// The tolerated difference: 60 seconds.
+    ///
     /// Clocks that are set from the network differ by less.
     private static let tolerance = Duration.seconds(60)
 
     private let now: WallTime
-    /// By how much the clock is behind that of the server that agrees with it best; `nil`: no server told the time.
+    /// The time by which the clock is behind that of the server that agrees with it best, or `nil` if no
+    /// server sent its time.
     private let lead: Duration?
 
+    /// Creates a check.
+    ///
     /// - Parameters:
-    ///   - now: by this computer's clock.
-    ///   - leads: by how much it is behind the clock of each server that told the time.
+    ///   - now: The time of this computer's clock.
+    ///   - leads: The time by which the clock is behind that of each server that sent its time.
     init(_ now: WallTime, behind leads: [Duration]) {
         self.now = now
         lead = leads.min { ClockCheck.size($0) < ClockCheck.size($1) }

@@ -7,9 +7,10 @@ import Glibc
 import Text
 import TokenCore
 
-/// Reads the configuration and says what is wrong with it, or that nothing is.
+/// The check of the configuration for `--check-config`, which reports every error.
 ///
-/// The number of sessions is there if an agent would start: a mistake in a file beside costs that one's session.
+/// The number of sessions is reported if an agent would start. An error in an additional file costs only the
+/// session of that file.
 struct ConfigurationCheck {
     private let options: StartOptions
     private let places: AgentLocations
@@ -20,7 +21,11 @@ struct ConfigurationCheck {
         self.places = places
     }
 
-    /// Prints lines for a person, or one JSON object; mistakes end the process with their exit status.
+    /// Prints lines for the user, or one JSON object.
+    ///
+    /// Errors end the process with their exit status.
+    ///
+    /// - Throws: ``StartFailure`` if there are errors and JSON was not requested.
     func run() throws(StartFailure) {
         let settings: Settings
         do throws(ConfigurationProblems) {
@@ -61,7 +66,7 @@ struct ConfigurationCheck {
 }
 
 extension Settings {
-    /// Where the session `name` is, and what names it; `nil` for one that neither is nor is named.
+    /// Returns the location of the session `name` and the tables that name it, or `nil` if there are none.
     fileprivate func place(of name: SessionName) -> SessionLocationMessage? {
         let place = places[name]
         let tables = tables(naming: name)
@@ -76,7 +81,7 @@ extension Settings {
 }
 
 extension SessionSettings {
-    /// Where the tokens of `name` may go, in the words of `GET /v1/sessions/NAME`.
+    /// Returns the permitted recipients of the tokens of `name`, in the format of `GET /v1/sessions/NAME`.
     fileprivate func message(of name: SessionName) -> SessionMessage {
         var message = SessionMessage()
         message.session = name.description

@@ -5,19 +5,20 @@ import AgentServer
 import OAuthClient
 import TokenCore
 
-/// Compares the configuration file with what the agent runs with, for `tokenctl doctor`.
+/// The comparison of the configuration file with the active configuration, for `tokenctl doctor`.
 struct ConfigurationDriftCheck {
     private static let name = "configuration"
 
     let configuration: ActiveConfiguration
 
-    /// One finding for each difference, with its session, as not every peer may know of every session.
+    /// Returns one finding per difference, each with its session, as some sessions are hidden from some
+    /// peers.
     func checks() -> [DiagnosticCheck] {
         let found: ConfigurationChanges
         do throws(RequestFailure) {
             found = try configuration.changes()
         } catch {
-            // Its lines may name sessions that this peer must not know of; "config check" shows them.
+            // The lines may name sessions that are hidden from this peer. "config check" shows them.
             let detail = "the file has a mistake, so the agent keeps what it read before"
             return [check(.problem, detail, remedy: error.remedy, of: nil)]
         }
@@ -37,7 +38,9 @@ struct ConfigurationDriftCheck {
         return mistakes + differing + late
     }
 
-    /// Client secrets that others can read, which are used all the same.
+    /// Returns a warning for each client secret that other users can read.
+    ///
+    /// The agent uses it anyway.
     private func secrets() -> [DiagnosticCheck] {
         configuration.secretFiles.compactMap { session, path in
             guard let objection = SecretFile.objection(to: path) else { return nil }
@@ -46,7 +49,9 @@ struct ConfigurationDriftCheck {
         }
     }
 
-    /// Which peers may know of a session that was left out, its file cannot tell.
+    /// Returns the finding for an error.
+    ///
+    /// The rules of a session that was left out are unknown, so its name is hidden.
     private func check(_ mistake: SessionConfigurationError) -> DiagnosticCheck {
         let isUnknown = mistake.session.map { !configuration.holds($0) } ?? false
         let isHidden = isUnknown && configuration.hasRules

@@ -12,16 +12,16 @@ import OAuthClient
 import SealedStore
 import TokenCore
 
-/// Looks at the store, the memory, the clock, the configuration and servers.
+/// The diagnostics of the store, the memory, the clock, the configuration and servers.
 struct Diagnostics: DiagnosticsProviding {
-    /// A refresh reserves 32 KiB and more; below this the next ones are in danger.
+    /// The minimum free disk space: a refresh reserves 32 KiB and more, so below this the next ones may fail.
     private static let leastFreeBytes: UInt64 = 1 << 20
 
     let control: StoreControl
     let configuration: ActiveConfiguration
     let servers: AuthorizationServers
     let confinement: ConfinementReport
-    /// Whether memory could be locked at the start, when keys were made.
+    /// Whether memory could be locked at the start, when keys were created.
     let isMemoryLocked: Bool
     let timekeeper: any Timekeeper
     let eventLoop: any EventLoop
@@ -35,7 +35,7 @@ struct Diagnostics: DiagnosticsProviding {
         return checks + servers
     }
 
-    /// Looks at all servers, and how far their clocks are ahead of ours.
+    /// Checks all servers, and returns the time by which their clocks are ahead of this computer's.
     private func serverChecks() async -> ([DiagnosticCheck], clockLeads: [Duration]) {
         await withTaskGroup { group in
             let look = serverCheck
@@ -63,7 +63,8 @@ struct Diagnostics: DiagnosticsProviding {
         ServerCheck(servers: servers, proxy: configuration.proxy, eventLoop: eventLoop)
     }
 
-    /// Why the last unlocking failed, as the end of a sentence; empty when a person has to give the secret.
+    /// The reason the last unlock failed, as the end of a sentence, or an empty string if the user must
+    /// provide the secret.
     private var reason: String {
         switch control.lastRefusal {
         case nil, .secretNeeded, .locked: ""
@@ -71,7 +72,7 @@ struct Diagnostics: DiagnosticsProviding {
         }
     }
 
-    /// Nothing without a counter: it is off unless configured.
+    /// Returns the finding about the counter, or none if no counter is configured.
     private func counter() -> [DiagnosticCheck] {
         guard let value = control.store.counterValue else { return [] }
         if let problem = control.counter.problem {
@@ -102,7 +103,7 @@ struct Diagnostics: DiagnosticsProviding {
         }
     }
 
-    /// One finding for each session, as not every peer may know of every session.
+    /// Returns one finding per session, as some sessions are hidden from some peers.
     private func durability() -> [DiagnosticCheck] {
         let pending = control.store.pendingSessions
         guard !pending.isEmpty else {
@@ -131,7 +132,7 @@ struct Diagnostics: DiagnosticsProviding {
             )
         }
         let isReadOnly = status.f_flag & UInt(ST_RDONLY) != 0
-        // A file system that somebody else provides can report any numbers.
+        // The file system may be provided by another program, which can report any numbers.
         let size = UInt64(status.f_frsize)
         let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(by: size)
         let free = overflow ? UInt64.max : bytes
@@ -164,7 +165,7 @@ struct Diagnostics: DiagnosticsProviding {
                 detail: "keys are in locked memory (\(locked) KiB)\(wiping)"
             )
         }
-        // A locked agent has wiped its keys and holds no memory for them.
+        // A locked agent has erased its keys and holds no memory for them.
         if isMemoryLocked, control.store.state != .unlocked {
             return DiagnosticCheck(
                 name: "memory",

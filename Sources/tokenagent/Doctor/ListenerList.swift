@@ -5,7 +5,8 @@ import AgentSettings
 import ForwardProxy
 import Glibc
 
-/// Prints the tables `[[proxy]]` and `[[endpoint]]` and nothing else of the configuration, for `tokenctl proxy`.
+/// The output of the tables `[[proxy]]` and `[[endpoint]]`, and nothing else of the configuration, for
+/// `tokenctl proxy`.
 struct ListenerList {
     private let options: StartOptions
     private let places: AgentLocations
@@ -19,9 +20,9 @@ struct ListenerList {
 
     /// Writes one line of JSON to standard output.
     ///
-    /// - Throws: ``StartFailure`` for a configuration with a mistake.
+    /// - Throws: ``StartFailure`` if the configuration has an error.
     func print() throws(StartFailure) {
-        // The configuration may hold a client secret.
+        // The configuration may contain a client secret.
         try ProcessHardening.refuseInspection()
         var message = ListenersMessage()
         message.socket = places.socket
@@ -37,7 +38,7 @@ struct ListenerList {
             }
             settings = try places.configuration.settings(home: places.home)
         } catch {
-            // What stands on a command line has no place in a file.
+            // An error on the command line has no position in a file.
             let lines = error.file.isEmpty ? error.problems.map { "\($0.key): \($0.message)" } : error.lines
             throw StartFailure(.misconfigured, lines: lines)
         }
@@ -52,7 +53,9 @@ struct ListenerList {
         }
     }
 
-    /// `isConfigured`: the listener stands in a table of the configuration, and not on the command line.
+    /// Fills in the proxy variables.
+    ///
+    /// `isConfigured` means that the listener is configured, not from the command line.
     private func fill(
         _ listener: ListenerSettings,
         isConfigured: Bool

@@ -6,14 +6,16 @@ import Confinement
 import Glibc
 import Text
 
-/// The directories in which the sandbox lets the agent make sockets and token files, as they were at its start.
+/// The directories in which the sandbox lets the agent create sockets and token files, as they were at its
+/// start.
 struct SandboxReach: Sendable {
-    /// Below these both may be made.
+    /// The directories below which both may be created.
     private let own: [String]
     private let sockets: [String]
     private let files: [String]
 
-    /// - Returns: `nil` if the kernel closes no files off.
+    /// Creates the directories from the sandbox's rules, or `nil` if the kernel does not restrict access to
+    /// files.
     init?(_ rules: FileRules, _ report: ConfinementReport) {
         guard !report.gaps.contains(where: { $0.protection == .files }) else { return nil }
         // Directories that did not exist have no rule.
@@ -22,7 +24,7 @@ struct SandboxReach: Sendable {
         files = rules.fileDirectories.filter(SandboxReach.isDirectory).map(ReservedPaths.resolved)
     }
 
-    /// The sockets and token files of `settings` that only a restarted agent can make.
+    /// Returns the sockets and token files of `settings` that only a restarted agent can create.
     func restarts(for settings: Settings) -> [ConfigurationChanges.Restart] {
         let lateSockets = settings.sockets.filter { !isWithin(own + sockets, $0.path) }.map { socket in
             ConfigurationChanges.Restart("socket \(socket.path)", reason: SandboxReach.reason)

@@ -6,19 +6,22 @@ import NIOCore
 import OAuthClient
 import TokenCore
 
-/// Looks at servers, for `tokenctl doctor` and `tokenctl add`: name, connection, certificate and metadata.
+/// The check of servers for `tokenctl doctor` and `tokenctl add`: name, connection, certificate and metadata.
 struct ServerCheck: Sendable {
-    /// A server that has not answered by then is of no use to a session either.
+    /// The time limit of 10 seconds.
+    ///
+    /// A slower server is useless for a session, too.
     private static let limit = TimeAmount.seconds(10)
 
     let servers: AuthorizationServers
-    /// How servers are reached that no session uses yet.
+    /// The proxy for servers that no session uses yet.
     let proxy: ProxyChoice
     let eventLoop: any EventLoop
 
-    /// Checks once for all `sessions`, which use the same server and trust it in the same way.
+    /// Checks a server once for all `sessions`, which use it with the same trust settings.
     ///
-    /// - Returns: the result, and by how much the server's clock is ahead of ours if it tells the time.
+    /// - Returns: The result, and the time by which the server's clock is ahead of this computer's, if the
+    ///   server sent it.
     func check(
         _ place: ProbedServer,
         of sessions: [SessionName]
@@ -32,7 +35,7 @@ struct ServerCheck: Sendable {
             let check = DiagnosticCheck(name: name, verdict: .ok, detail: found.words, sessions: sessions)
             return (check, found.clockLead)
         case .failure(let failure):
-            // Here it is known which tables name the server, and whether they name a certificate.
+            // Only here it is known which tables name the server, and whether they name a certificate.
             let ours = remedy(for: failure.kind, place, sessions)
             let check = DiagnosticCheck(
                 name: name,
@@ -45,7 +48,9 @@ struct ServerCheck: Sendable {
         }
     }
 
-    /// What is at `place`, which no session uses yet; `caFile` holds the certificates of a private authority.
+    /// Probes a server that no session uses yet.
+    ///
+    /// `caFile` is a file with the certificates of a private CA.
     func examine(
         _ place: ProbeTarget,
         caFile: String?
@@ -64,10 +69,10 @@ struct ServerCheck: Sendable {
                 .map(\.wire)
             }
         return result.mapError { failure in
-            // Waiting mends neither an address nor certificates.
+            // Waiting does not correct an address or a certificate.
             let isOurs = failure.kind == .misconfigured || failure.kind == .insecure
-            // There is no session yet whose table could be changed; a certificate can be trusted without one, and what is
-            // said of an issuer is about the command.
+            // No session's table can be changed yet, so its advice is dropped. A certificate can be trusted
+            // without a table, and advice about an issuer is about the command.
             let isOfCommand = if case .issuer = place { isOurs } else { failure.kind == .insecure }
             return RequestFailure(
                 code: isOurs ? .misconfigured : .temporarilyUnavailable,
@@ -78,7 +83,7 @@ struct ServerCheck: Sendable {
         }
     }
 
-    /// What `look` finds in the time there is.
+    /// Runs `look`, and cancels it after the time limit.
     private func inTime<Finding: Sendable>(
         _ look: @escaping @Sendable () async -> Finding
     ) async -> Finding {

@@ -10,9 +10,9 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Opens the store that this host's fleet shares, with what the configuration says of it.
+/// The opener of the store that this host's fleet shares, according to the configuration.
 struct FleetMembership: Sendable {
-    /// How long a command that prints a key or a password may take.
+    /// The time limit of a command that prints a key or a password: 30 seconds.
     private static let timeLimit = Duration.seconds(30)
 
     let settings: FleetSettings
@@ -20,7 +20,7 @@ struct FleetMembership: Sendable {
     let timekeeper: any Timekeeper
     let commands: any CommandRunning
     let eventLoop: any EventLoop
-    /// Where the service manager puts credentials.
+    /// The directory in which the service manager puts credentials.
     let credentials: String?
 
     init(
@@ -37,9 +37,11 @@ struct FleetMembership: Sendable {
         credentials = environment["CREDENTIALS_DIRECTORY"]
     }
 
-    /// What the agent needs of it; `vault`: hexadecimal, names this host in the fleet.
+    /// Returns the agent's access to its fleet.
+    ///
+    /// `vault` is the store's ID in hexadecimal, which identifies this host in the fleet.
     func port(vault: String?) -> FleetPort {
-        // The vault was made of random numbers, once for each host.
+        // The store's ID is random and was created once on this host.
         let host = vault.flatMap { UInt64($0.prefix(16), radix: 16) } ?? .random(in: 1 ... .max)
         return FleetPort(
             name: settings.name,
@@ -102,7 +104,9 @@ struct FleetMembership: Sendable {
         }
     }
 
-    /// `source` is what the keys are read from, as the beginning of a sentence.
+    /// Runs `open`, and converts its error.
+    ///
+    /// `source` is the beginning of the error's sentence.
     private static func opening(
         _ source: String,
         _ open: () throws(FleetKeyError) -> FleetKeys
@@ -119,7 +123,7 @@ struct FleetMembership: Sendable {
         }
     }
 
-    // MARK: etcd's door
+    // MARK: Access to etcd
 
     private func client() throws(FleetStoreError) -> EtcdClient {
         let door = try door()
@@ -168,7 +172,7 @@ struct FleetMembership: Sendable {
         return bytes
     }
 
-    // MARK: Sources
+    // MARK: Files and commands
 
     private func output(of command: [String], for key: String) async throws(FleetStoreError) -> [UInt8] {
         do throws(CommandFailure) {

@@ -6,15 +6,15 @@ import CHardening
 import CommandExecution
 import Glibc
 
-/// Starts an agent in the background and waits until its socket answers.
+/// The start of an agent in the background, which waits until its socket answers.
 ///
-/// Swift cannot fork, so the agent is this executable again, in its foreground form, in a session of its own.
-/// It says over a pipe that it is ready, or why it is not.
+/// Swift cannot fork, so the agent is this executable, started again in its foreground form and in a separate
+/// session. It reports over a pipe that it is ready, or why it is not.
 struct BackgroundStart {
     private let options: StartOptions
     private let places: AgentLocations
     private let environment: [String: String]
-    /// The agent ends when this process ends.
+    /// Whether the agent ends when this process ends.
     private let endsWithParent: Bool
 
     init(
@@ -29,14 +29,18 @@ struct BackgroundStart {
         self.endsWithParent = endsWithParent
     }
 
-    /// What the started agent writes when it is ready; anything else says why it is not.
+    /// The report of a started agent that is ready.
+    ///
+    /// Any other text is the reason it is not.
     static let ready = "ready\n"
     /// The descriptor of the pipe in the started agent.
     private static let readiness: Int32 = 3
-    /// How long to wait for another agent to answer or to stop.
+    /// The maximum time to wait for another agent to answer or to stop: 25 seconds.
     private static let patience = Duration.seconds(25)
 
-    /// The agent of the store: the one that runs already, or a new one.
+    /// Returns the agent of the store: the running one, or a new one.
+    ///
+    /// - Throws: ``StartFailure`` if a new agent does not become ready.
     func start() throws(StartFailure) -> RunningAgent {
         if let agent = try running() {
             return told(agent)
@@ -47,21 +51,21 @@ struct BackgroundStart {
             guard started.status == FailureCode.temporarilyUnavailable.exitStatus else {
                 throw failure(started)
             }
-            // The agent that holds the store was started at the same moment and has no socket yet, or is just
+            // The agent that holds the store was started at the same moment and has no socket yet, or it is
             // stopping.
             if let agent = try awaitOther() { return told(agent) }
             if StoreHolder.exists(places.stateDirectory) { throw failure(started) }
         }
     }
 
-    /// Says that an agent is already running, and where, if not at the expected socket.
+    /// Prints that an agent is already running, with its socket if that is not the expected one.
     private func told(_ agent: RunningAgent) -> RunningAgent {
         let place = agent.socket == places.socket ? "" : " at \(agent.socket)"
         Console.tell("already running\(place), process \(agent.pid)")
         return agent
     }
 
-    /// The agent of the socket, or the one elsewhere that uses the store.
+    /// Returns the agent at the socket, or the one elsewhere that uses the store, or `nil` if there is none.
     private func running() throws(StartFailure) -> RunningAgent? {
         do throws(AgentError) {
             guard let agent = try RunningAgent.find(socket: places.socket) else {
@@ -80,7 +84,9 @@ struct BackgroundStart {
         }
     }
 
-    /// Waits until the other agent answers, or is gone.
+    /// Waits until the other agent answers or has ended.
+    ///
+    /// - Returns: The agent, or `nil` if it has ended.
     private func awaitOther() throws(StartFailure) -> RunningAgent? {
         let deadline = ContinuousClock.now + BackgroundStart.patience
         while ContinuousClock.now < deadline {
@@ -137,7 +143,7 @@ struct BackgroundStart {
 
     private func status(of child: pid_t) -> Int32 {
         let status = hardening_await(child)
-        // 128 and more mean a signal, and less than 0 no child; neither is a status of an agent.
+        // 128 and more mean a signal, and less than 0 no child. Neither is an exit status of an agent.
         return (0..<128).contains(status) ? status : FailureCode.internal.exitStatus
     }
 }

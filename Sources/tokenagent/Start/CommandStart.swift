@@ -4,10 +4,10 @@ import AgentSettings
 import CommandExecution
 import Glibc
 
-/// Runs a command with an agent around it.
+/// The start of a command together with an agent.
 ///
 /// This process becomes the command, so exit status, signals and terminal are those of the command. An agent
-/// started for it is its child and ends when the kernel tells it that its parent is gone.
+/// started for it is its child, and ends when the kernel signals that its parent has ended.
 struct CommandStart {
     private let options: StartOptions
     private let places: AgentLocations
@@ -27,7 +27,7 @@ struct CommandStart {
         unsafe execvp(command[0], &arguments)
         let reason = errno
         Console.tell("cannot run \(command[0]): \(unsafe String(cString: strerror(reason)))")
-        // The exit statuses of shells: not found, or found and not runnable.
+        // The exit statuses of shells: not found, or found but not executable.
         exit(reason == ENOENT ? 127 : 126)
     }
 }

@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// Messages to the person at the terminal, or to the program that started this one.
+/// The messages to the user at the terminal, or to the program that started this one.
 enum Console {
-    /// Says something on standard error.
+    /// Writes a line to standard error.
     static func tell(_ line: String) {
         Descriptor.write("tokenagent: \(line)\n", to: 2)
     }
@@ -13,20 +13,26 @@ enum Console {
         for line in failure.lines { tell(line) }
     }
 
-    /// Writes `text` to standard output, or ends the program: a reader must not take a part for the whole.
+    /// Writes `text` to standard output.
+    ///
+    /// If that fails, the program ends, as a reader must not take a part for the whole.
     static func write(_ text: String) {
         guard Descriptor.write(text, to: 1) else { exit(1) }
     }
 }
 
 enum Descriptor {
-    /// Writes all of `text`; answers whether that worked.
+    /// Writes all of `text`.
+    ///
+    /// - Returns: `true` if it was written.
     @discardableResult
     static func write(_ text: String, to descriptor: Int32) -> Bool {
         write(Array(text.utf8), to: descriptor)
     }
 
-    /// Writes all of `bytes`; answers whether that worked.
+    /// Writes all of `bytes`.
+    ///
+    /// - Returns: `true` if they were written.
     @discardableResult
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var rest = bytes[...]
@@ -41,7 +47,7 @@ enum Descriptor {
         return true
     }
 
-    /// Everything up to the end of the stream.
+    /// Reads everything up to the end of the stream.
     static func readAll(_ descriptor: Int32) -> String {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
@@ -53,7 +59,8 @@ enum Descriptor {
         }
     }
 
-    /// Lets standard input, output and error go, as a background process must not keep them open.
+    /// Redirects standard input, output and error to `/dev/null`, as a background process must not keep them
+    /// open.
     static func leaveTerminal() {
         let null = unsafe open("/dev/null", O_RDWR | O_CLOEXEC)
         guard null >= 0 else { return }

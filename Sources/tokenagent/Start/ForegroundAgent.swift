@@ -8,9 +8,11 @@ import CommandExecution
 import Glibc
 import Logging
 
-/// The agent itself: takes its store and its socket, then serves until it is told to stop.
+/// The agent process: it opens its store and its socket, then serves until it is told to stop.
 enum ForegroundAgent {
-    /// Runs to the end of the process, or fails before it is ready.
+    /// Runs until the process ends.
+    ///
+    /// - Throws: ``StartFailure`` if the agent does not become ready.
     static func run(
         _ options: StartOptions,
         _ environment: [String: String],
@@ -20,7 +22,7 @@ enum ForegroundAgent {
             try serve(options, environment, workflow)
         } catch {
             guard let readiness = options.readiness else { throw error }
-            // The process that started us tells the person, or knows that it does not matter.
+            // The process that started this one tells the user, or knows that the error does not matter.
             Descriptor.write(error.lines.map { $0 + "\n" }.joined(), to: readiness)
             exit(error.code.exitStatus)
         }
@@ -65,7 +67,7 @@ enum ForegroundAgent {
 
     /// Makes the agent end with its parent.
     ///
-    /// The kernel reports only an end from now on, so an earlier one is looked for afterwards.
+    /// The kernel reports only a later end, so an earlier one is checked for afterwards.
     private static func endWithParent(_ options: StartOptions) throws(StartFailure) {
         guard let parent = options.parent else { return }
         guard hardening_signal_when_parent_ends(SIGTERM) == 0 else {
@@ -76,7 +78,7 @@ enum ForegroundAgent {
         }
     }
 
-    /// Makes the socket's directory, before the agent confines itself to directories that exist.
+    /// Creates the socket's directory, before the sandbox limits the agent to existing directories.
     private static func prepareDirectory(of socket: String) throws(StartFailure) {
         do throws(ListenFailure) {
             try ListeningSocket.prepareRestricted(socket, isOpenToOthers: false)

@@ -4,16 +4,21 @@ import AgentSettings
 import Glibc
 import Logging
 
-/// Writes one line per message to standard error or, in the background, to the system's log.
+/// A log handler that writes one line per message to standard error or, in the background, to the system's
+/// log.
 ///
-/// On standard error a line begins with a priority mark for the journal, or else with the time. Values are
-/// shown without control characters: some of them come from servers.
+/// On standard error a line begins with a priority for the journal, or with the time. Control characters are
+/// replaced, as some values come from servers.
 struct LineLogHandler: LogHandler {
-    /// Where lines go.
+    /// The destination of log lines.
     enum Output {
-        /// - isJournal: standard error goes to the journal, which keeps the time itself (sd-daemon(3)).
+        /// Standard error.
+        ///
+        /// `isJournal` means that it goes to the journal, which records the time itself (sd-daemon(3)).
         case standardError(isJournal: Bool)
-        /// To the system's log; warnings and worse also to standard error, which a waiting start shows.
+        /// The system's log.
+        ///
+        /// Warnings and worse also go to standard error, where a waiting start shows them.
         case background(SystemLog)
     }
 
@@ -26,7 +31,9 @@ struct LineLogHandler: LogHandler {
         self.output = output
     }
 
-    /// One level for the whole agent: no part of it sets its own.
+    /// The level of the whole agent.
+    ///
+    /// Its parts cannot set levels of their own.
     var logLevel: Logger.Level {
         get { threshold.level }
         set {}
@@ -61,7 +68,7 @@ struct LineLogHandler: LogHandler {
 }
 
 extension String {
-    /// Without control characters, so that one message is one line and moves no cursor.
+    /// The text with control characters replaced, so that a message is one line and does not move the cursor.
     fileprivate var printable: String {
         var scalars = UnicodeScalarView()
         for scalar in unicodeScalars {
@@ -85,7 +92,7 @@ extension Logger.Level {
         }
     }
 
-    /// The number syslog(3) has for it.
+    /// The priority of syslog(3) for the level.
     fileprivate var priority: Int {
         switch self {
         case .critical: 2

@@ -5,7 +5,7 @@ import AgentSettings
 import CommandExecution
 import Glibc
 
-/// Reads the command line and does what it asks for.
+/// The program: it parses the command line and runs what it requests.
 enum Program {
     static func run() -> Never {
         do throws(StartFailure) {
@@ -18,7 +18,7 @@ enum Program {
     }
 
     private static func be(_ options: StartOptions) throws(StartFailure) {
-        // An agent takes what is secret out of the environment before anything copies that.
+        // An agent removes secrets from the environment before anything copies it.
         let workflow = options.form == .foreground ? WorkflowVariables() : nil
         let environment = ProcessEnvironment.current
         if let objection = ProcessHardening.objection(allowsRoot: options.allowsRoot) {

@@ -5,13 +5,15 @@ import CHardening
 import Glibc
 import Text
 
-/// An agent that answers on a socket.
+/// An agent that answers at a socket.
 struct RunningAgent {
     let socket: String
     let pid: Int32
     let stateDirectory: String
 
-    /// Asks who is at `socket`; `nil` when nobody is.
+    /// Returns the agent at `socket`, or `nil` if nothing is listening there.
+    ///
+    /// - Throws: `AgentError` if something other than an agent answers, or the agent does not answer in time.
     static func find(socket: String) throws(AgentError) -> RunningAgent? {
         let response: AgentResponse
         do throws(AgentError) {
@@ -28,20 +30,23 @@ struct RunningAgent {
         return RunningAgent(socket: socket, pid: pid, stateDirectory: store)
     }
 
-    /// The agent at the socket of `places`, or, unless that was named, the one that uses the store.
+    /// Returns the agent at the socket of `places` or, unless that socket was given explicitly, the one that
+    /// uses the store.
     private static func find(_ places: AgentLocations) throws(AgentError) -> RunningAgent? {
         if let agent = try find(socket: places.socket) { return agent }
         return places.isSocketNamed ? nil : StoreHolder.agent(of: places.stateDirectory)
     }
 
-    /// Whether `directory` is the one that holds the agent's store, perhaps under another path.
+    /// Returns whether `directory` is the agent's state directory, perhaps under another path.
     func uses(_ directory: String) -> Bool {
         PrivateDirectory.isSame(directory, stateDirectory)
     }
 
-    /// Has the agent of `places` stop and waits until it is gone.
+    /// Stops the agent of `places` and waits until it has ended.
     ///
-    /// It is asked to over its socket. One that does not respond there gets a signal.
+    /// The request is sent over its socket. An agent that does not respond there gets a signal.
+    ///
+    /// - Throws: ``StartFailure`` if there is no agent, or it does not end in time.
     static func stop(_ places: AgentLocations) throws(StartFailure) {
         let process: Int32?
         do throws(AgentError) {
@@ -57,12 +62,14 @@ struct RunningAgent {
         }
     }
 
-    /// - Returns: the process that has agreed and not ended in time, if it has not.
+    /// Requests the agent's shutdown and waits for its end.
+    ///
+    /// - Returns: The process number if the agent has agreed but not ended in time, otherwise `nil`.
     private static func askToStop(_ places: AgentLocations) throws(AgentError) -> Int32? {
         guard let agent = try find(places) else {
             throw AgentError(.noAgent, "no agent is running at \(places.socket)")
         }
-        // Opened now, while the process number is surely that of the agent that answered.
+        // Opened now, while the process number certainly belongs to the agent that answered.
         let process = hardening_open_process(agent.pid)
         defer { if process >= 0 { close(process) } }
         var connection = try AgentConnection(socket: agent.socket)
@@ -70,7 +77,7 @@ struct RunningAgent {
         return waitForEnd(of: process) ? nil : agent.pid
     }
 
-    /// In milliseconds, longer than an agent lets a refresh in flight finish.
+    /// The maximum wait in milliseconds, longer than an agent lets a refresh in flight finish.
     private static let patience: Int32 = 30_000
 
     private static func waitForEnd(of process: Int32) -> Bool {

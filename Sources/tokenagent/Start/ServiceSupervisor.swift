@@ -3,9 +3,10 @@
 import AgentServer
 import Glibc
 
-/// Takes a socket from a service manager such as systemd, and tells it the agent's state.
+/// The connection to a service manager such as systemd, which provides a socket and is told the agent's
+/// state.
 ///
-/// Environment variables say where (sd_listen_fds(3), sd_notify(3)).
+/// Environment variables name both (sd_listen_fds(3), sd_notify(3)).
 struct ServiceSupervisor: Sendable {
     private let notifySocket: String?
     private let environment: [String: String]
@@ -15,8 +16,9 @@ struct ServiceSupervisor: Sendable {
         notifySocket = environment["NOTIFY_SOCKET"]
     }
 
-    /// The socket passed to us; `nil` when none was.
-    /// - Throws: unless it is exactly one, for this process, and listening.
+    /// Returns the socket passed to this process, or `nil` if there is none.
+    ///
+    /// - Throws: ``StartFailure`` unless it is exactly one, for this process, and listening.
     func socket() throws(StartFailure) -> ListeningSocket? {
         guard let count = environment["LISTEN_FDS"] else { return nil }
         guard environment["LISTEN_PID"] == "\(getpid())" else {
@@ -35,7 +37,7 @@ struct ServiceSupervisor: Sendable {
         }
     }
 
-    /// Tells the state of the agent, as lines of `NAME=VALUE`, to a service manager that listens, if any.
+    /// Sends the agent's state, as lines of `NAME=VALUE`, to the service manager if there is one.
     func notify(_ lines: String...) {
         guard let notifySocket, notifySocket.hasPrefix("/") || notifySocket.hasPrefix("@") else { return }
         UnixDatagram.send(Array(lines.joined(separator: "\n").utf8), to: notifySocket)

@@ -5,9 +5,9 @@ import Glibc
 import Logging
 import Synchronization
 
-/// The signals that mean something to the agent.
+/// The signals that the agent handles.
 enum Signals {
-    /// Keeps the signals from ending the process, in all threads started later, for ``SignalLoop`` to take.
+    /// Blocks the signals in all threads started later, so that ``SignalLoop`` can take them.
     static func block() {
         var wanted = set
         unsafe pthread_sigmask(SIG_BLOCK, &wanted, nil)
@@ -29,9 +29,11 @@ enum Signals {
     }
 }
 
-/// The main thread of a running agent: turns signals into calls.
+/// The main thread of a running agent, which handles signals.
 struct SignalLoop {
-    /// Set once the agent stops: the wait for a stop request then ends without one.
+    /// Whether the agent is stopping.
+    ///
+    /// The wait for a stop request then ends without a request.
     private static let isStopping = Atomic(false)
 
     let agent: RunningAssembly
@@ -39,7 +41,7 @@ struct SignalLoop {
     let logger: Logger
 
     func run() -> Never {
-        // Asked over the socket, an agent stops in the same way as by a signal.
+        // A shutdown requested over the socket stops the agent in the same way as a signal.
         Task { [agent] in
             await agent.runtime.untilStopRequested()
             if !SignalLoop.isStopping.load(ordering: .relaxed) { kill(getpid(), SIGTERM) }
@@ -73,7 +75,8 @@ struct SignalLoop {
             await agent.stop()
             exit(0)
         }
-        // More signals make nothing faster: what is in flight may be the only answer to a used refresh token.
+        // Further signals have no effect: a request in flight may be the only way to get the response to a
+        // used refresh token.
         while true { _ = Signals.next() }
     }
 

@@ -6,10 +6,10 @@ import AgentSettings
 import Glibc
 import SealedStore
 
-/// Why the agent did not start: what a person is told, and the exit status.
+/// An error that prevents the agent from starting: its lines for the user, and the exit status.
 struct StartFailure: Error {
     var code: FailureCode
-    /// One line each, without the program's name.
+    /// The lines of the message, without the program's name.
     var lines: [String]
 
     init(_ code: FailureCode, _ line: String) {
@@ -50,7 +50,7 @@ struct StartFailure: Error {
         self.init(code, "\(failure)")
     }
 
-    /// The system refused to `attempt`; reads errno.
+    /// Creates the failure of a system call from `errno`.
     static func system(_ attempt: String) -> StartFailure {
         StartFailure(.internal, "cannot \(attempt): \(unsafe String(cString: strerror(errno)))")
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What `tokenagent --help` prints.
+/// The output of `tokenagent --help`.
 enum StartHelp {
     static let text = """
         tokenagent keeps OAuth logins alive and hands out access tokens.

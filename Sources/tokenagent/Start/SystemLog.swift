@@ -6,17 +6,17 @@ import Glibc
 import Logging
 import Synchronization
 
-/// Where an agent in the background logs: the system's journal, else syslog, else a file of its own.
+/// The log of an agent in the background: the system's journal, otherwise syslog, otherwise a separate file.
 ///
-/// Each line tries these in turn, so lines written while the journal restarts are in the next place.
+/// Each line is offered to these in turn, so lines written while the journal restarts go to the next one.
 final class SystemLog: Sendable {
-    /// Where the journal takes entries (systemd-journald.service(8), "Native Journal Protocol").
+    /// The socket of the journal (systemd-journald.service(8), "Native Journal Protocol").
     private static let journal = "/run/systemd/journal/socket"
-    /// Where syslog takes lines (RFC 3164, as syslog(3) sends them).
+    /// The socket of syslog (RFC 3164, as syslog(3) sends it).
     private static let syslog = "/dev/log"
-    /// The file is put aside at this size: some 10,000 lines.
+    /// The file size at which the file is rotated: about 10,000 lines.
     private static let largestFile = 1 << 20
-    /// `LOG_DAEMON` of syslog(3).
+    /// The facility `LOG_DAEMON` of syslog(3).
     private static let facility = 3 << 3
 
     private let file: Mutex<AuditFile>
@@ -25,7 +25,7 @@ final class SystemLog: Sendable {
         file = Mutex(AuditFile(path: stateDirectory + "/agent.log", limit: SystemLog.largestFile))
     }
 
-    /// Writes one line, which has no line feed.
+    /// Writes one line, which contains no line feed.
     func write(_ line: String, priority: Int) {
         let name = "tokenagent"
         let entry =
@@ -36,14 +36,14 @@ final class SystemLog: Sendable {
         let message = "<\(mark)>\(time) \(name)[\(getpid())]: \(line)"
         if UnixDatagram.send(Array(message.utf8), to: SystemLog.syslog) { return }
         let text = "\(LogTime.text("%Y-%m-%d %H:%M:%S")) \(line)\n"
-        // If the disk is full too, there is nowhere left to tell it.
+        // If the disk is full as well, nowhere is left to report it.
         _ = file.withLock { $0.append(Array(text.utf8)) }
     }
 }
 
-/// Local time, for people.
+/// The local time for log lines.
 enum LogTime {
-    /// The present time in the form `pattern` (strftime(3)).
+    /// Returns the current time in the format `pattern` (strftime(3)).
     static func text(_ pattern: String) -> String {
         var now = Glibc.time(nil)
         var parts = unsafe tm()

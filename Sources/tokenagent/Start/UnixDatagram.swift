@@ -2,10 +2,13 @@
 
 import Glibc
 
-/// Sends single messages to sockets of the system: the service manager's, the journal's.
+/// The sender of single messages to sockets of the system: the service manager's and the journal's.
 enum UnixDatagram {
-    /// Sends `message` to the socket at `path`, which may be an abstract name that begins with `@`; never waits.
-    /// - Returns: whether somebody has received it.
+    /// Sends `message` to the socket at `path` without waiting.
+    ///
+    /// A path that begins with `@` is an abstract name.
+    ///
+    /// - Returns: `true` if the message was received.
     @discardableResult
     static func send(_ message: [UInt8], to path: String) -> Bool {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -27,7 +30,8 @@ enum UnixDatagram {
         return sent == message.count
     }
 
-    /// A `sockaddr_un` of exactly the path's length: an abstract name begins with NUL and has no end mark.
+    /// Returns a `sockaddr_un` of exactly the path's length: an abstract name begins with NUL and has no
+    /// terminator.
     private static func address(_ path: String) -> [UInt8] {
         let family = unsafe withUnsafeBytes(of: sa_family_t(AF_UNIX)) { unsafe Array($0) }
         var name = Array(path.utf8)

@@ -5,14 +5,15 @@ import OAuthClient
 import SealedStore
 import Text
 
-/// The variables with which a job of GitHub Actions gets tokens, taken out of the environment.
+/// The variables with which a GitHub Actions job gets tokens, removed from the environment.
 ///
-/// Whoever has them can be the job, so nothing that the agent starts is given them.
+/// Whoever has the variables can act as the job, so no program that the agent starts gets them.
 final class WorkflowVariables {
     private let address: [UInt8]
     private var bearer: [UInt8]
 
-    /// Takes them; `nil` if no job has started this process, or it may not have tokens.
+    /// Takes the variables from the environment, or returns `nil` unless a job with permission for tokens has
+    /// started this process.
     init?() {
         let address = ProcessEnvironment.take("ACTIONS_ID_TOKEN_REQUEST_URL")
         let bearer = ProcessEnvironment.take("ACTIONS_ID_TOKEN_REQUEST_TOKEN")
@@ -25,7 +26,9 @@ final class WorkflowVariables {
         bearer.wipe()
     }
 
-    /// Seals the secret; `nil` while `memory` is locked.
+    /// Seals the secret.
+    ///
+    /// - Returns: The identity of the job, or `nil` while `memory` is locked.
     func identity(in memory: SealedMemory) -> WorkflowIdentity? {
         guard
             let secret = try? unsafe bearer.withUnsafeBytes({ unsafe try memory.seal($0, as: .clientSecret) })

@@ -4,7 +4,7 @@ import Logging
 import SealedStore
 import TokenCore
 
-/// Tells where answers are recorded, and the log of those that are not used.
+/// The provider of response recordings, which also logs recovered responses that are not used.
 struct AnswerControl: ResponseRecordingProviding {
     let store: SessionStore
     let logger: Logger

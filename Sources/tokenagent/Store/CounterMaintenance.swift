@@ -7,16 +7,16 @@ import SealedStore
 import Synchronization
 import TokenCore
 
-/// Moves the counter that detects an old copy of the store, whenever the store asks for it.
+/// The steps of the counter that detects old copies of the store.
 ///
-/// The program runs while the store goes on working: neither a refresh nor a request waits for it.
+/// The program runs while the store continues to work: neither refreshes nor requests wait for it.
 final class CounterMaintenance: Sendable {
-    /// How long the last step may delay the end of the agent.
+    /// The maximum time by which the last step may delay the end of the agent: 5 seconds.
     private static let farewell = Duration.seconds(5)
 
     private struct Plan {
         var timer: (due: NIODeadline, task: Scheduled<Void>)?
-        /// Fulfilled when the step that is under way has ended.
+        /// The future that is fulfilled when the active step has ended.
         var step: EventLoopFuture<Void>?
     }
 
@@ -34,10 +34,12 @@ final class CounterMaintenance: Sendable {
         self.logger = logger
     }
 
-    /// What was wrong with the last step.
+    /// The error of the last step, or `nil` if it succeeded.
     var problem: String? { trouble.withLock { $0 } }
 
-    /// Plans a step if the store wants one; call after the store has changed, not on an event loop.
+    /// Schedules a step if the store requires one.
+    ///
+    /// Call it after the store has changed, and not on an event loop, as it may block.
     func planStep() {
         guard program.isConfigured, let delay = store.counterDelay else { return }
         let due = NIODeadline.now() + .nanoseconds(delay.saturatedNanoseconds)
@@ -53,7 +55,7 @@ final class CounterMaintenance: Sendable {
         }
     }
 
-    /// Takes a last step for the latest changes before the agent ends, if the program is quick enough.
+    /// Makes a last step for the latest changes before the agent ends, if the program is fast enough.
     func stepLast() async {
         guard program.isConfigured else { return }
         let end = ContinuousClock.now + CounterMaintenance.farewell
@@ -62,7 +64,7 @@ final class CounterMaintenance: Sendable {
         if rest > .zero { await step(early: true, within: rest) }
     }
 
-    /// Waits for the step that is under way, at most `limit`.
+    /// Waits for the active step, but at most `limit`.
     private func stepEnds(within limit: Duration) async {
         guard let step = planned.withLock(\.step) else { return }
         let promise = program.eventLoop.makePromise(of: Void.self)
@@ -74,7 +76,7 @@ final class CounterMaintenance: Sendable {
         timer.cancel()
     }
 
-    /// Takes one step, unless one is under way.
+    /// Makes one step, unless a step is active.
     private func step(early: Bool = false, within limit: Duration = CounterProgram.timeLimit) async {
         let promise = program.eventLoop.makePromise(of: Void.self)
         defer { promise.succeed() }
@@ -98,7 +100,9 @@ final class CounterMaintenance: Sendable {
         logger.warning("old copies of the store may go unnoticed", metadata: ["reason": "\(problem)"])
     }
 
-    /// Runs `work` on the thread that may block; `nil` when that thread has ended.
+    /// Runs `work` on the thread that may block.
+    ///
+    /// - Returns: The result of `work`, or `nil` if that thread has ended.
     private func onPool<Value: Sendable>(
         _ work: @escaping @Sendable (SessionStore) -> Value?
     ) async -> Value? {

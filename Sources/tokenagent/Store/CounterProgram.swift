@@ -4,12 +4,14 @@ import NIOCore
 import SealedStore
 import TokenCore
 
-/// The program of `vault.rollback_counter`, which reads and moves a counter that only ever grows.
+/// The program of `vault.rollback_counter`, which reads and increments a monotonic counter.
 struct CounterProgram: Sendable {
-    /// How long one run may take: a TPM may be busy, a service far away.
+    /// The time limit of a run, 30 seconds: a TPM may be busy, or a service far away.
     static let timeLimit = Duration.seconds(30)
 
-    /// Program and arguments; empty: there is no counter.
+    /// The program and its arguments.
+    ///
+    /// If empty, there is no counter.
     let command: [String]
     /// The number of `vault.rollback_counter_accept`.
     let accepted: UInt64?
@@ -18,17 +20,21 @@ struct CounterProgram: Sendable {
 
     var isConfigured: Bool { !command.isEmpty }
 
-    /// What unlocking compares the store with; blocks, so never on an event loop.
+    /// The counter's value and settings, with which an unlock compares the store.
+    ///
+    /// Blocks, so not for use on an event loop.
     var evidence: CounterEvidence { CounterEvidence(reading: reading, accepted: accepted) }
 
-    /// What the counter says now; blocks, so never on an event loop.
+    /// The counter's current value.
+    ///
+    /// Blocks, so not for use on an event loop.
     var reading: CounterReading {
         guard isConfigured else { return .notConfigured }
         let answer = eventLoop.makeFutureWithTask { await run(.read) }
         return (try? answer.wait()) ?? .unusable("it was interrupted")
     }
 
-    /// Runs the program with `order` and reads the value it prints.
+    /// Runs the program with the operation `order` and parses the value it prints.
     func run(_ order: CounterOperation, within limit: Duration = timeLimit) async -> CounterReading {
         let name = command.first ?? ""
         do throws(CommandFailure) {

@@ -5,18 +5,20 @@ import Glibc
 import SealedStore
 import TokenCore
 
-/// Writes the files with a fleet's keys and says what is in them, for `tokenctl fleet`.
+/// The commands for a fleet's key files, which they write and describe, for `tokenctl fleet`.
 struct FleetKeyWork {
-    /// Absolute path of the keepers' file.
+    /// The absolute path of the keepers' file.
     let path: String
 
     private var readersPath: String { path + FleetKeyFile.readersSuffix }
 
-    /// Makes the keys of a new fleet that people call `name`; neither file may exist.
+    /// Creates the keys of a new fleet called `name`.
     ///
-    /// - Throws: ``StartFailure``; no new file is left then.
+    /// Neither file may exist.
+    ///
+    /// - Throws: ``StartFailure``. No new file is left then.
     func make(_ name: String) throws(StartFailure) {
-        // `[fleet]` takes the same names.
+        // `[fleet]` accepts the same names.
         guard SessionName(name) != nil else {
             throw StartFailure(
                 .badRequest,
@@ -32,7 +34,9 @@ struct FleetKeyWork {
         try work { () throws(FleetKeyError) in try FleetKeyFile.create(path, label: name) }
     }
 
-    /// Gives a fleet another key, or stages one; of its keys as many stay as a file holds.
+    /// Replaces, stages or activates a fleet's key, and keeps as many older keys as a file can hold.
+    ///
+    /// - Throws: ``StartFailure`` if the file cannot be read or written.
     func renew(_ renewal: FleetKeyFile.Renewal) throws(StartFailure) {
         try work { () throws(FleetKeyError) in
             try FleetKeyFile.renew(path, renewal, keeping: FleetKeys.maximumEpochs - 1)

@@ -6,7 +6,8 @@ import Logging
 import SealedStore
 import TokenCore
 
-/// The agent's store, which no other process can use from now on, and the memory its secrets are sealed in.
+/// The agent's store, which no other process can use from now on, and the memory that its secrets are sealed
+/// in.
 struct OpenedStore {
     let memory: SealedMemory
     let store: SessionStore
@@ -36,11 +37,11 @@ struct OpenedStore {
         }
     }
 
-    /// Opens the store as the start of an agent would, and leaves it as it is.
+    /// Opens the store as an agent would at its start, without changing it.
     ///
-    /// - Throws: ``StartFailure``: why no agent could use it.
+    /// - Throws: ``StartFailure`` with the reason an agent could not use the store.
     static func check(_ options: StartOptions, _ places: AgentLocations) throws(StartFailure) {
-        // A missing one is made by the first start.
+        // A missing store is created by the first start.
         guard unsafe access(places.stateDirectory, F_OK) == 0 else { return }
         try ProcessHardening.refuseInspection()
         do {
@@ -62,7 +63,9 @@ struct OpenedStore {
         }
     }
 
-    /// Opens the store; without a runtime directory that can be trusted it has no second place for its records.
+    /// Opens the store.
+    ///
+    /// Without a trusted runtime directory it has no second location for its records.
     private static func store(
         _ directory: StoreDirectory,
         _ places: AgentLocations,
@@ -79,7 +82,7 @@ struct OpenedStore {
                     timekeeper: timekeeper
                 )
             } catch {
-                // If the store itself is at fault, the second try says so.
+                // If the error is in the store itself, the second attempt reports it.
                 logger.info("the runtime directory is not used", metadata: ["reason": "\(error)"])
             }
         }
@@ -91,7 +94,7 @@ struct OpenedStore {
         )
     }
 
-    /// Makes a vault that a key file opens, at the first start, so that the agent works without being set up.
+    /// Creates a store with a key file at the first start, so that the agent works without being set up.
     private static func createVault(
         in store: SessionStore,
         _ settings: VaultSettings,

@@ -5,7 +5,7 @@ import NIOPosix
 import SealedStore
 import TokenCore
 
-/// Joins the sealed store to those who register clients: they may not block, and the store does.
+/// The store of client registrations, which moves the store's blocking calls to a separate thread.
 struct RegistrationControl: RegistrationStoring {
     let store: SessionStore
     let pool: NIOThreadPool

@@ -4,13 +4,14 @@ import AgentProtocol
 import CHardening
 import Glibc
 
-/// Ends an agent that does not respond at its socket.
+/// The end of an agent that does not respond at its socket.
 enum SilentAgent {
-    /// Has the process that holds the lock of the store stop, a suspended one as well, and kills it if it does not.
+    /// Stops the process that holds the lock of the store, even a suspended one, and kills it if it does not
+    /// stop.
     ///
     /// - Parameters:
-    ///   - socket: where nobody responds; an agent of another socket is left alone.
-    ///   - stateDirectory: the store's.
+    ///   - socket: The socket that does not respond. An agent of another socket is left alone.
+    ///   - stateDirectory: The store's directory.
     /// - Returns: `false` if no process is known to be that agent, or it has not ended.
     static func end(socket: String, _ stateDirectory: String) -> Bool {
         guard let lock = StoreLockFile(of: stateDirectory), lock.note?.socket == socket,
@@ -26,14 +27,14 @@ enum SilentAgent {
 }
 
 extension StoreLockFile {
-    /// In nanoseconds, longer than an agent lets a refresh in flight finish.
+    /// The maximum wait in nanoseconds, longer than an agent lets a refresh in flight finish.
     private static let timeout: Int64 = 30_000_000_000
-    /// Microseconds between two looks at the lock.
+    /// The time between two checks of the lock, in microseconds.
     private static let interval: UInt32 = 10_000
 
     /// Waits until no agent holds the lock.
     ///
-    /// - Returns: `false` if one still does after 30 seconds.
+    /// - Returns: `false` if one still holds it after 30 seconds.
     func isFreed() -> Bool {
         let end = hardening_boot_clock() + StoreLockFile.timeout
         while isHeld {

@@ -5,7 +5,7 @@ import AgentServer
 import SealedStore
 
 extension StoreAccessError {
-    /// The store's refusal in the agent's words.
+    /// Creates the agent's error from the store's.
     init(_ error: StoreError) {
         switch error {
         case .wrongPassphrase, .wrongSecret, .wrongKeyFile, .wrongExternalSecret: self = .wrongKey
@@ -19,7 +19,7 @@ extension StoreAccessError {
 }
 
 extension CounterVerdict {
-    /// What to tell a person about the verdict; `nil`: nothing.
+    /// The message to the user about the verdict, or `nil` if there is none.
     var news: String? {
         switch self {
         case .noCounter, .follows: nil
@@ -33,7 +33,7 @@ extension CounterVerdict {
 }
 
 extension VaultStatus.Slot {
-    /// Describes the slot in the words of the protocol.
+    /// Creates the protocol's description of a slot.
     init(_ slot: SlotDescription, in stateDirectory: String) {
         let (kind, detail): (SlotKind, String) =
             switch slot.source {
@@ -50,7 +50,8 @@ extension VaultStatus.Slot {
 }
 
 extension StoreProblem {
-    /// What to tell a session without a record about unreadable records that may have been its own.
+    /// Returns the message for a session without a record if an unreadable record may be its own, otherwise
+    /// `nil`.
     static func lossOfUnknownSessions(_ problems: [StoreProblem]) -> String? {
         let candidates = problems.filter { $0.kind == .unreadable && $0.session == nil }
         guard let first = candidates.first else { return nil }
@@ -60,7 +61,7 @@ extension StoreProblem {
 }
 
 extension StoredSession {
-    /// A session whose record cannot be used, or `nil` for problems that concern no session.
+    /// Creates a session whose record cannot be used, or `nil` for problems that concern no session.
     init?(_ problem: StoreProblem) {
         guard let name = problem.session else { return nil }
         switch problem.kind {

@@ -8,19 +8,22 @@ import Synchronization
 import Threads
 import TokenCore
 
-/// Joins the sealed store to the agent: the store knows keys and files, the agent knows requests.
+/// The agent's access to the sealed store.
+///
+/// The store works with keys and files, the agent with requests. This type connects the two.
 final class StoreControl: StoreControlling {
     let store: SessionStore
     private let secrets: ExternalSecrets
-    /// Called when the vault is open again after a lock, which wiped the configuration's client secrets.
+    /// The closure that is called when the store is unlocked after a lock, which erased the configured client
+    /// secrets.
     private let onUnlock: @Sendable () -> Void
     private let maintenance: StoreMaintenance
-    /// What the last unlocking read, until the agent takes it.
+    /// The sessions read by the last unlock, until the agent takes them.
     private let loaded = Mutex<LoadedSessions?>(nil)
     private let noticed = Mutex<[StoreProblem]>([])
     private let isWiped = Mutex(false)
     private let refusal = Mutex<StoreError?>(nil)
-    /// Where the store is opened ahead; the agent does not know of it yet.
+    /// The thread that opens the store before the agent requests it.
     private let ahead = Mutex<SystemThread?>(nil)
     private let logger: Logger
 
@@ -38,11 +41,11 @@ final class StoreControl: StoreControlling {
         self.onUnlock = onUnlock
     }
 
-    /// What was wrong with the store when it was last unlocked.
+    /// The problems found when the store was last unlocked.
     var problems: [StoreProblem] { noticed.withLock { $0 } }
-    /// Why the store could not be unlocked the last time.
+    /// The error of the last unlock, or `nil` if it succeeded.
     var lastRefusal: StoreError? { refusal.withLock { $0 } }
-    /// Moves the counter that detects old copies of the store.
+    /// The maintenance of the counter that detects old copies of the store.
     var counter: CounterMaintenance { maintenance.counter }
 
     // MARK: Sessions
@@ -70,7 +73,7 @@ final class StoreControl: StoreControlling {
     }
 
     func loadSessions() -> StoreContents {
-        // Reading the configuration and the records took much more memory than they need from here on.
+        // Reading the configuration and the records took much more memory than they need from now on.
         defer { hardening_release_heap() }
         let fresh = loaded.withLock { loaded in
             defer { loaded = nil }
@@ -88,14 +91,14 @@ final class StoreControl: StoreControlling {
 
     // MARK: The vault
 
-    /// Begins to open the store while the rest of the agent starts, if a key file may be enough for that.
+    /// Starts to open the store while the rest of the agent starts, if a key file may be sufficient.
     ///
-    /// Until the agent asks for it with ``unlock(passphrase:)``, which waits for the end, the store passes for locked. If it
-    /// does not open, that request tries once more and says why.
+    /// Until the agent calls ``unlock(passphrase:)``, which waits for the end, the store counts as locked. If
+    /// it does not open, that call tries again and reports the error.
     func openAhead() {
         guard store.state == .locked, !counter.program.isConfigured else { return }
         let ways = vaultStatus().slots.map(\.kind).filter(\.opensByItself)
-        // What asks a command for the key asks it once.
+        // A command for the key must not run twice.
         guard !ways.isEmpty, ways.allSatisfy({ $0 == .keyFile }) else { return }
         ahead.withLock { $0 = try? SystemThread { [self] in try? open(nil) } }
     }
@@ -112,7 +115,9 @@ final class StoreControl: StoreControlling {
         return VaultStatus(state: state, vaultID: store.vaultID, epoch: Int(store.epoch), slots: slots)
     }
 
-    /// Waits for what ``openAhead()`` has begun; requests to lock and to unlock come one after the other.
+    /// Waits for ``openAhead()`` to finish.
+    ///
+    /// Requests to lock and to unlock run one after the other.
     private func endOpeningAhead() {
         ahead.withLock(\.self)?.join()
         ahead.withLock { $0 = nil }
@@ -143,7 +148,7 @@ final class StoreControl: StoreControlling {
     }
 
     private func open(_ passphrase: [UInt8]?) throws(StoreError) {
-        // Another request was first: its sessions may still wait to be taken, and no passphrase is judged.
+        // Another request was first. Its sessions may still wait to be taken, and no passphrase is checked.
         guard store.state != .unlocked else { return }
         let counter = maintenance.counter.program
         if let passphrase {
@@ -155,7 +160,7 @@ final class StoreControl: StoreControlling {
         }
     }
 
-    /// Gives its counter to the store that this process has just made.
+    /// Connects the counter to the store that this process has just created.
     func acceptCounter() throws(StoreError) {
         do throws(StoreError) {
             try store.accept(maintenance.counter.program.reading)
@@ -235,13 +240,13 @@ final class StoreControl: StoreControlling {
 }
 
 extension GuardedBytes {
-    /// A guarded copy of `bytes`.
+    /// Creates a guarded copy of `bytes`.
     convenience init(holding bytes: some Collection<UInt8>) throws(SealedMemoryError) {
         try self.init(count: bytes.count)
         unsafe write { unsafe $0.copyBytes(from: bytes) }
     }
 
-    /// A guarded copy of `bytes`, or the store's failure.
+    /// Returns a guarded copy of `bytes`, or throws the store's error.
     static func guarding(_ bytes: [UInt8]) throws(StoreError) -> GuardedBytes {
         do throws(SealedMemoryError) {
             return try GuardedBytes(holding: bytes)

@@ -4,15 +4,17 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// Finds out who uses a store, without disturbing it.
+/// The search for the user of a store, which does not disturb it.
 enum StoreHolder {
     static func exists(_ stateDirectory: String) -> Bool {
         StoreLockFile(of: stateDirectory)?.isHeld == true
     }
 
-    /// The agent that uses the store, if it answers at the socket noted in the lock file and says so.
+    /// Returns the agent that uses the store, if it answers at the socket in the lock file and confirms the
+    /// store.
     ///
-    /// A note that is missing, old or forged leads to nobody, or to an agent that says something else.
+    /// If the lock file's contents are missing, old or forged, no agent answers, or one that names another
+    /// store.
     static func agent(of stateDirectory: String) -> RunningAgent? {
         guard let socket = StoreLockFile(of: stateDirectory)?.note?.socket,
             let agent = try? RunningAgent.find(socket: socket), agent.uses(stateDirectory)

@@ -5,7 +5,7 @@ import NIOPosix
 import SealedStore
 import Synchronization
 
-/// Calls ``SessionStore/maintain()`` when the store wants it, and not at all when nothing is outstanding.
+/// The schedule of ``SessionStore/maintain()``, which runs when the store requires it and never otherwise.
 final class StoreMaintenance: Sendable {
     let counter: CounterMaintenance
     private let store: SessionStore
@@ -20,7 +20,9 @@ final class StoreMaintenance: Sendable {
         self.pool = pool
     }
 
-    /// Plans what the store wants done; call after the store has changed, not on an event loop.
+    /// Schedules the maintenance that the store requires.
+    ///
+    /// Call it after the store has changed, and not on an event loop, as it may block.
     func plan() {
         counter.planStep()
         guard let delay = store.maintenanceDelay else { return }

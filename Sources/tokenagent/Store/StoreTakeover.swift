@@ -3,14 +3,17 @@
 import AgentProtocol
 import Glibc
 
-/// Has the agent that uses a store stop, for the one that a service manager starts in its place.
+/// The takeover of a store by an agent that a service manager starts.
 ///
-/// The service manager has replaced the socket of the running agent: it cannot be asked over it any more, and no client
-/// reaches it.
+/// The service manager has replaced the running agent's socket: no request reaches that agent any more, and
+/// no client.
 enum StoreTakeover {
-    /// Stops the agent and waits until it has left the store; does nothing if there is none.
+    /// Stops the running agent and waits until it has released the store.
     ///
-    /// - Throws: ``StartFailure`` if it does not stop. One that cannot be told apart is left to the store's own lock.
+    /// Does nothing if there is none.
+    ///
+    /// - Throws: ``StartFailure`` if the agent does not stop. An agent that cannot be identified is left to
+    ///   the store's lock.
     static func run(_ stateDirectory: String) throws(StartFailure) {
         guard let lock = StoreLockFile(of: stateDirectory), lock.isHeld, let holder = lock.holder else {
             return

@@ -3,11 +3,13 @@
 import AgentProtocol
 import AgentServer
 
-/// Removes the token files that a killed agent left; for `ExecStopPost=` of its unit.
+/// The removal of token files left by a killed agent, for `ExecStopPost=` of its unit.
 enum TokenFileCleanup {
-    /// Does nothing while an agent uses the store: that one looks after its files.
+    /// Removes the files.
     ///
-    /// - Throws: ``StartFailure`` with a line about each file that is still there, or about an agent that does not end.
+    /// Does nothing while an agent uses the store, as that agent manages its files.
+    ///
+    /// - Throws: ``StartFailure`` with a line about each remaining file, or about an agent that does not end.
     static func remove(_ places: AgentLocations) throws(StartFailure) {
         let directory = places.stateDirectory
         guard (try? PrivateDirectory.check(directory)) != nil, let claim = try StoreReservation(directory)
@@ -15,7 +17,7 @@ enum TokenFileCleanup {
             return
         }
         let complaints = TokenFileLedger(stateDirectory: directory).removeFiles()
-        // No agent has begun to write others meanwhile.
+        // Until here no agent could start and write new files.
         _ = consume claim
         guard !complaints.isEmpty else { return }
         var failure = StartFailure(.internal, "")

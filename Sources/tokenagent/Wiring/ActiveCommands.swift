@@ -8,7 +8,7 @@ import NIOCore
 import Synchronization
 import TokenCore
 
-/// Which commands the configuration in force names, as the process that runs them knows them too.
+/// The commands of the active configuration, synchronized with the process that runs them.
 final class ActiveCommands: Sendable {
     private let runner: CommandRunnerClient
     private let eventLoop: any EventLoop
@@ -21,18 +21,18 @@ final class ActiveCommands: Sendable {
         self.logger = logger
     }
 
-    /// Whether a slot of the vault may run `command` to open the store.
+    /// Returns whether a slot of the store may run `command` to open the store.
     func mayUnlock(with command: [String]) -> Bool {
         !command.isEmpty && unlockCommand.withLock { $0 == command }
     }
 
     /// Makes the process that runs commands read the file itself, if the commands have changed.
     ///
-    /// Blocks, so never on an event loop.
+    /// Blocks, so it must not be called on an event loop.
     ///
     /// - Parameters:
-    ///   - settings: as the file is written.
-    ///   - keepsFormer: whether commands of the settings before may still be run.
+    ///   - settings: The settings as written in the file.
+    ///   - keepsFormer: Whether commands of the previous settings may still run.
     func adopt(_ settings: Settings, keepsFormer: Bool) {
         unlockCommand.withLock { $0 = settings.vault.unlockCommand }
         let answer = eventLoop.makeFutureWithTask { [runner] () -> CommandFailure? in

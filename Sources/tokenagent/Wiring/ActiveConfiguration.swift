@@ -10,7 +10,12 @@ import Synchronization
 import Text
 import TokenCore
 
-/// The configuration file and everything that follows it: servers, hooks, the log and the agent's sessions.
+/// The active configuration and everything that depends on it: servers, hooks, the log and the agent's
+/// sessions.
+///
+/// - Entry points: ``load()``, ``changes()``, ``adopt(_:keeping:)``.
+/// - May not: keep client secrets in its settings. They are sealed in memory.
+/// - Safe to call from any thread.
 final class ActiveConfiguration: ConfigurationProviding {
     private let file: ConfigurationFile
     private let home: String?
@@ -20,17 +25,17 @@ final class ActiveConfiguration: ConfigurationProviding {
     private let commands: ActiveCommands
     private let threshold: LogThreshold
     private let logger: Logger
-    /// `nil` if nothing is closed off.
+    /// The directories that the sandbox permits, or `nil` if nothing is restricted.
     private let reach: SandboxReach?
-    /// Where the client secrets written in the file are sealed.
+    /// The sealed client secrets that are written in the file.
     private let secrets = Mutex<[SessionName: SecretID]>([:])
     private let addresses = Mutex<[ProbedServer: [SessionName]]>([:])
     private let standing: Mutex<Standing>
 
-    /// What is in force, without client secrets, and the file it came from.
+    /// The active settings without client secrets, and the stamp of the file they came from.
     private struct Standing {
         var settings = Settings()
-        /// What is read at the start alone.
+        /// The settings that are read only at the start.
         var atStart: SettingsAtStart?
         var stamp: ConfigurationStamp
     }
@@ -58,13 +63,13 @@ final class ActiveConfiguration: ConfigurationProviding {
         standing = Mutex(Standing(stamp: ConfigurationStamp(of: file.path)))
     }
 
-    /// The servers sessions depend on, each with its sessions, for diagnostics.
+    /// The servers that sessions use, each with its sessions, for diagnostics.
     var serverPlaces: [ProbedServer: [SessionName]] { addresses.withLock { $0 } }
 
-    /// How servers are reached that no session uses yet.
+    /// The proxy for servers that no session uses yet.
     var proxy: ProxyChoice { standing.withLock { $0.settings.proxy } }
 
-    /// Whether any session in force is hidden from some peers.
+    /// Whether any active session is hidden from some peers.
     var hasRules: Bool { standing.withLock { $0.settings.sessions.contains { !$0.rules.isEmpty } } }
 
     /// The files of client secrets, with their sessions.
@@ -75,13 +80,13 @@ final class ActiveConfiguration: ConfigurationProviding {
         }
     }
 
-    /// Whether the session `name` is in force.
+    /// Returns whether the session `name` is active.
     func holds(_ name: SessionName) -> Bool {
         standing.withLock { $0.settings.sessions.contains { $0.name == name } }
     }
 
     func load() throws(RequestFailure) -> LoadedConfiguration {
-        // Taken before reading, so that a change made meanwhile is noticed at the next look.
+        // Taken before reading, so that a change made meanwhile is noticed at the next check.
         let stamp = ConfigurationStamp(of: file.path)
         standing.withLock { $0.stamp = stamp }
         let settings: Settings
@@ -109,16 +114,16 @@ final class ActiveConfiguration: ConfigurationProviding {
     func changes() throws(RequestFailure) -> ConfigurationChanges {
         let settings = try read()
         var changes = changes(to: settings, keeping: kept(beside: settings))
-        // A reload tries to make them, and tells what it could not.
+        // A reload tries to create these sockets and files, and reports those that failed.
         changes.restarts += reach?.restarts(for: settings) ?? []
         return changes
     }
 
-    /// Sessions in force whose files cannot be read now.
+    /// Returns the active sessions whose files cannot be read now.
     private func kept(beside settings: Settings) -> Set<SessionName> {
         let old = standing.withLock { $0.settings }
         return settings.unread(of: old).filter { name in
-            // A secret that was wiped can only be read again.
+            // An erased secret can only be read again.
             old.sessions.first { $0.name == name }?.holdsLiteralSecret != true
                 || secrets.withLock { $0[name] }.flatMap { memory.kind(of: $0) } != nil
         }
@@ -144,12 +149,12 @@ final class ActiveConfiguration: ConfigurationProviding {
         }
     }
 
-    /// Puts settings in force and returns what the agent itself needs of them.
+    /// Makes settings the active ones.
     ///
     /// - Parameters:
-    ///   - written: as they were read.
-    ///   - kept: sessions that stay as they are.
-    /// - Returns: the agent's part of them.
+    ///   - written: The settings as they were read.
+    ///   - kept: The sessions that keep their current settings.
+    /// - Returns: The agent's part of the settings.
     /// - Throws: ``RequestFailure`` with the code `locked` while no client secret can be sealed.
     func adopt(
         _ written: Settings,
@@ -191,7 +196,7 @@ final class ActiveConfiguration: ConfigurationProviding {
         return AgentConfiguration(settings, in: file.path)
     }
 
-    /// Reads the client secrets in the file again, which were wiped with the keys when the agent was locked.
+    /// Reads the client secrets in the file again, which were erased with the keys when the agent was locked.
     func restoreSecrets() {
         guard secrets.withLock({ !$0.isEmpty }) else { return }
         do throws(RequestFailure) {
@@ -201,7 +206,7 @@ final class ActiveConfiguration: ConfigurationProviding {
         }
     }
 
-    /// How `settings`, with the sessions that are `kept`, differ from those in force.
+    /// Returns the differences between the active settings and `settings` with the sessions that are `kept`.
     private func changes(
         to settings: Settings,
         keeping kept: Set<SessionName>
@@ -213,7 +218,7 @@ final class ActiveConfiguration: ConfigurationProviding {
             atStart: atStart,
             isLevelFixed: threshold.isFixed
         ) { [memory] text, name in
-            // While the agent is locked nothing can be compared.
+            // Nothing can be compared while the agent is locked.
             guard !memory.isLocked, !kept.contains(name) else { return true }
             guard let secret = sealed[name] else { return false }
             var text = text
@@ -224,10 +229,12 @@ final class ActiveConfiguration: ConfigurationProviding {
         return difference.changes(to: settings.keeping(kept, of: old), in: file.path)
     }
 
-    /// Seals `text`; if it has not changed, returns the old secret, so that its server keeps what it learned.
+    /// Seals `text`.
     ///
-    /// Seals straight from the configuration's own copy, which is wiped with the configuration: a copy in
-    /// guarded memory would cost a dozen system calls for each session.
+    /// If it has not changed, the old secret is returned, so that its server keeps what it has learned.
+    ///
+    /// The text is sealed directly from the configuration's own copy, which is erased with the configuration.
+    /// A copy in guarded memory would cost a dozen system calls per session.
     private func seal(_ text: String, for name: SessionName) throws(SealedMemoryError) -> SecretID {
         let old = secrets.withLock { $0[name] }
         var text = text
@@ -253,14 +260,14 @@ final class ActiveConfiguration: ConfigurationProviding {
 }
 
 extension Logger {
-    /// Says that something in the configuration is wrong, and where.
+    /// Logs an error in the configuration with its location.
     func mistake(_ line: String) {
         error("configuration mistake", metadata: ["at": "\(line)"])
     }
 }
 
 extension Settings {
-    /// The mistakes in the files beside the configuration file at `path`.
+    /// Returns the errors in the files next to the configuration file at `path`.
     func mistakes(beside path: String) -> [SessionConfigurationError] {
         mistakes.map { SessionConfigurationError(session: $0.session, line: $0.description(in: path)) }
     }
@@ -326,7 +333,7 @@ extension TokenFileTarget {
 }
 
 extension AllowRule {
-    /// The rule with the symbolic links in its path resolved, as the kernel names programs.
+    /// The rule with the symbolic links in its path resolved, as the kernel reports programs.
     fileprivate var resolved: AllowRule {
         guard let executable, let path = unsafe realpath(executable, nil) else { return self }
         defer { unsafe free(path) }
@@ -342,7 +349,7 @@ extension SessionSettings {
             policy: session.policy,
             kind: session.server.identity.kind.rawValue,
             issuer: session.issuerShown,
-            // Anybody's document may name any issuer, which must not be held up by that.
+            // Any server's metadata may name any issuer, which must not be slowed down by that.
             pacedAs: session.server.metadataAddress,
             fingerprint: session.fingerprint,
             endings: session.endings,
@@ -374,7 +381,9 @@ extension SessionSources {
     }
 }
 
-/// A server as diagnostics see it: sessions with the same address may trust it in different ways.
+/// A server in the diagnostics.
+///
+/// Sessions with the same address may have different trust settings.
 struct ProbedServer: Hashable, Sendable {
     var address: String
     var trust: ServerTrust

@@ -14,7 +14,10 @@ import OAuthClient
 import SealedStore
 import TokenCore
 
-/// Joins configuration, store, client and server into one agent.
+/// The assembly of configuration, store, OAuth client and server into one agent.
+///
+/// - Entry points: ``init(_:_:_:_:runner:)``, then ``start(on:)``.
+/// - May not: open files outside the sandbox after the initializer has entered it.
 struct AgentAssembly {
     let logger: Logger
     private let isMemoryLocked: Bool
@@ -26,12 +29,12 @@ struct AgentAssembly {
     private let servers: AuthorizationServers
     private let control: StoreControl
     private let inForce: ActiveConfiguration
-    /// The token files that are there.
+    /// The existing token files.
     private let fileLedger: TokenFileLedger
-    /// How this host takes part in its fleet; `nil`: it is in none.
+    /// This host's membership in its fleet, or `nil` if it is in none.
     private let membership: FleetMembership?
 
-    /// Prepares everything up to the moment the socket may be opened.
+    /// Prepares everything up to the moment when the socket may be opened.
     init(
         _ options: StartOptions,
         _ places: AgentLocations,
@@ -81,15 +84,15 @@ struct AgentAssembly {
             maintenance: AgentAssembly.maintenance(of: opened.store, settings.vault, threads, logger),
             logger: logger
         ) { inForce.restoreSecrets() }
-        // Before another one is opened by itself.
+        // Checked before another store is opened automatically.
         let isNew = opened.store.state == .unlocked
         control.openAhead()
         configuration = try AgentAssembly.adopt(settings, inForce)
-        // A new store that does not get its counter is locked again; the attempt to unlock it says why.
+        // A new store whose counter fails is locked again. The next attempt to unlock it reports the error.
         if isNew { try? control.acceptCounter() }
     }
 
-    /// The authorization servers, of which the configuration has named none yet.
+    /// Returns the authorization servers, none of which is configured yet.
     private static func servers(
         _ opened: OpenedStore,
         _ threads: AgentThreads,
@@ -123,7 +126,9 @@ struct AgentAssembly {
         return "\(count) session\(count == 1 ? "" : "s")"
     }
 
-    /// Begins to serve on `socket`.
+    /// Starts to serve on `socket`.
+    ///
+    /// - Throws: ``StartFailure`` if the agent cannot serve.
     func start(on socket: ListeningSocket) throws(StartFailure) -> RunningAssembly {
         let identity = AgentIdentity(
             version: AgentRelease.version,
@@ -155,7 +160,9 @@ struct AgentAssembly {
         )
     }
 
-    /// The place of the socket once the runtime directory is gone; clients read of it in the lock file.
+    /// The socket's path once the runtime directory is gone.
+    ///
+    /// Clients find it in the lock file.
     private var reserve: ReserveSocket {
         ReserveSocket(path: AgentPaths.socket(inState: opened.store.stateDirectory)) {
             [store = opened.store] in
@@ -185,7 +192,7 @@ struct AgentAssembly {
             observer: hooks,
             fleet: membership?.port(vault: opened.store.vaultID),
             logger: logger,
-            // Most code is for starts, logins and refreshes, and a resting agent needs none of it.
+            // Most code is for starts, logins and refreshes, and an idle agent needs none of it.
             onQuiet: {
                 hardening_release_heap()
                 _ = hardening_release_code()
@@ -195,7 +202,7 @@ struct AgentAssembly {
 }
 
 extension TokenFileLedger {
-    /// Removes what an agent left that was killed, before anybody can take it for a token of this one.
+    /// Removes files left by a killed agent, before any program takes them for tokens of this one.
     fileprivate func removeLeftovers(_ logger: Logger) {
         for line in removeFiles() {
             logger.warning("a token file that was left cannot be removed", metadata: ["file": "\(line)"])
@@ -206,7 +213,10 @@ extension TokenFileLedger {
 // MARK: Steps
 
 extension AgentAssembly {
-    /// Whether key memory is locked: libsodium gives unlocked memory silently when the limit is used up.
+    /// Returns whether key memory is locked: libsodium silently provides unlocked memory when the limit is
+    /// used up.
+    ///
+    /// - Throws: ``StartFailure`` if the settings require locked memory.
     private static func checkMemory(_ settings: VaultSettings, _ logger: Logger) throws(StartFailure) -> Bool
     {
         guard hardening_locked_kilobytes() <= 0 else { return true }
@@ -220,10 +230,10 @@ extension AgentAssembly {
         return false
     }
 
-    /// Does what a confined agent no longer can; returns the configured commands.
+    /// Does what a sandboxed agent cannot do any more, and returns the configured commands.
     private static func prepare(_ settings: Settings, _ runner: Int32) -> CommandTable {
         for socket in settings.sockets {
-            // A failure is reported when the socket is opened.
+            // An error is reported when the socket is opened.
             try? ListeningSocket.prepareRestricted(socket.path, for: socket.mode)
             TokenDirectories.removeLeftovers(besideSocket: socket.path)
         }
@@ -286,16 +296,17 @@ extension AgentAssembly {
     }
 }
 
-/// An agent that serves.
+/// A serving agent.
 struct RunningAssembly: Sendable {
     let runtime: AgentRuntime
     let servers: AuthorizationServers
     let store: SessionStore
     let counter: CounterMaintenance
 
-    /// Finishes what is in flight and lets another agent use the store.
+    /// Finishes what is in flight, then closes the store so that another agent can use it.
     func stop() async {
-        // A refresh in flight may commit later: closing the store announces that, the next start covers it.
+        // A refresh in flight may commit later: closing the store records that, and the next start handles
+        // it.
         await counter.stepLast()
         await runtime.shutdown()
         store.close()

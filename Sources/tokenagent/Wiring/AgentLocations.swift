@@ -4,7 +4,7 @@ import AgentProtocol
 import AgentServer
 import AgentSettings
 
-/// Where this agent's files are: what the command line says, else what the environment says.
+/// The paths of this agent's files, from the command line or otherwise from the environment.
 struct AgentLocations {
     var socket: String
     /// Whether the command line or the environment names the socket.
@@ -12,7 +12,7 @@ struct AgentLocations {
     let stateDirectory: String
     let configuration: ConfigurationFile
     let home: String?
-    /// Survives a crash, not a reboot; `nil` where the system has no such place.
+    /// The directory that survives a crash but not a reboot, or `nil` where the system has none.
     let runtimeDirectory: String?
 
     init(_ options: StartOptions, _ environment: [String: String]) throws(StartFailure) {
@@ -43,12 +43,12 @@ struct AgentLocations {
         home = environment["HOME"]
     }
 
-    /// Makes the directory for a configuration that is written later.
+    /// Creates the directory for a configuration that is written later.
     ///
-    /// The agent can only read from directories that existed when it confined itself.
+    /// A sandboxed agent can only read from directories that existed when it entered the sandbox.
     func makeConfigurationDirectory() {
         guard !configuration.mustExist else { return }
-        // Failing does no harm: a directory that is not private can still be read.
+        // Failure is harmless: a directory that is not private can still be read.
         _ = try? PrivateDirectory.prepare(ListeningSocket.directory(of: configuration.path))
     }
 }

@@ -6,8 +6,9 @@ import CommandExecution
 import NIOCore
 import NIOPosix
 
-/// Where the agent's work is done: the loop of its socket and sessions, the one of tasks and the network, a thread that
-/// may block, and the process that runs commands.
+/// The agent's threads, and the process that runs its commands.
+///
+/// One loop is for its socket and sessions, one for tasks and the network. One thread may block.
 struct AgentThreads {
     let loop: AgentLoop
     let network: any EventLoop
@@ -15,7 +16,8 @@ struct AgentThreads {
     let commands: CommandRunnerClient
     let secretCommands: SerialCommands
 
-    /// Starts the threads and takes over `runner`, our end of the socket to the process that knows `table`.
+    /// Starts the threads and takes ownership of `runner`, the agent's end of the socket to the process that
+    /// runs `table`.
     init(runner: Int32, table: CommandTable) throws(StartFailure) {
         network = TaskThread.install()
         pool = NIOThreadPool(numberOfThreads: 1)

@@ -4,24 +4,25 @@ import AgentSettings
 import CommandExecution
 import Glibc
 
-/// Starts the process that runs commands for the agent, before the agent holds any secret.
+/// The start of the process that runs commands for the agent, before the agent holds any secret.
 ///
-/// It is a program of its own, `tokenagent-runner`, beside this executable or in `../libexec/tokenagent`: it lives as
-/// long as the agent, and a second copy of the agent's own libraries would double what the agent costs.
+/// The process is a separate program, `tokenagent-runner`, next to this executable or in
+/// `../libexec/tokenagent`. It lives as long as the agent, and a second copy of the agent's libraries would
+/// double the agent's memory.
 enum CommandRunnerStart {
     private static let name = "tokenagent-runner"
 
-    /// The agent's ends of the sockets between the two.
+    /// The agent's ends of the sockets between the two processes.
     struct Sockets {
-        /// For commands.
+        /// The socket for commands.
         let commands: Int32
-        /// For the guards of exchanges.
+        /// The socket for the guards of exchanges.
         let door: Int32
     }
 
     /// Starts the process and returns the agent's ends of the sockets between the two.
     ///
-    /// An agent whose runner is missing still serves tokens; every command then fails and says why.
+    /// An agent whose runner is missing still serves tokens. Every command then fails with the reason.
     static func start(
         _ options: StartOptions,
         _ places: AgentLocations,
@@ -31,7 +32,8 @@ enum CommandRunnerStart {
         defer { close(itsCommands) }
         let (door, itsDoor) = try socketPair()
         defer { close(itsDoor) }
-        // In the background nobody reads what it says, and whoever reads from the start waits for its end.
+        // In the background nothing reads the runner's messages, and the reader of the start's output waits
+        // for its end.
         let errors = options.readiness == nil ? 2 : unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
         defer { if errors > 2 { close(errors) } }
         let start = ProgramStart(
@@ -60,7 +62,7 @@ enum CommandRunnerStart {
         return (ends[0], ends[1])
     }
 
-    /// The command line with which the runner learns the commands when the configuration is read again.
+    /// Returns the command line with which the runner reads the commands of a reloaded configuration.
     private static func source(_ options: StartOptions, _ file: ConfigurationFile) -> [String] {
         [ProcessEnvironment.executable, "--list-commands"] + (options.allowsRoot ? ["--allow-root"] : [])
             + (file.mustExist ? ["--config=\(file.path)"] : [])

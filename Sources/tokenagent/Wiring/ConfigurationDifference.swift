@@ -5,15 +5,15 @@ import AgentSettings
 import Glibc
 import TokenCore
 
-/// Compares a configuration with the one in force, and knows what only a restart takes over.
+/// The difference between a configuration and the active one, and the changes that require a restart.
 struct ConfigurationDifference {
-    /// The settings in force, as ``Settings/withoutSecrets`` leaves them.
+    /// The active settings without client secrets, from ``Settings/withoutSecrets``.
     let old: Settings
-    /// What is read at the agent's start alone; `nil` during the start.
+    /// The settings that are read only at the agent's start, or `nil` during the start.
     let atStart: SettingsAtStart?
-    /// Whether the command line sets how much is logged.
+    /// Whether the command line sets the log level.
     let isLevelFixed: Bool
-    /// Whether a client secret written in the file is the one in force.
+    /// Returns whether a client secret written in the file is the active one.
     let isInForce: (String, SessionName) -> Bool
 
     func changes(to settings: Settings, in file: String) -> ConfigurationChanges {
@@ -35,7 +35,7 @@ struct ConfigurationDifference {
         return changes
     }
 
-    /// Sessions whose client secret was and is `written` in the file, but has changed.
+    /// Returns a change for each session whose client secret was and is `written` in the file, but differs.
     private func replacedSecrets(
         in settings: Settings,
         among written: Set<SessionName>
@@ -49,7 +49,7 @@ struct ConfigurationDifference {
         }
     }
 
-    /// Files of the session that our own confinement, not their mode, keeps us from reading.
+    /// Returns the session's files that the agent's sandbox, not their mode, makes unreadable.
     private func outOfReach(_ session: ConfiguredSession) -> [ConfigurationChanges.Restart] {
         session.files.compactMap { key, path in
             guard ConfigurationDifference.isClosedOff(path) else { return nil }

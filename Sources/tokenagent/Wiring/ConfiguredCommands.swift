@@ -6,7 +6,7 @@ import CommandExecution
 import Glibc
 import OAuthClient
 
-/// The commands that a configuration names, and how the process that runs them learns of them.
+/// The commands of a configuration, as a table for the process that runs them.
 extension CommandTable {
     init(_ settings: Settings) {
         var entries: [Entry] = []
@@ -24,16 +24,20 @@ extension CommandTable {
         self.init(entries.filter { !$0.words.isEmpty })
     }
 
-    /// Hands the first table to the runner at the other end of `socket`; its absence is noticed elsewhere.
+    /// Sends the first table to the runner at the other end of `socket`.
     ///
-    /// Blocks until the table is written. Call before any peer has spoken to this process.
+    /// Its absence is noticed elsewhere.
+    ///
+    /// Blocks until the table is written. Call it before any peer is connected to this process.
     func hand(to socket: Int32) {
         Descriptor.write(RunnerFrame.handing(self), to: socket)
     }
 
     /// Writes the table of the configuration to standard output.
+    ///
+    /// - Throws: ``StartFailure`` if the configuration has an error.
     static func list(_ places: AgentLocations) throws(StartFailure) {
-        // The configuration may hold a client secret.
+        // The configuration may contain a client secret.
         try ProcessHardening.refuseInspection()
         do throws(ConfigurationProblems) {
             let settings = try places.configuration.settings(home: places.home)

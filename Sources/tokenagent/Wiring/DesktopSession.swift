@@ -2,9 +2,10 @@
 
 import Glibc
 
-/// The desktop of the person who started the agent.
+/// The desktop of the user who started the agent.
 struct DesktopSession: Sendable {
-    /// `nil`: there is no display, no session bus, or no `notify-send` to show a notice with.
+    /// Creates a desktop, or `nil` if there is no display, no session bus, or no `notify-send` to show a
+    /// notice with.
     init?(_ environment: [String: String]) {
         func isSet(_ name: String) -> Bool { environment[name]?.isEmpty == false }
         guard isSet("WAYLAND_DISPLAY") || isSet("DISPLAY") else { return nil }

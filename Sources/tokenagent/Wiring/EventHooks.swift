@@ -8,25 +8,28 @@ import Logging
 import Synchronization
 import TokenCore
 
-/// Runs the configured hooks for every event, one after the other, in the order of the events.
+/// The configured hooks, which run for every event one after the other, in the order of the events.
 final class EventHooks: EventObserving {
-    /// How long a hook may take.
+    /// The time limit of a hook: 10 seconds.
     private static let timeLimit = Duration.seconds(10)
-    /// How many events may wait for a slow hook; beyond that the oldest are left out.
+    /// The maximum number of events that wait for a slow hook.
+    ///
+    /// Beyond it the oldest are dropped.
     private static let longestQueue = 64
-    /// What a person at a desktop should see.
+    /// The events that are shown to the user of a desktop.
     private static let noticed: Set<EventName> = [.loginRequired, .expiring]
-    /// What makes such a notice needless.
+    /// The events that make such a notice obsolete.
     private static let settled: Set<EventName> = [.loggedIn, .loggedOut]
 
-    /// What is in force.
+    /// The active settings.
     private struct Standing {
         var hooks = HookSettings()
-        /// The sessions that are made from others.
+        /// The sessions that are derived from others.
         var derived: Set<SessionName> = []
 
-        /// Whether a session ended with the one that it is made from: what a person can see to is that one's login,
-        /// which has an event of its own unless a person ended it.
+        /// Returns whether a session ended with its source.
+        ///
+        /// The user can only log in to the source, which has an event of its own unless the user ended it.
         func endedWithSource(_ event: AgentEvent) -> Bool {
             event.reason == EndReason.sourceEnded.rawValue && event.session.map(derived.contains) == true
         }
@@ -34,7 +37,7 @@ final class EventHooks: EventObserving {
 
     private let standing = Mutex(Standing())
     private let commands: any CommandRunning
-    /// `nil`: nobody sits at a desktop of this machine.
+    /// The desktop, or `nil` if the user has none on this machine.
     private let desktop: DesktopSession?
     private let logger: Logger
     private let events: AsyncStream<AgentEvent>
@@ -47,11 +50,13 @@ final class EventHooks: EventObserving {
         (events, arrival) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EventHooks.longestQueue))
     }
 
-    /// Takes over a new configuration; hooks that run go on.
+    /// Applies a new configuration.
+    ///
+    /// Hooks that are running continue.
     ///
     /// - Parameters:
-    ///   - hooks: what to run.
-    ///   - derived: the sessions that are made from others.
+    ///   - hooks: The hooks to run.
+    ///   - derived: The sessions that are derived from others.
     func adopt(_ hooks: HookSettings, derived: Set<SessionName>) {
         standing.withLock { $0 = Standing(hooks: hooks, derived: derived) }
     }
@@ -70,7 +75,7 @@ final class EventHooks: EventObserving {
 
     /// Runs hooks until the process ends.
     func work() async {
-        // The numbers of the notices that a desktop may still show.
+        // The numbers of notices that the desktop may still show.
         var notices: [SessionName: String] = [:]
         for await event in events {
             let standing = standing.withLock { $0 }
@@ -90,7 +95,7 @@ final class EventHooks: EventObserving {
         }
     }
 
-    /// The number of a notice, as `notify-send` prints it.
+    /// Parses the number of a notice from the output of `notify-send`.
     private static func noticeNumber(_ printed: [UInt8]) -> String? {
         let digits = printed.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         return (1...10).contains(digits.count) ? String(decoding: digits, as: UTF8.self) : nil
@@ -101,7 +106,9 @@ final class EventHooks: EventObserving {
             && !standing.endedWithSource(event)
     }
 
-    /// - Returns: what the hook has printed.
+    /// Runs a hook.
+    ///
+    /// - Returns: The output of the hook.
     @discardableResult
     private func run(
         _ command: [String],

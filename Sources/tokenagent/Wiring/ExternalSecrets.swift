@@ -7,23 +7,27 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Fetches what opens the vault without a person: from a command, or from a credential of the service manager.
+/// The secrets that unlock the store automatically, from a command or a credential of the service manager.
 struct ExternalSecrets: Sendable {
-    /// The name of the credential when none is given.
+    /// The default name of the credential.
     static let defaultCredential = "tokenagent"
-    /// How long a command may take: it may ask the person for a fingerprint.
+    /// The time limit of a command, 30 seconds: it may ask the user for a fingerprint.
     private static let timeLimit = Duration.seconds(30)
-    /// The most bytes read of a credential; no key is longer.
+    /// The maximum size of a credential in bytes.
+    ///
+    /// No key is longer.
     private static let largestSecret = 8192
 
     let commands: any CommandRunning
     let eventLoop: any EventLoop
     let credentials: String?
     let logger: Logger
-    /// Whether the configuration allows this command to open the store.
+    /// Returns whether the configuration permits this command to open the store.
     let mayRun: @Sendable ([String]) -> Bool
 
-    /// What the providers of `slots` deliver now, by slot; those that fail are left out.
+    /// Reads the current secrets of `slots`, by slot.
+    ///
+    /// Those that fail are left out.
     func read(for slots: [SlotDescription]) -> [Int: GuardedBytes] {
         var secrets: [Int: GuardedBytes] = [:]
         for slot in slots {
@@ -37,7 +41,9 @@ struct ExternalSecrets: Sendable {
         return secrets
     }
 
-    /// What `provider` delivers now; blocks, so never on an event loop.
+    /// Reads the current secret from `provider`.
+    ///
+    /// Blocks, so it must not be called on an event loop.
     func read(_ provider: ExternalProvider, _ name: String) throws(StoreError) -> GuardedBytes {
         switch provider {
         case .command: try run(name.split(separator: "\0", omittingEmptySubsequences: false).map(String.init))
@@ -86,7 +92,7 @@ struct ExternalSecrets: Sendable {
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { throw failure("\(path): \(unsafe String(cString: strerror(errno)))") }
         defer { close(file) }
-        // One byte more shows that there is more.
+        // One additional byte shows that the file is longer.
         var bytes = [UInt8](repeating: 0, count: ExternalSecrets.largestSecret + 1)
         let count = unsafe Glibc.read(file, &bytes, bytes.count)
         guard count >= 0 else { throw failure("\(path): \(unsafe String(cString: strerror(errno)))") }
@@ -97,7 +103,8 @@ struct ExternalSecrets: Sendable {
         return try secret(Array(bytes[..<count]), orThrow: failure("\(path) is empty"))
     }
 
-    /// Guards `output` without one trailing line break, which is not part of a secret that people can type.
+    /// Returns a guarded copy of `output` without one trailing line break, which is not part of a typed
+    /// secret.
     private func secret(
         _ output: [UInt8],
         orThrow failure: StoreError

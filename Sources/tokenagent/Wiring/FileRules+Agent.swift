@@ -7,13 +7,15 @@ import Glibc
 import OAuthClient
 import SealedStore
 
-/// The one place that says which files a running agent needs.
+/// The only definition of the files that a running agent needs.
 extension FileRules {
+    /// Creates the rules for the agent.
+    ///
     /// - Parameters:
-    ///   - places: where this agent's own files are; their directories exist by now.
-    ///   - settings: may name certificates and secrets outside of those directories.
-    ///   - slots: may name key files.
-    ///   - environment: what the service manager hands over.
+    ///   - places: The paths of this agent's own files, whose directories exist by now.
+    ///   - settings: The settings, which may name certificates and secrets outside of those directories.
+    ///   - slots: The store's slots, which may name key files.
+    ///   - environment: The environment with the variables of the service manager.
     init(
         _ places: AgentLocations,
         _ settings: Settings,
@@ -40,12 +42,12 @@ extension FileRules {
             .compactMap(\.self)
     }
 
-    /// What libraries read, and what the kernel says about this machine and about peers.
+    /// The files that libraries read, and the kernel's files about this machine and about peers.
     private static let system = namesAndCertificates + ["/proc", "/sys/fs/cgroup"]
 }
 
 extension Settings {
-    /// Files that are read again and again while the agent runs.
+    /// Returns the files that are read repeatedly while the agent runs.
     fileprivate func files(_ slots: [SlotDescription]) -> [String] {
         let keyFiles = slots.compactMap { slot in
             if case .keyFile(let path) = slot.source { path } else { nil }
@@ -56,7 +58,7 @@ extension Settings {
     }
 }
 
-/// Directories that hold many files that are none of the agent's business.
+/// The directories with many files that the agent must not read.
 private struct PersonalDirectories {
     private let paths: [String]
 
@@ -65,7 +67,9 @@ private struct PersonalDirectories {
         paths = [places.home, configurations].compactMap { $0?.resolved }
     }
 
-    /// `file` and its directory, so that it may be replaced; no directory that is or holds a personal one.
+    /// Returns `file` and its directory, so that the file may be replaced.
+    ///
+    /// A directory that is or contains a personal one is left out.
     func readable(for file: String) -> [String] {
         let directories = [file.directory, file.resolved?.directory].compactMap { $0?.resolved }
         return [file]
@@ -78,7 +82,7 @@ private struct PersonalDirectories {
 extension String {
     fileprivate var directory: String { ListeningSocket.directory(of: self) }
 
-    /// The path without symbolic links; `nil` when nothing is there.
+    /// The path without symbolic links, or `nil` if it does not exist.
     fileprivate var resolved: String? {
         guard let path = unsafe realpath(self, nil) else { return nil }
         defer { unsafe free(path) }

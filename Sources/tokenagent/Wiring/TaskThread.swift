@@ -4,15 +4,18 @@ import CTaskHook
 import NIOCore
 import NIOPosix
 
-/// The thread of all tasks that belong to no actor, in place of Dispatch's pool, and of the network they work with.
+/// The thread of all tasks outside of actors, and of the network, which replaces the thread pool of Dispatch.
 ///
-/// Once used, that pool looks after its threads every second for ever, so an idle agent would never sleep. One
-/// thread is enough: what may block has threads of its own, and sessions live on the agent's loop.
+/// Once used, that pool checks its threads every second forever, so an idle agent would never sleep. One
+/// thread is enough: blocking work has separate threads, and sessions run on the agent's loop.
 enum TaskThread {
     private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1).next()
 
-    /// Takes over from Dispatch; call before the first task is made.
-    /// - Returns: the thread's loop.
+    /// Replaces the pool of Dispatch.
+    ///
+    /// Call it before the first task is created.
+    ///
+    /// - Returns: The thread's event loop.
     static func install() -> any EventLoop {
         unsafe task_hook_install { pointer in
             guard let pointer = unsafe pointer else { return }
