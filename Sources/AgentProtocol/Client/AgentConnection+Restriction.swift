@@ -4,13 +4,13 @@ import Glibc
 import Text
 
 extension AgentConnection {
-    /// Has the agent limit this connection to what a `[[socket]]` for `sessions` gives out, and hands it over.
+    /// Makes the agent restrict this connection to a `[[socket]]` for `sessions`, and returns its descriptor.
     ///
     /// - Parameters:
-    ///   - sessions: their names.
-    ///   - host: who uses the connection from now on, for the agent's audit log.
-    /// - Returns: its descriptor, which the caller closes.
-    /// - Throws: ``AgentError``: the agent's own if it does not do that at this socket.
+    ///   - sessions: The names of the sessions.
+    ///   - host: The user of the connection from now on, for the agent's audit log.
+    /// - Returns: The descriptor of the connection, which the caller closes.
+    /// - Throws: ``AgentError``, the agent's own if it does not permit that at this socket.
     package consuming func restricted(
         to sessions: [String],
         for host: String

@@ -10,20 +10,21 @@
 /// print("Authorization: Bearer \(token.value)")
 /// ```
 ///
-/// Ask again for every request you make instead of keeping the token: a token that is still good comes from
-/// the agent's memory in microseconds. When an ``AgentError`` has the code `loginRequired`, show its message and
-/// its remedy to the person; when it is `temporarilyUnavailable`, try again after `retryAfter`.
+/// Request the token again for every HTTP request instead of storing it: a valid token comes from the agent's
+/// memory in microseconds. If an ``AgentError`` has the code `loginRequired`, show its message and its remedy
+/// to the user. If the code is `temporarilyUnavailable`, try again after `retryAfter`.
 ///
-/// An agent that is silent is not waited for: see ``maximumSilence``.
+/// A request to a silent agent fails: see ``maximumSilence``.
 public struct AgentConnection: ~Copyable {
-    /// The longest wait for an agent to accept a connection, take a request and begin its response: 5 s.
+    /// The maximum time for an agent to accept a connection, read a request and begin its response: 5
+    /// seconds.
     ///
-    /// A request may wait longer than that for a refresh or a person. So halfway the agent is asked on another
-    /// connection whether it is there; while it answers, the wait goes on.
+    /// A request may wait longer for a refresh or the user. So halfway a second connection checks whether the
+    /// agent is alive. While the agent answers there, the wait continues.
     public static let maximumSilence = Duration.seconds(5)
-    /// The time between two such questions while a request waits.
+    /// The time between two such checks while a request waits.
     static let checkInterval = Duration.seconds(30)
-    /// Most bytes collected of one answer: 64 MiB, enough for the status of a hundred thousand sessions.
+    /// The maximum size of a response's body: 64 MiB, enough for the status of a hundred thousand sessions.
     static let largestBody = 64 << 20
 
     let socket: AgentSocket
@@ -32,21 +33,21 @@ public struct AgentConnection: ~Copyable {
     /// The part of ``maximumSilence`` that connecting has taken from the first request.
     private var timeToConnect: Duration
 
-    /// The path of the socket, where an agent has answered.
+    /// The path of the socket to which the connection was made.
     public var path: String { socket.path }
 
     /// Connects to the agent and checks that it runs as this user.
     ///
-    /// Without `path` that is the socket of the environment, see ``AgentPaths``. If no agent is there and
-    /// `TOKENAGENT_SOCK` is not set, the agent is asked whose socket is noted in the lock file of this user's store: it
-    /// was started with another environment, such as that of cron.
+    /// Without `path` the socket is that of the environment, see ``AgentPaths``. If no agent is there and
+    /// `TOKENAGENT_SOCK` is not set, the socket in the lock file of this user's store is tried: its agent was
+    /// started with another environment, such as that of cron.
     ///
     /// - Parameters:
-    ///   - path: the socket, and no other.
-    ///   - maximumSilence: replaces the 5 s for this connection.
-    /// - Throws: ``AgentError`` with the code `noAgent` if nothing answers there, `denied` if the server runs
-    ///   as another user, `misconfigured` if the path cannot be a socket's, `temporarilyUnavailable` if the agent is
-    ///   silent.
+    ///   - path: The only socket to try.
+    ///   - maximumSilence: The limit for this connection instead of 5 seconds.
+    /// - Throws: ``AgentError`` with the code `noAgent` if nothing is listening there, `denied` if the server
+    ///   runs as another user, `misconfigured` if the path cannot be a socket's, `temporarilyUnavailable` if
+    ///   the agent is silent.
     public init(
         socket path: String? = nil,
         maximumSilence: Duration = AgentConnection.maximumSilence
@@ -62,15 +63,16 @@ public struct AgentConnection: ~Copyable {
         timeToConnect = .nanoseconds(Deadline.now - start)
     }
 
-    /// Sends a request and collects its answer.
+    /// Sends a request and returns its response.
     ///
     /// A connection serves one request after the other. After an error, open a new one.
     ///
     /// - Parameters:
-    ///   - request: what to ask.
-    ///   - timeout: how long to wait for the whole answer. Default: for ever, as a login may take.
-    ///   - maximumSilence: how long to wait for its first byte without a sign of life. Default: the connection's.
-    /// - Returns: the answer, whose status is a success.
+    ///   - request: The request to send.
+    ///   - timeout: The time limit of the whole response. Default: none, as a login may take long.
+    ///   - maximumSilence: The time limit for its first byte without a sign of life. Default: that of the
+    ///     connection.
+    /// - Returns: The response, whose status is a success.
     /// - Throws: ``AgentError``, the agent's own or one about the connection: `noAgent` if it ended,
     ///   `temporarilyUnavailable` if the time is over or the agent is silent.
     public mutating func exchange(
@@ -111,9 +113,9 @@ public struct AgentConnection: ~Copyable {
         return head
     }
 
-    /// Returns when the response begins or `deadline` is the next thing to wait for.
+    /// Waits until the response begins, or until `deadline` comes before the next check.
     ///
-    /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if nothing shows that the agent is there.
+    /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if nothing shows that the agent is alive.
     private mutating func waitForResponse(
         by deadline: Deadline,
         _ maximumSilence: Duration

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The lines of a streamed answer: progress of a login, or events (NDJSON, one JSON object per line).
+/// The lines of a streamed response: progress of a login, or events (NDJSON, one JSON object per line).
 ///
 /// ```swift
 /// var events = try AgentConnection().lines(of: AgentRequest(.get, "events"))
@@ -9,7 +9,7 @@
 ///
 /// When the value is dropped, the connection closes, which cancels a login.
 public struct AgentLines: ~Copyable {
-    /// Longest line: 1 MiB.
+    /// The maximum length of a line: 1 MiB.
     static let longestLine = 1 << 20
 
     private var connection: AgentConnection
@@ -20,15 +20,17 @@ public struct AgentLines: ~Copyable {
         self.connection = connection
     }
 
-    /// Becomes readable when bytes arrive; a line may also be waiting in memory already.
+    /// The descriptor that becomes readable when bytes arrive.
+    ///
+    /// A line may already be in memory as well.
     package var descriptor: Int32 { connection.socket.descriptor }
 
-    /// Waits for the next line that is not empty, or answers nil at the end of the answer.
+    /// Waits for the next line that is not empty.
     ///
-    /// - Parameter timeout: how long to wait. Default: for ever.
-    /// - Returns: the line without its line feed.
-    /// - Throws: ``AgentError``: `noAgent` if the agent ended in the middle, `temporarilyUnavailable` if the time
-    ///   is over; then the caller may go on waiting.
+    /// - Parameter timeout: The time limit. Default: none.
+    /// - Returns: The line without its line feed, or `nil` at the end of the response.
+    /// - Throws: ``AgentError`` with the code `noAgent` if the agent ended in the middle,
+    ///   `temporarilyUnavailable` if the time is over. After the latter the caller may continue to wait.
     public mutating func next(timeout: Duration? = nil) throws(AgentError) -> [UInt8]? {
         let deadline = Deadline(after: timeout)
         do {
@@ -66,9 +68,9 @@ public struct AgentLines: ~Copyable {
 }
 
 extension AgentConnection {
-    /// Sends a request whose answer is a stream of lines, and gives the connection to that stream.
+    /// Sends a request whose response is a stream of lines, and passes the connection to that stream.
     ///
-    /// - Throws: ``AgentError``, the agent's own if it refuses.
+    /// - Throws: ``AgentError``, the agent's own if it rejects the request.
     public consuming func lines(of request: AgentRequest) throws(AgentError) -> AgentLines {
         var refusal: AgentResponse?
         do {

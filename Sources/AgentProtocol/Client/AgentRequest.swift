@@ -3,37 +3,34 @@
 import Glibc
 import Text
 
-/// One request to the agent: HTTP/1.1 over the Unix socket, every path under `/v1`.
+/// A request to the agent: HTTP/1.1 over the Unix socket, with a path under `/v1`.
 public struct AgentRequest: Equatable, Sendable {
-    /// The verbs the agent knows.
+    /// The HTTP methods that the agent accepts.
     public enum Method: String, Sendable {
-        /// Reads.
         case get = "GET"
-        /// Acts.
         case post = "POST"
-        /// Removes.
         case delete = "DELETE"
     }
 
-    /// The verb.
+    /// The HTTP method.
     public var method: Method
-    /// Path and query, percent-encoded, as it goes on the request line.
+    /// The path and query, percent-encoded, as in the request line.
     public var target: String
-    /// Whether the bare text is wanted instead of JSON, where a route offers both.
+    /// Whether the bare text is requested instead of JSON, where an endpoint offers both.
     public var wantsPlainText: Bool
-    /// The JSON body, UTF-8; nil for a request without one.
+    /// The JSON body in UTF-8, or `nil` for a request without a body.
     public var body: [UInt8]?
-    /// The listener that asks, as the name and the digest of its table with a blank between them.
+    /// The listener that sends the request, as its name and the digest of its table, separated by a space.
     package var listener: String?
 
-    /// Describes the request for the path `/v1/SEGMENT/SEGMENT…?NAME=VALUE&…`.
+    /// Creates a request for the path `/v1/SEGMENT/SEGMENT…?NAME=VALUE&…`.
     ///
     /// - Parameters:
-    ///   - method: the verb.
-    ///   - path: segments after `/v1`, not encoded.
-    ///   - query: parameters in their order, not encoded.
-    ///   - wantsPlainText: asks for text instead of JSON.
-    ///   - body: the JSON body, UTF-8.
+    ///   - method: The HTTP method.
+    ///   - path: The segments after `/v1`, not encoded.
+    ///   - query: The parameters in their order, not encoded.
+    ///   - wantsPlainText: Whether text is requested instead of JSON.
+    ///   - body: The JSON body in UTF-8.
     public init(
         _ method: Method,
         _ path: String...,
@@ -57,15 +54,17 @@ public struct AgentRequest: Equatable, Sendable {
         }
     }
 
-    /// Overwrites and removes the body; call it once a body with a secret in it has been sent.
+    /// Overwrites and removes the body.
     ///
-    /// Wipes the only copy if nobody else holds the array.
+    /// Call it once a body with a secret was sent.
+    ///
+    /// The secret is erased only if no other copy of the array exists.
     public mutating func wipeBody() {
         body?.wipe()
         body = nil
     }
 
-    /// Request line and headers, including the empty line.
+    /// The request line and headers, including the empty line.
     package var head: String {
         var text = method.rawValue + " " + target + " HTTP/1.1\r\nHost: tokenagent\r\n"
         text += wantsPlainText ? "Accept: text/plain\r\n" : "Accept: application/json\r\n"

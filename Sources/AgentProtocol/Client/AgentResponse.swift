@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// One complete answer of the agent.
+/// A complete response of the agent.
 public struct AgentResponse: Equatable, Sendable {
     /// The HTTP status, 200 for success.
     public var status: Int
-    /// Seconds of the `Retry-After` header, if there is one (RFC 9110 §10.2.3).
+    /// The delay in seconds from the `Retry-After` header, or `nil` if there is none (RFC 9110 §10.2.3).
     public var retryAfter: Duration?
-    /// The body without its framing: JSON, or the bare text that was asked for.
+    /// The body without its framing: JSON, or the requested bare text.
     public var body: [UInt8]
 
     package init(status: Int, retryAfter: Duration? = nil, body: [UInt8] = []) {

@@ -13,7 +13,7 @@ extension AgentSocket {
         }
     }
 
-    /// Connects to the agent of this user, wherever it listens.
+    /// Connects to the agent of this user, at any of its sockets.
     init(findingAgent maximumSilence: Duration) throws(AgentError) {
         let usual = try AgentPaths.uncheckedSocket()
         let failure: AgentError
@@ -24,20 +24,21 @@ extension AgentSocket {
             guard [.noAgent, .denied].contains(error.code), !AgentPaths.namesSocket() else { throw error }
             failure = error
         }
-        // From here on the time matters less than the agent.
+        // From here on, finding the agent matters more than the time limit.
         let path = try AgentSocket.otherPath(than: usual, failure, maximumSilence)
         try self.init(at: path, maximumSilence)
     }
 
-    /// The path at which this user's agent may be if it is not at `usual`, where `failure` was met.
+    /// Returns another possible socket of this user's agent, after connecting to `usual` has failed with
+    /// `failure`.
     ///
-    /// - Throws: `failure` if there is no such path.
+    /// - Throws: `failure` if there is no other path.
     private static func otherPath(
         than usual: String,
         _ failure: AgentError,
         _ maximumSilence: Duration
     ) throws(AgentError) -> String {
-        // The runtime directory may be missing or another user's.
+        // The runtime directory may be missing or belong to another user.
         let checked = try AgentPaths.socket()
         guard failure.code == .noAgent || checked != usual else { throw failure }
         if let state = try? AgentPaths.stateDirectory(AgentPaths.variable),
@@ -50,7 +51,9 @@ extension AgentSocket {
         return checked
     }
 
-    /// Whether the agent that uses the store in `state` answers at `path`: a note may be old, and another agent be there.
+    /// Returns whether the agent that uses the store in `state` answers at `path`.
+    ///
+    /// The path in the lock file may be outdated, and another agent be there.
     private static func isAgent(
         of state: String,
         at path: String,
@@ -67,10 +70,10 @@ extension AgentSocket {
         }
     }
 
-    /// Asks on another connection whether the agent at `path` is there, waiting no longer than `limit`, a part of `whole`.
+    /// Checks on another connection whether the agent at `path` is alive, within `limit`, a part of `whole`.
     ///
-    /// - Returns: `false` if there is no socket any more: an agent that stops removes it before its last responses.
-    /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if there is one and nothing comes from it.
+    /// - Returns: `false` if the socket is gone: an agent that stops removes it before its last responses.
+    /// - Throws: ``ConnectionFailure/silent(socket:limit:)`` if there is a socket but no response.
     static func isAlive(
         at path: String,
         within limit: Duration,

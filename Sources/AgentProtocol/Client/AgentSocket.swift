@@ -7,9 +7,9 @@ struct AgentSocket: ~Copyable {
     let descriptor: Int32
     let path: String
 
-    /// Connects to `path` and checks who listens there.
+    /// Connects to `path` and checks which user's process is listening there.
     ///
-    /// A full backlog, or a peer that does not read, keeps us waiting for `timeout` at most.
+    /// A full backlog, or a peer that does not read, blocks for `timeout` at most.
     init(path: String, timeout: Duration) throws(ConnectionFailure) {
         self.path = path
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -39,14 +39,14 @@ struct AgentSocket: ~Copyable {
             }
         }
         guard result == 0 else {
-            // Somebody listens and does not accept.
+            // A process is listening but does not accept.
             return errno == EAGAIN
                 ? .silent(socket: path, limit: timeout) : .unreachable(socket: path, errno: errno)
         }
         return foreignServer(descriptor, path)
     }
 
-    /// The failure if the server runs as another user: in an open directory anyone can listen.
+    /// Returns a failure if the server runs as another user, as anyone can listen in an open directory.
     private static func foreignServer(_ descriptor: Int32, _ path: String) -> ConnectionFailure? {
         // struct ucred { pid_t pid; uid_t uid; gid_t gid; } is hidden behind _GNU_SOURCE.
         var credentials: (pid: Int32, uid: UInt32, gid: UInt32) = (0, .max, .max)
@@ -74,7 +74,9 @@ struct AgentSocket: ~Copyable {
         }
     }
 
-    /// Reads what is there into `decoder`, waiting for the first byte; false at the end of the connection.
+    /// Reads available bytes into `decoder`, after waiting for the first one.
+    ///
+    /// - Returns: `false` at the end of the connection.
     borrowing func receive(
         into decoder: inout ResponseDecoder,
         by deadline: Deadline
@@ -97,7 +99,9 @@ struct AgentSocket: ~Copyable {
         guard try hasBytes(by: deadline) else { throw .timedOut }
     }
 
-    /// Waits for a byte or the end of the connection, and returns `false` if neither has come by `deadline`.
+    /// Waits for a byte or the end of the connection.
+    ///
+    /// - Returns: `false` if neither has arrived by `deadline`.
     borrowing func hasBytes(by deadline: Deadline) throws(ConnectionFailure) -> Bool {
         while true {
             let timeout = deadline.pollTimeout
@@ -112,7 +116,7 @@ struct AgentSocket: ~Copyable {
 }
 
 extension timeval {
-    /// At least a microsecond: none at all would mean to wait for ever.
+    /// Creates a time of at least one microsecond, as zero would mean no limit.
     fileprivate init(_ duration: Duration) {
         let (seconds, attoseconds) = max(duration, .microseconds(1)).components
         self.init(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
@@ -120,7 +124,7 @@ extension timeval {
 }
 
 extension sockaddr_un {
-    /// The address of a path already known to fit.
+    /// Creates the address of a path that is known to fit.
     package init(path: String) {
         self.init()
         sun_family = sa_family_t(AF_UNIX)

@@ -2,24 +2,26 @@
 
 import Text
 
-/// A token as the agent hands it out.
+/// A token from the agent.
 public struct AgentToken: Equatable, Sendable {
-    /// The session it belongs to.
+    /// The name of the session that the token belongs to.
     public var session: String
-    /// The access token, or the ID token if that was asked for.
+    /// The access token, or the ID token if that was requested.
     public var value: String
-    /// How to present it, usually `Bearer` (RFC 6749 §7.1).
+    /// The token type, usually `Bearer` (RFC 6749 §7.1).
     public var type: String
-    /// When it expires: seconds since 1970, UTC; nil if it is good until a server refuses it.
+    /// The expiry in seconds since 1970, UTC, or `nil` if the token is valid until a server rejects it.
     public var expiresAt: Int64?
-    /// Seconds of life left when it was handed out.
+    /// The remaining validity in seconds when the agent sent the token.
     public var expiresIn: Int64?
     /// The granted scopes.
     public var scopes: [String]
-    /// The proof of possession, for the request that was named when asking for it (RFC 9449 §4).
+    /// The proof of possession for the HTTP request named in the token request (RFC 9449 §4).
     package var proof: String?
 
-    /// Reads the answer's JSON.
+    /// Parses the response's JSON.
+    ///
+    /// - Throws: ``AgentError`` if it contains no usable token.
     package init(parsing body: [UInt8]) throws(AgentError) {
         guard let message = TokenMessage(parsing: body),
             let value = message.accessToken ?? message.idToken,
@@ -37,21 +39,21 @@ public struct AgentToken: Equatable, Sendable {
         scopes = message.scope?.bytewise.split(on: " ").map(String.init) ?? []
     }
 
-    /// Whether it is useless without a proof for each request (RFC 9449 §7.1).
+    /// Whether the token requires a proof for each HTTP request (RFC 9449 §7.1).
     package var isBoundToKey: Bool { type.lowercased() == "dpop" }
 }
 
 extension AgentConnection {
-    /// Asks for a token of a session, waiting for a refresh if the present one is too old.
+    /// Returns a token of a session, after a refresh if the current one is not valid for long enough.
     ///
     /// - Parameters:
-    ///   - session: the name the configuration gives it.
-    ///   - minimumValidity: least life the token must have left. Default: what the agent's configuration says.
-    ///   - timeout: longest wait for a refresh. Default: what the agent's configuration says.
-    ///   - scopes: scopes of the token, if they differ from the session's.
-    ///   - audience: audience of the token, if it differs from the session's.
-    /// - Returns: a token with at least that much life left.
-    /// - Throws: ``AgentError``: `loginRequired` and a remedy when the session is over.
+    ///   - session: The session's name in the configuration.
+    ///   - minimumValidity: The minimum remaining validity. Default: the agent's configuration.
+    ///   - timeout: The maximum wait for a refresh. Default: the agent's configuration.
+    ///   - scopes: The scopes of the token, if they differ from the session's.
+    ///   - audience: The audience of the token, if it differs from the session's.
+    /// - Returns: A token with at least that remaining validity.
+    /// - Throws: ``AgentError`` with the code `loginRequired` and a remedy if the session has ended.
     public mutating func token(
         of session: String,
         minimumValidity: Duration? = nil,
@@ -69,15 +71,15 @@ extension AgentConnection {
         return try token(demand)
     }
 
-    /// Asks for the token that `demand` describes.
+    /// Returns the token that `demand` describes.
     ///
-    /// - Throws: ``AgentError``, `internal` also if the token holds anything but visible ASCII.
+    /// - Throws: ``AgentError``, with the code `internal` if the token contains anything but visible ASCII.
     package mutating func token(_ demand: TokenRequest) throws(AgentError) -> AgentToken {
         let answer = try exchange(demand, plainText: false)
         return try AgentToken(parsing: answer.body)
     }
 
-    /// Asks for the token that `demand` describes, as JSON or as plain text.
+    /// Sends the request that `demand` describes, for JSON or plain text.
     package mutating func exchange(
         _ demand: TokenRequest,
         plainText: Bool

@@ -3,16 +3,16 @@
 import Glibc
 import Text
 
-/// The program that started this process, if this is `tokenctl` or a program that it becomes.
+/// The program that started this process, if this process is `tokenctl` or a program that it executes.
 ///
-/// The agent writes it into the audit log as what it is, a claim: `tokenctl` may have ended before anybody could look which
-/// program had started it.
+/// The agent records it in the audit log as a claim: `tokenctl` may end before the agent can look up which
+/// program has started it.
 enum ClaimedCaller {
     private static let clients = ["/tokenctl", "/tokenctl-commands", "/tokenagent-mcp"]
-    /// Bytes of the longest path that is named.
+    /// The maximum length of the path in bytes.
     private static let limit = 1_024
 
-    /// Its path; `nil` in other programs, or where the kernel does not show it.
+    /// The program's path, or `nil` in other programs or where the kernel does not show it.
     static let path: String? = {
         guard let own = link("/proc/self/exe"), clients.contains(where: own.hasSuffix) else { return nil }
         return link("/proc/\(getppid())/exe")

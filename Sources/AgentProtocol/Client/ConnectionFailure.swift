@@ -2,21 +2,21 @@
 
 import Glibc
 
-/// What goes wrong between a client and the agent before there is an answer to read.
+/// An error between a client and the agent before there is a response to parse.
 package enum ConnectionFailure: Error, Equatable {
-    /// Nothing answers at the socket.
+    /// Nothing is listening at the socket.
     case unreachable(socket: String, errno: Int32)
-    /// The server at the socket runs as another user, who could be anybody.
+    /// The server at the socket runs as another user, who is not trusted.
     case foreignServer(socket: String, uid: UInt32)
     /// The path does not fit into a socket address.
     case pathTooLong(socket: String)
-    /// The answer did not come in time.
+    /// The response did not arrive in time.
     case timedOut
-    /// Something listens at the socket and gave no sign of life for this long.
+    /// A process is listening at the socket but gave no sign of life for this long.
     case silent(socket: String, limit: Duration)
-    /// The agent ended, or ended the connection, before the answer was complete.
+    /// The agent ended, or closed the connection, before the response was complete.
     case closed
-    /// The bytes are not an answer of an agent.
+    /// The bytes are not a response of an agent.
     case malformed(String)
     /// A system call failed.
     case system(String, errno: Int32)
@@ -59,14 +59,14 @@ extension AgentError {
 }
 
 extension Duration {
-    /// Whole seconds, rounded up.
+    /// The duration in whole seconds, rounded up.
     fileprivate var roundedSeconds: Int64 {
         let (seconds, attoseconds) = components
         return attoseconds > 0 ? seconds + 1 : seconds
     }
 }
 
-/// The system's sentence for an error number.
+/// Returns the system's message for an error number.
 package func systemMessage(_ error: Int32) -> String {
     guard let text = unsafe strerror(error) else { return "error \(error)" }
     return unsafe String(cString: text)

@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// An instant on the boot clock by which something must have happened, or never.
+/// An instant on the boot clock by which something must have happened, or no limit.
 struct Deadline {
-    /// Nanoseconds since boot; nil means no deadline.
+    /// The instant in nanoseconds since boot, or `nil` for no deadline.
     private let instant: Int64?
 
     static let none = Deadline(after: nil)
@@ -27,7 +27,7 @@ struct Deadline {
         return right.instant.map { instant < $0 } ?? true
     }
 
-    /// Nanoseconds since boot.
+    /// The current time in nanoseconds since boot.
     static var now: Int64 {
         var time = timespec()
         unsafe clock_gettime(CLOCK_BOOTTIME, &time)
@@ -36,7 +36,7 @@ struct Deadline {
 }
 
 extension Duration {
-    /// Whole nanoseconds, at most about 31 years.
+    /// The duration in whole nanoseconds, at most about 31 years.
     fileprivate var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         return min(seconds, 1_000_000_000) * 1_000_000_000 + attoseconds / 1_000_000_000

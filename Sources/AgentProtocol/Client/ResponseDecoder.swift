@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// Finds the parts of answers in the bytes of a connection, however they were cut into reads.
+/// A parser that finds the parts of responses in the bytes of a connection, however they were split into
+/// reads.
 package struct ResponseDecoder {
     package enum Part: Equatable {
         case head(ResponseHead)
         case body(ArraySlice<UInt8>)
-        /// The answer is complete; the next byte belongs to the next answer.
+        /// The response is complete.
+        ///
+        /// The next byte belongs to the next response.
         case end
     }
 
-    /// Most bytes of a head; the agent's are under 300.
+    /// The maximum size of a head in bytes.
+    ///
+    /// The agent's are under 300.
     static let longestHead = 16_384
 
     private enum State: Equatable {
@@ -25,13 +30,13 @@ package struct ResponseDecoder {
 
     private var state = State.head
     private var bytes: [UInt8] = []
-    /// How many of `bytes` have been consumed.
+    /// The number of `bytes` that were consumed.
     private var offset = 0
 
-    /// A decoder for the answers of one connection.
+    /// Creates a decoder for the responses of one connection.
     package init() {}
 
-    /// Takes what was read.
+    /// Appends bytes that were read.
     package mutating func append(_ read: some Sequence<UInt8>) {
         if offset == bytes.count {
             bytes.removeAll(keepingCapacity: true)
@@ -40,7 +45,9 @@ package struct ResponseDecoder {
         bytes.append(contentsOf: read)
     }
 
-    /// The next part, or nil if more bytes are needed for one.
+    /// Returns the next part, or `nil` if that needs more bytes.
+    ///
+    /// - Throws: ``ConnectionFailure/malformed(_:)`` if the bytes are not a valid response.
     package mutating func next() throws(ConnectionFailure) -> Part? {
         while true {
             switch state {
@@ -72,7 +79,9 @@ package struct ResponseDecoder {
         }
     }
 
-    /// Takes the end of the connection as the end of the answer, if the answer's framing allows that.
+    /// Ends the response with the connection, if the response's framing permits that.
+    ///
+    /// - Throws: ``ConnectionFailure/closed`` if the response is incomplete.
     package mutating func finish() throws(ConnectionFailure) -> Part {
         guard state == .untilClose else { throw .closed }
         state = .head
@@ -96,7 +105,7 @@ package struct ResponseDecoder {
         }
         let head = try ResponseHead(parsing: bytes[offset..<end])
         offset = end + 4
-        // An interim answer has no body and is followed by the real one (RFC 9110 §15.2).
+        // An interim response has no body and is followed by the final one (RFC 9110 §15.2).
         guard head.status >= 200 else { return try takeHead() }
         switch head.framing {
         case _ where head.status == 204: state = .end
@@ -107,7 +116,7 @@ package struct ResponseDecoder {
         return head
     }
 
-    /// Where the CR LF CR LF after the head begins.
+    /// The index of the CR LF CR LF after the head.
     private var endOfHead: Int? {
         guard bytes.count - offset >= 4 else { return nil }
         return (offset...bytes.count - 4).first {
@@ -115,7 +124,7 @@ package struct ResponseDecoder {
         }
     }
 
-    /// The next line without its CR LF.
+    /// Returns the next line without its CR LF, or `nil` if it is incomplete.
     private mutating func takeLine() throws(ConnectionFailure) -> ArraySlice<UInt8>? {
         guard let newline = bytes[offset...].firstIndex(of: 0x0A) else {
             guard bytes.count - offset <= ResponseDecoder.longestHead else {
@@ -128,7 +137,7 @@ package struct ResponseDecoder {
         return bytes[offset..<newline - 1]
     }
 
-    /// Hexadecimal digits, then perhaps extensions (RFC 9112 §7.1).
+    /// Parses a chunk size: hexadecimal digits, then optional extensions (RFC 9112 §7.1).
     private mutating func takeChunkSize() throws(ConnectionFailure) -> Int? {
         guard let line = try takeLine() else { return nil }
         let digits = line.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 }

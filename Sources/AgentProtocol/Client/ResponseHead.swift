@@ -2,9 +2,9 @@
 
 import Text
 
-/// Status line and headers of an answer, as far as a client needs them (RFC 9112 §4, §6).
+/// The status line and headers of a response, as far as a client needs them (RFC 9112 §4, §6).
 package struct ResponseHead: Equatable {
-    /// How the end of the body is found.
+    /// The rule that determines the end of the body.
     enum Framing: Equatable {
         case length(Int)
         case chunked
@@ -14,10 +14,10 @@ package struct ResponseHead: Equatable {
     package let status: Int
     let framing: Framing
     package let retryAfter: Duration?
-    /// Whether the server ends the connection after this answer.
+    /// Whether the server closes the connection after this response.
     package let closes: Bool
 
-    /// Reads the lines before the empty line, CR LF between them.
+    /// Parses the lines before the empty line, separated by CR LF.
     init(parsing bytes: ArraySlice<UInt8>) throws(ConnectionFailure) {
         var lines = HTTPSyntax.lines(bytes)
         status = try ResponseHead.status(lines.next() ?? [])
@@ -47,7 +47,7 @@ package struct ResponseHead: Equatable {
         self.retryAfter = retryAfter
     }
 
-    /// `HTTP/1.1 200 OK`.
+    /// Parses a line such as `HTTP/1.1 200 OK`.
     private static func status(_ line: ArraySlice<UInt8>) throws(ConnectionFailure) -> Int {
         let rest = line.dropFirst(9)
         guard line.starts(with: "HTTP/1.1 ".utf8), let status = number(rest.prefix(3)),
@@ -56,7 +56,7 @@ package struct ResponseHead: Equatable {
         return status
     }
 
-    /// One to nine decimal digits.
+    /// Parses one to nine decimal digits.
     private static func number(_ text: ArraySlice<UInt8>) -> Int? {
         guard (1...9).contains(text.count), text.allSatisfy(\.isASCIIDigit) else { return nil }
         return Int(String(decoding: text, as: UTF8.self))

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// Which token is asked for, and how good it must be.
+/// A request for a token, with the requirements that the token must satisfy.
 package struct TokenRequest: Equatable, Sendable {
     package var session: String
-    /// Least life left; nil leaves it to the agent's configuration.
+    /// The minimum remaining validity, or `nil` for that of the agent's configuration.
     package var minimumValidity: Duration?
-    /// Longest wait for a refresh; nil leaves it to the agent's configuration, zero means not to wait.
+    /// The maximum wait for a refresh, or `nil` for that of the agent's configuration.
+    ///
+    /// Zero means not to wait.
     package var timeout: Duration?
     package var scopes: [String]
     package var audience: String?
     package var wantsIDToken: Bool
-    /// Whether the caller tells the agent at once when the token is refused, and tries again.
+    /// Whether the client reports a rejection of the token at once, and tries again.
     package var reportsRefusals: Bool
-    /// Nil for a token without a proof.
+    /// The HTTP request to prove, or `nil` for a token without a proof.
     package var proof: TokenRequest.Proof?
 
     package init(
@@ -35,21 +37,21 @@ package struct TokenRequest: Equatable, Sendable {
         self.proof = proof
     }
 
-    /// How long a client waits for the agent's answer: a little longer than the agent itself may wait.
+    /// The time limit for the agent's response: a little longer than the agent itself may wait.
     ///
-    /// Without ``timeout`` the agent may wait an hour, the most that `get_timeout` can be set to.
+    /// Without ``timeout`` the agent may wait an hour, the maximum of `get_timeout`.
     package var patience: Duration { (timeout ?? .seconds(3600)) + .seconds(5) }
 
-    /// The longest wait for a silent agent: a second more than ``timeout``, or than the 30 s for which the agent itself waits
-    /// for a refresh.
+    /// The maximum silence of the agent: a second more than ``timeout``, or than the agent's default of 30
+    /// seconds for a refresh.
     ///
-    /// Whoever needs a token is better off late than without one, on a machine where hundreds of programs start at once.
+    /// A late token is better than none, on a machine where hundreds of programs start at once.
     package var maximumSilence: Duration {
         guard let timeout else { return .seconds(31) }
         return timeout > .zero ? timeout + .seconds(1) : AgentConnection.maximumSilence
     }
 
-    /// The request for this token.
+    /// Returns the HTTP request for this token.
     package func request(plainText: Bool) -> AgentRequest {
         var query: [(name: String, value: String)] = []
         if let minimumValidity { query.append(("min_valid", minimumValidity.wholeSeconds)) }
@@ -64,7 +66,7 @@ package struct TokenRequest: Equatable, Sendable {
 }
 
 extension Duration {
-    /// Seconds, rounded up.
+    /// The duration in seconds, rounded up.
     fileprivate var wholeSeconds: String {
         let (seconds, attoseconds) = components
         return String(attoseconds > 0 ? seconds + 1 : seconds)

@@ -2,20 +2,20 @@
 
 import Text
 
-/// One entry of `hosts`: which servers a session's tokens are for, and the user name to send with them.
+/// An entry of `hosts`: the servers that a session's tokens are for, and the user name to send with them.
 ///
-/// `git.example.com`, `*.example.com` for everything below it, `example.com:8443` for one port, and with a user name
-/// for Basic authentication in front: `oauth2@git.example.com`.
+/// The forms are `git.example.com`, `*.example.com` for everything below it, `example.com:8443` for one port,
+/// and `oauth2@git.example.com` with a user name for Basic authentication.
 package struct HostRule: Equatable, Sendable {
-    /// The user name for Basic authentication; nil leaves it to the command.
+    /// The user name for Basic authentication, or `nil` if the command chooses it.
     package var user: String?
-    /// Lower case, without the `*.` that ``coversSubdomains`` stands for.
+    /// The host in lower case, without the `*.` that ``coversSubdomains`` represents.
     package var host: String
-    /// Nil: any port.
+    /// The port, or `nil` for any port.
     package var port: Int?
     package var coversSubdomains: Bool
 
-    /// Reads one entry; nil if `text` is not one.
+    /// Parses an entry, or returns `nil` if `text` is not valid.
     package init?(_ text: String) {
         var rest = text.utf8[...]
         if let at = rest.firstIndex(of: UInt8(ascii: "@")) {
@@ -32,7 +32,9 @@ package struct HostRule: Equatable, Sendable {
         port = place.port
     }
 
-    /// How closely the rule names `place`: a higher number is closer; nil if it does not name it.
+    /// Returns how closely the rule names `place`, or `nil` if it does not.
+    ///
+    /// A higher number is closer.
     package func closeness(to place: HostName) -> Int? {
         if let port, port != place.port { return nil }
         let named = port == nil ? 0 : 1
@@ -43,29 +45,29 @@ package struct HostRule: Equatable, Sendable {
             else { return nil }
             return 2 * own.count + named
         }
-        // Closer than any pattern: a host name has at most 253 bytes.
+        // An exact name is closer than any pattern: a host name has at most 253 bytes.
         return asked.elementsEqual(own) ? 1024 + named : nil
     }
 }
 
-/// A server as other programs name it: a host, perhaps with a port.
+/// A server as other programs name it: a host, and optionally a port.
 package struct HostName: Equatable, Sendable {
-    /// Lower case; an IPv6 address stands in brackets.
+    /// The host in lower case, with an IPv6 address in brackets.
     package var host: String
     package var port: Int?
 
-    /// Reads `host` or `host:port`; nil if it is neither.
+    /// Parses `host` or `host:port`, or returns `nil` if `text` is neither.
     package init?(_ text: String) {
         self.init(bytes: text.utf8)
     }
 
-    /// `host`, or `host:port` where there is one.
+    /// The text `host`, or `host:port` if there is a port.
     package var text: String { port.map { "\(host):\($0)" } ?? host }
 
-    /// Reads the bytes of `host` or `host:port` (RFC 3986 §3.2.2), each host in one spelling only.
+    /// Parses the bytes of `host` or `host:port` (RFC 3986 §3.2.2), each host in one spelling only.
     ///
-    /// Percent codes and anything beyond ASCII are refused: such a name may be one host to us and another one
-    /// to the program that asks.
+    /// Percent codes and anything beyond ASCII are rejected: the requesting program may understand such a
+    /// name as another host than the agent.
     init?(bytes: some BidirectionalCollection<UInt8>) {
         let isAddress = bytes.first == UInt8(ascii: "[")
         let end =
@@ -85,7 +87,7 @@ package struct HostName: Equatable, Sendable {
         port = number
     }
 
-    /// At most 253 letters, digits, `-`, `_` and single dots (RFC 1123 §2.1).
+    /// Returns whether `name` has at most 253 letters, digits, `-`, `_` and single dots (RFC 1123 §2.1).
     private static func isName(_ name: [UInt8]) -> Bool {
         guard (1...253).contains(name.count), name.first != UInt8(ascii: ".") else { return false }
         let hasEmptyLabel = zip(name, name.dropFirst()).contains { $0 == 0x2E && $1 == 0x2E }
@@ -100,7 +102,9 @@ package struct HostName: Equatable, Sendable {
             }
     }
 
-    /// An IPv6 address in brackets, taken as it is written: no zone, and another spelling is another address.
+    /// Returns whether `name` is an IPv6 address in brackets, without a zone.
+    ///
+    /// Another spelling is another address.
     private static func isAddress(_ name: [UInt8]) -> Bool {
         guard (4...47).contains(name.count), name.last == UInt8(ascii: "]") else { return false }
         let text = name.dropFirst().dropLast()

@@ -2,15 +2,15 @@
 
 import Text
 
-/// The address of a protected resource, as far as it says which session is for it.
+/// The address of a protected resource, reduced to what selects its session.
 package struct ResourceAddress: Equatable, Sendable {
     package let text: String
     package let server: ServerAddress
     private let path: PathSegments
-    /// Whether the address can be asked for as it stands: visible ASCII, with no user name, password or fragment.
+    /// Whether the address is safe in a request: visible ASCII, without user name, password and fragment.
     package let isPlain: Bool
 
-    /// Reads an address with a scheme; nil if it is none, or could be read in two ways.
+    /// Parses an address with a scheme, or returns `nil` if it is none or is ambiguous.
     package init?(_ text: String) {
         guard let server = ServerAddress(url: text) else { return nil }
         let rest = text.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst(3)
@@ -24,7 +24,7 @@ package struct ResourceAddress: Equatable, Sendable {
             && !rest.prefix { !"/?".utf8.contains($0) }.contains(UInt8(ascii: "@"))
     }
 
-    /// The host, as a name for a session: letters, digits, dots and `-`, beginning with a letter or digit.
+    /// The host as a session name: letters, digits, dots and `-`, beginning with a letter or digit.
     package var name: String {
         let bytes = server.place.host.utf8.map { byte in
             byte.isASCIILetter || byte.isASCIIDigit || byte == UInt8(ascii: ".") ? byte : UInt8(ascii: "-")
@@ -33,14 +33,15 @@ package struct ResourceAddress: Equatable, Sendable {
         return String(decoding: name.prefix(50), as: UTF8.self)
     }
 
-    /// Whether `other` is this address or one below it by whole segments.
+    /// Returns whether `other` is this address or one below it by whole segments.
     package func covers(_ other: ResourceAddress) -> Bool {
         server.origin.bytewise == other.server.origin.bytewise && path.cover(other.path)
     }
 
-    /// The name of the session with a resource that covers this address most closely; nil if none does.
+    /// Returns the session whose resource covers this address most closely, or `nil` if there is none.
     ///
-    /// A resource that names the session's server comes before one that tokens are only requested for.
+    /// A resource that names the session's server takes precedence over one that tokens are only requested
+    /// for.
     package func session(among sessions: [SessionMessage]) -> String? {
         closest(among: sessions) { [$0.resource].compactMap(\.self) }
             ?? closest(among: sessions) { $0.resources ?? [] }

@@ -2,24 +2,25 @@
 
 import Text
 
-/// The address that another program wants a token for, taken apart byte by byte.
+/// The address that another program requests a token for, parsed byte by byte.
 ///
-/// A text that two readers could take for two servers is refused: a token could go to the wrong one. So there
-/// is no backslash, no blank and nothing beyond ASCII before the path, and at most one `@`; and a scheme
-/// counts only at the beginning.
+/// A text that two programs could understand as two servers is rejected, as a token could be sent to the
+/// wrong one. So before the path there are no backslashes, no spaces, nothing beyond ASCII, and at most one
+/// `@`. A scheme counts only at the beginning.
 package struct ServerAddress: Equatable, Sendable {
-    /// Lower case; nil where only a host was named: programs speak TLS to it.
+    /// The scheme in lower case, or `nil` for a host without one, to which programs use TLS.
     package let scheme: String?
-    /// The host with its port, even if that is the scheme's own.
+    /// The host with its port, even if that is the scheme's default.
     package let place: HostName
 
-    /// Reads an address with a scheme, `https://host:port/path`; nil if it is none or the scheme is unknown.
+    /// Parses an address with a scheme, `https://host:port/path`, or returns `nil` if it is none or the
+    /// scheme is unknown.
     package init?(url: String) {
         guard let (scheme, rest) = ServerAddress.divided(url.utf8) else { return nil }
         self.init(scheme: scheme, ServerAddress.authority(rest))
     }
 
-    /// Reads an address with a scheme, or `host:port/path` without one.
+    /// Parses an address with a scheme, or `host:port/path` without one.
     package init?(_ text: String) {
         if let (scheme, rest) = ServerAddress.divided(text.utf8) {
             self.init(scheme: scheme, ServerAddress.authority(rest))
@@ -28,7 +29,7 @@ package struct ServerAddress: Equatable, Sendable {
         }
     }
 
-    /// The address that a program names in two pieces: a scheme, and `host` or `host:port`.
+    /// Creates the address that a program provides in two parts: a scheme, and `host` or `host:port`.
     package init?(scheme: String, host: String) {
         guard scheme.utf8.count <= 32, ServerAddress.ports[scheme] != nil else { return nil }
         self.init(scheme: scheme, place: host.utf8[...])
@@ -52,13 +53,14 @@ package struct ServerAddress: Equatable, Sendable {
         self.place = place
     }
 
-    /// Whether nobody can read a token on its way there: it goes over TLS, or does not leave this machine.
+    /// Whether a token cannot be read on the way: it is sent over TLS, or does not leave this machine.
     package var isPrivate: Bool { !isClear || isLoopback }
 
-    /// Whether the scheme does without TLS.
+    /// Whether the scheme does not use TLS.
     package var isClear: Bool { scheme == "http" || scheme == "grpc" }
 
-    /// Whether the host is this machine: a literal loopback address, or `localhost` or a name below it (RFC 6761 §6.3).
+    /// Whether the host is this machine: a literal loopback address, `localhost`, or a name below it (RFC
+    /// 6761 §6.3).
     package var isLoopback: Bool {
         if isLoopbackName || place.host == "[::1]" { return true }
         let numbers = place.host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -68,24 +70,27 @@ package struct ServerAddress: Equatable, Sendable {
             }
     }
 
-    /// Whether the host is this machine by its name, for which no resolver is to be asked.
+    /// Whether the host is this machine by its name, which must not be resolved through DNS.
     package var isLoopbackName: Bool {
         place.host == "localhost" || place.host.utf8.reversed().starts(with: ".localhost".utf8.reversed())
     }
 
-    /// Scheme, host and port: `https://git.example.com`, the port where it is not the scheme's own.
+    /// The scheme, host and port such as `https://git.example.com`, with the port if it is not the scheme's
+    /// default.
     package var origin: String { "\(scheme ?? "https")://\(hostRule)" }
 
-    /// Host and port, as `hosts` of a session names them: `git.example.com`, the port where it is not the scheme's own.
+    /// The host and port in the form of `hosts` of a session, with the port if it is not the scheme's
+    /// default.
     package var hostRule: String {
         let port = place.port.flatMap { $0 == ServerAddress.ports[scheme ?? "https"] ? nil : ":\($0)" } ?? ""
         return place.host + port
     }
 
-    /// The schemes that carry tokens, with their ports (RFC 9110 §4.2).
+    /// The schemes for requests with tokens, with their default ports (RFC 9110 §4.2).
     private static let ports = ["https": 443, "grpcs": 443, "http": 80, "grpc": 80]
 
-    /// The scheme in lower case and what comes after `://`; nil if the text does not begin with a scheme.
+    /// Returns the scheme in lower case and the text after `://`, or `nil` if the text does not begin with a
+    /// scheme.
     private static func divided(_ text: String.UTF8View) -> (scheme: String, rest: Substring.UTF8View)? {
         let name = text.prefix(while: ServerAddress.isSchemeByte)
         let rest = text[name.endIndex...]
@@ -94,17 +99,17 @@ package struct ServerAddress: Equatable, Sendable {
         return (String(decoding: lower, as: UTF8.self), rest.dropFirst(3))
     }
 
-    /// What stands before path, query and fragment (RFC 3986 §3.2).
+    /// Returns the part before path, query and fragment (RFC 3986 §3.2).
     private static func authority(_ rest: Substring.UTF8View) -> Substring.UTF8View {
         rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
     }
 
-    /// Whether a scheme may hold `byte` (RFC 3986 §3.1).
+    /// Returns whether a scheme may contain `byte` (RFC 3986 §3.1).
     private static func isSchemeByte(_ byte: UInt8) -> Bool {
         byte.isASCIILetter || byte.isASCIIDigit || "+-.".utf8.contains(byte)
     }
 
-    /// Whether `byte` may stand before the `@` (RFC 3986 §3.2.1).
+    /// Returns whether `byte` may be in the user part before the `@` (RFC 3986 §3.2.1).
     private static func isUserByte(_ byte: UInt8) -> Bool {
         byte.isUnreserved || "!$&'()*+,;=:%".utf8.contains(byte)
     }

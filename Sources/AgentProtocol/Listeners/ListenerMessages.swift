@@ -2,67 +2,68 @@
 
 import Text
 
-/// What `tokenctl proxy` hands to the program that listens: one line on a socket between them, anew at each reload.
+/// The message from `tokenctl proxy` to the process that listens: one line on a socket, at the start and at
+/// each reload.
 package typealias ListenersMessage = WireMessage<ListenersMembers>
 
 package struct ListenersMembers: WireMembers {
-    /// The agent's socket.
+    /// The path of the agent's socket.
     package let socket = WireMember<String>("socket")
     package let listeners = WireMember<[ListenerMessage]>("listeners")
-    /// Whether each request is written to standard error.
+    /// Whether each request is logged to standard error.
     package let logsAccess = WireMember<Bool>("access_log", isOptional: true)
-    /// Where the metrics are served.
+    /// The address at which metrics are served.
     package let metrics = WireMember<String>("metrics", isOptional: true)
 
     package static let table = Self()
 }
 
-/// One `[[proxy]]` or `[[endpoint]]`, checked.
+/// A checked `[[proxy]]` or `[[endpoint]]`.
 package typealias ListenerMessage = WireMessage<ListenerMembers>
 
 package struct ListenerMembers: WireMembers {
     package let name = WireMember<String>("name")
     package let kind = WireMember<ListenerKind>("kind")
-    /// An absolute path, or `ADDRESS:PORT` with a literal loopback address.
+    /// The address to listen at: an absolute path, or `ADDRESS:PORT` with a literal loopback address.
     package let listen = WireMember<String>("listen")
-    /// Where it listens this time, in place of that.
+    /// The address to use this time instead of ``listen``.
     package let place = WireMember<String>("place", isOptional: true)
     package let session = WireMember<String>("session")
     package let upstream = WireMember<String>("upstream", isOptional: true)
     package let scopes = WireMember<[String]>("scopes", isOptional: true)
     package let audience = WireMember<String>("audience", isOptional: true)
-    /// Audiences that an endpoint may be asked for beside the session's own.
+    /// The audiences that programs may request at an endpoint in addition to the session's own.
     package let audiences = WireMember<[String]>("audiences", isOptional: true)
     package let paths = WireMember<[String]>("paths", isOptional: true)
     package let methods = WireMember<[String]>("methods", isOptional: true)
     package let authorityFile = WireMember<String>("ca_file", isOptional: true)
     package let pins = WireMember<[String]>("pins", isOptional: true)
-    /// The project that `gce-metadata` names.
+    /// The project that `gce-metadata` reports.
     package let project = WireMember<String>("project", isOptional: true)
-    /// The numbers of other users who are served.
+    /// The IDs of other Unix users that are served.
     package let users = WireMember<[String]>("users", isOptional: true)
     package let doesWithoutSecret = WireMember<Bool>("no_secret", isOptional: true)
-    /// The content of `ca_file`, PEM.
+    /// The content of `ca_file` in PEM.
     package let authorities = WireMember<String>("authorities", isOptional: true)
-    /// The forward proxy through which the upstream is reached, and `USER:PASSWORD` for it.
+    /// The forward proxy to the upstream, and `USER:PASSWORD` for it.
     package let forwardProxy = WireMember<String>("forward_proxy", isOptional: true)
     package let forwardProxyCredentials = WireMember<String>("forward_proxy_credentials", isOptional: true)
-    /// What the session's tokens are for without being asked for more.
+    /// The scopes and audiences of the session's tokens without an explicit request.
     package let sessionScopes = WireMember<[String]>("session_scopes", isOptional: true)
     package let sessionAudiences = WireMember<[String]>("session_audiences", isOptional: true)
-    /// The client, for which the ID token of the login is.
+    /// The client ID, which is the audience of the login's ID token.
     package let sessionClient = WireMember<String>("session_client", isOptional: true)
-    /// What a program shows at an endpoint.
+    /// The secret that a program presents at an endpoint.
     package let secret = WireMember<String>("secret", isOptional: true)
-    /// Whether the table stands in the configuration, so that the agent knows it.
+    /// Whether the table is in the configuration, so that the agent knows it.
     package let isConfigured = WireMember<Bool>("configured", isOptional: true)
 
     package static let table = Self()
 }
 
-/// What a listener does.
+/// The kind of a listener.
 package enum ListenerKind: String, CaseIterable, WireValue {
-    /// `[[proxy]]`
+    /// A `[[proxy]]` table.
     case proxy
     case awsContainer = "aws-container"
     case gceMetadata = "gce-metadata"
@@ -70,9 +71,10 @@ package enum ListenerKind: String, CaseIterable, WireValue {
 }
 
 extension WireMessage<ListenerMembers> {
-    /// The bytes that stand for the table: who listens with another one is another listener.
+    /// The bytes that identify the table: a listener with other bytes is another listener.
     ///
-    /// The agent and the program that listens make a digest of them, each from its own copy of the table.
+    /// The agent and the process that listens compute a digest of the bytes, each from its own copy of the
+    /// table.
     package var identity: [UInt8] {
         let identity = ListenerMessage {
             $0.name = self.name
@@ -95,25 +97,25 @@ extension WireMessage<ListenerMembers> {
     }
 }
 
-/// What the program that listens says back, a line for each table set.
+/// The message from the process that listens, one line for each received set of tables.
 package typealias ListeningMessage = WireMessage<ListeningMembers>
 
 package struct ListeningMembers: WireMembers {
     package let listening = WireMember<[ListeningPlaceMessage]>("listening", isOptional: true)
-    /// Why nothing has changed.
+    /// The reason nothing has changed.
     package let error = WireMember<FailureMessage>("error", isOptional: true)
 
     package static let table = Self()
 }
 
-/// Where a listener can be reached.
+/// The address of a running listener.
 package typealias ListeningPlaceMessage = WireMessage<ListeningPlaceMembers>
 
 package struct ListeningPlaceMembers: WireMembers {
     package let name = WireMember<String>("name")
-    /// Not there where the metrics are.
+    /// The kind of the listener, absent for the metrics.
     package let kind = WireMember<ListenerKind>("kind", isOptional: true)
-    /// A URL; of a socket, `http+unix:` and its path.
+    /// The listener's URL, for a socket `http+unix:` and its path.
     package let url = WireMember<String>("url")
 
     package static let table = Self()

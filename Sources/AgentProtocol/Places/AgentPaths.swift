@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Where the agent's files are: the same for the agent and everyone who wants to talk to it.
+/// The paths of the agent's files, which are the same for the agent and all its clients.
 ///
 /// | What | The first that is set |
 /// |---|---|
@@ -14,28 +14,28 @@ import Glibc
 /// and so is a relative `$STATE_DIRECTORY`. A relative path in any other variable is an error, because the
 /// agent and its clients run in different directories.
 ///
-/// `$XDG_RUNTIME_DIR` also counts as unset if it is missing or belongs to another user: nothing of this user's can be
-/// in it, as after a logout or with the environment that `sudo -u` passes on. A client that finds no agent at its own
-/// place reads the other one from the store's lock file, see ``AgentConnection``.
+/// `$XDG_RUNTIME_DIR` also counts as unset if it is missing or belongs to another user, as after a logout or
+/// with the environment that `sudo -u` passes on: it cannot contain files of this user then. A client that
+/// finds no agent at its own path reads the other path from the store's lock file, see ``AgentConnection``.
 public struct AgentPaths: Equatable, Sendable {
-    /// The socket, at most ``longestSocketPath`` bytes.
+    /// The path of the socket, at most ``longestSocketPath`` bytes.
     public let socket: String
     /// The directory of the sealed store.
     public let stateDirectory: String
     /// The directory that survives a crash but not a reboot, or `nil` if this user has none.
     public let runtimeDirectory: String?
-    /// The configuration file, which need not exist.
+    /// The path of the configuration file, which need not exist.
     public let configuration: String
 
-    /// Bytes of a path that fit into a socket address beside its NUL: 107 on Linux (unix(7)).
+    /// The maximum number of bytes of a socket's path without its NUL: 107 on Linux (unix(7)).
     public static let longestSocketPath = 107
 
-    /// Reads the places from the environment.
+    /// Determines the paths from the environment.
     ///
     /// - Parameters:
-    ///   - stateDirectory: replaces the environment's answer, as `--state-dir` does.
-    ///   - environment: looks up one variable. Default: the environment of this process.
-    /// - Throws: ``AgentError`` with the code `misconfigured` if a variable holds a relative path, the
+    ///   - stateDirectory: The state directory instead of the environment's, as `--state-dir` sets it.
+    ///   - environment: A closure that looks up one variable. Default: the environment of this process.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if a variable contains a relative path, the
     ///   socket's path is too long, or `HOME` is needed but not set.
     public init(
         stateDirectory: String? = nil,
@@ -50,10 +50,11 @@ public struct AgentPaths: Equatable, Sendable {
         socket = try AgentPaths.socket(environment, runtimeDirectory) { () throws(AgentError) in state }
     }
 
-    /// The socket alone, for a client that needs nothing else.
+    /// Returns only the path of the socket, for a client that needs nothing else.
     ///
-    /// - Parameter environment: looks up one variable. Default: the environment of this process.
-    /// - Returns: an absolute path of at most ``longestSocketPath`` bytes.
+    /// - Parameter environment: A closure that looks up one variable. Default: the environment of this
+    ///   process.
+    /// - Returns: An absolute path of at most ``longestSocketPath`` bytes.
     /// - Throws: ``AgentError`` with the code `misconfigured`.
     public static func socket(
         environment: (String) -> String? = AgentPaths.variable
@@ -63,10 +64,11 @@ public struct AgentPaths: Equatable, Sendable {
         }
     }
 
-    /// The configuration file alone.
+    /// Returns only the path of the configuration file.
     ///
-    /// - Parameter environment: looks up one variable. Default: the environment of this process.
-    /// - Returns: an absolute path, of a file that need not exist.
+    /// - Parameter environment: A closure that looks up one variable. Default: the environment of this
+    ///   process.
+    /// - Returns: An absolute path of a file that need not exist.
     /// - Throws: ``AgentError`` with the code `misconfigured`.
     public static func configuration(
         environment: (String) -> String? = AgentPaths.variable
@@ -80,8 +82,8 @@ public struct AgentPaths: Equatable, Sendable {
 
     /// Checks that `path` can be the address of a socket.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if it is longer than ``longestSocketPath``, or
-    ///   holds a NUL, or is empty.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if it is longer than ``longestSocketPath``,
+    ///   contains a NUL, or is empty.
     public static func checkSocketPath(_ path: String) throws(AgentError) {
         guard path.utf8.count <= longestSocketPath else {
             throw AgentError(.pathTooLong(socket: path))
@@ -99,23 +101,23 @@ public struct AgentPaths: Equatable, Sendable {
 }
 
 extension AgentPaths {
-    /// Whether the environment names the socket: then no other one is looked for.
+    /// Returns whether the environment names the socket, so that no other one is tried.
     package static func namesSocket(_ environment: (String) -> String? = variable) -> Bool {
         environment("TOKENAGENT_SOCK")?.isEmpty == false
     }
 
-    /// ``socket(environment:)`` without a look at the runtime directory.
+    /// Returns ``socket(environment:)`` without checking the runtime directory.
     ///
-    /// That is enough for a client that connects there: an agent that answers is its own user's or is refused.
+    /// That is sufficient for a client that connects there, as it rejects a server of another user.
     static func uncheckedSocket(_ environment: (String) -> String? = variable) throws(AgentError) -> String {
         try socket(environment, try? directory("XDG_RUNTIME_DIR", environment)) { () throws(AgentError) in
             try stateDirectory(environment)
         }
     }
 
-    /// The socket that is there: the usual one, or the one that the store's agent has noted in its lock file.
+    /// Returns the existing socket: the usual one, or the one in the lock file of the store's agent.
     ///
-    /// - Returns: the usual path if no socket is at either.
+    /// - Returns: The usual path if no socket is at either.
     /// - Throws: ``AgentError`` with the code `misconfigured`.
     package static func presentSocket() throws(AgentError) -> String {
         let usual = try socket()
@@ -143,7 +145,7 @@ extension AgentPaths {
         return path
     }
 
-    /// The socket of an agent that has no runtime directory.
+    /// Returns the socket of an agent without a runtime directory.
     package static func socket(inState directory: String) -> String { directory + "/run/agent.sock" }
 
     private static func runtimeDirectory(_ environment: (String) -> String?) -> String? {
@@ -157,7 +159,7 @@ extension AgentPaths {
 
     static func stateDirectory(_ environment: (String) -> String?) throws(AgentError) -> String {
         if let path = try absolute("TOKENAGENT_STATE_DIR", environment) { return path }
-        // systemd gives a list when the unit names several directories; ours is the first.
+        // systemd sets a list if the unit names several directories. The agent's is the first.
         if let list = environment("STATE_DIRECTORY"),
             let first = list.split(separator: ":").first, first.hasPrefix("/")
         {
@@ -167,7 +169,7 @@ extension AgentPaths {
         return try home(environment, orElse: "TOKENAGENT_STATE_DIR") + "/.local/state/tokenagent"
     }
 
-    /// A variable of ours, which must be absolute if it is set.
+    /// Returns a variable of tokenagent, which must be absolute if it is set.
     private static func absolute(
         _ name: String,
         _ environment: (String) -> String?
@@ -179,7 +181,7 @@ extension AgentPaths {
         return try text(value, of: name)
     }
 
-    /// A variable of the XDG specification, ignored unless absolute.
+    /// Returns a variable of the XDG specification, which is ignored unless it is absolute.
     private static func directory(
         _ name: String,
         _ environment: (String) -> String?
@@ -188,9 +190,9 @@ extension AgentPaths {
         return try text(value, of: name)
     }
 
-    /// A path that can be written in a configuration and in JSON: UTF-8, like all other text here.
+    /// Checks that a path is UTF-8, so that the configuration and JSON can contain it.
     ///
-    /// Where it was not, a mark stands for each wrong byte, and nothing would be found at that path.
+    /// A replacement character marks each invalid byte, and nothing would be found at such a path.
     private static func text(_ value: String, of name: String) throws(AgentError) -> String {
         guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else { return value }
         throw AgentError(
@@ -202,7 +204,7 @@ extension AgentPaths {
         )
     }
 
-    /// The home directory; it would not be needed if `variable` were set.
+    /// Returns the home directory, which would not be needed if `variable` were set.
     private static func home(
         _ environment: (String) -> String?,
         orElse variable: String

@@ -2,19 +2,19 @@
 
 import Glibc
 
-/// A new directory of this process, locked as long as it lives, and gone with it.
+/// A new directory that is locked while this process uses it, and removed with this value.
 ///
-/// One that nobody has locked was left behind by a process that was killed: the next one that looks removes it.
+/// An unlocked directory was left by a killed process, and is removed by the next process that checks.
 package struct LockedDirectory: ~Copyable {
     package let path: String
     private let lock: Int32
 
-    /// Makes a directory, which only this user can enter.
+    /// Creates a directory that only this user can enter.
     ///
     /// - Parameters:
-    ///   - parent: a directory that nobody else can write.
-    ///   - prefix: the beginning of its name.
-    /// - Throws: ``AgentError`` if none can be made there.
+    ///   - parent: A directory that no other user can write to.
+    ///   - prefix: The beginning of the directory's name.
+    /// - Throws: ``AgentError`` if none can be created there.
     package init(in parent: String, named prefix: String = "") throws(AgentError) {
         while true {
             var template = Array("\(parent)/\(prefix)XXXXXX".utf8CString)
@@ -28,7 +28,7 @@ package struct LockedDirectory: ~Copyable {
                 _ = unsafe rmdir(path)
                 throw AgentError(.internal, "\(path): \(reason)")
             }
-            // Where nothing can be locked, such as on NFS, nothing is taken for a leftover either.
+            // Where nothing can be locked, such as on NFS, nothing is removed as a leftover either.
             if opened >= 0, flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,
                 unsafe access(path, W_OK) == 0
             {
@@ -36,7 +36,7 @@ package struct LockedDirectory: ~Copyable {
                 lock = opened
                 return
             }
-            // Another process has taken it for a leftover before it was locked.
+            // Another process has removed the directory as a leftover before it was locked.
             if opened >= 0 { close(opened) }
         }
     }
@@ -49,8 +49,8 @@ package struct LockedDirectory: ~Copyable {
     /// Removes the directories in `parent` that killed processes left, with the files in them.
     ///
     /// - Parameters:
-    ///   - parent: a directory that nobody else can write.
-    ///   - prefix: the beginning of their names; without one, every name but hidden ones.
+    ///   - parent: A directory that no other user can write to.
+    ///   - prefix: The beginning of their names. If empty, every name except hidden ones.
     package static func removeLeftovers(in parent: String, named prefix: String = "") {
         guard let listing = unsafe opendir(parent) else { return }
         defer { unsafe closedir(listing) }
@@ -69,14 +69,14 @@ package struct LockedDirectory: ~Copyable {
         }
     }
 
-    /// Opens a directory that is no link.
+    /// Opens a directory that is not a symbolic link.
     private static func open(_ path: String) -> Int32 {
         unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     }
 
     /// Removes a directory that `opened` has locked, with the files in it.
     private static func remove(_ path: String, _ opened: Int32) {
-        // Closing the listing closes its descriptor, and the lock goes with the last one.
+        // Closing the listing closes its descriptor, and the lock is released with the last one.
         let another = dup(opened)
         if let listing = unsafe fdopendir(another) {
             for name in unsafe names(in: listing) { _ = unsafe unlinkat(opened, name, 0) }

@@ -4,11 +4,12 @@ import Glibc
 
 /// A directory that only its owner can enter.
 public enum PrivateDirectory {
-    /// Creates `path` with mode 0700 if it is missing, its parents too, then checks it.
+    /// Creates `path` and its parents with mode 0700 if they are missing, then checks it.
     ///
-    /// - Parameter path: absolute.
-    /// - Throws: ``AgentError`` with the code `misconfigured` if the directory belongs to someone else, is open
-    ///   to others, is a symbolic link or not a directory; with `internal` if the system refuses to create it.
+    /// - Parameter path: An absolute path.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the directory belongs to another user, is
+    ///   open to others, is a symbolic link or not a directory; with `internal` if the system cannot create
+    ///   it.
     public static func prepare(_ path: String) throws(AgentError) {
         try createParents(of: path)
         guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
@@ -17,9 +18,9 @@ public enum PrivateDirectory {
         try check(path)
     }
 
-    /// Checks that `path` is a directory of this user that nobody else can enter.
+    /// Checks that `path` is a directory of this user that no other user can enter.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured`, naming what is wrong and the command to fix it.
+    /// - Throws: ``AgentError`` with the code `misconfigured`, the cause, and the command that corrects it.
     public static func check(_ path: String) throws(AgentError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else {
@@ -40,7 +41,7 @@ public enum PrivateDirectory {
         }
     }
 
-    /// Whether two paths lead to one directory.
+    /// Returns whether two paths lead to the same directory.
     package static func isSame(_ path: String, _ other: String) -> Bool {
         guard path != other else { return true }
         var (one, two) = (stat(), stat())

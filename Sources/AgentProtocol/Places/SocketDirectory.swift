@@ -2,22 +2,23 @@
 
 import Glibc
 
-/// The directory a socket lives in: refused if anyone else could change it.
+/// The directory of a socket, which is rejected if another user could change it.
 package enum SocketDirectory {
-    /// Why no socket can be there.
+    /// An error that prevents a socket in the directory.
     package enum Fault: Error, Equatable, Sendable {
-        /// Somebody else could change the directory `path`, as `reason` says.
+        /// Another user could change the directory `path`, for `reason`.
         case unsafe(path: String, reason: String)
-        /// The system refuses `operation`, for the reason `number` (errno(3)).
+        /// The system call for `operation` failed with the error `number` (errno(3)).
         case system(operation: String, path: String, number: CInt)
     }
 
-    /// Makes sure that `path` is a directory of ours with mode 0700; with `isOpenToOthers`, one that nobody
-    /// else can write to.
+    /// Makes sure that `path` is a directory of this user with mode 0700, or one that only this user can
+    /// write to.
     ///
-    /// Missing directories are made with `mode` whatever the umask. The directory itself may not be a symbolic
-    /// link; those above it are resolved, and each must belong to us or to root and be writable for nobody else
-    /// (or be sticky, as `/tmp` is). Nothing is made below a directory that is refused.
+    /// The latter is sufficient with `isOpenToOthers`. Missing directories are created with `mode` regardless
+    /// of the umask. The directory itself must not be a symbolic link. Those above it are resolved, and each
+    /// must belong to this user or to root and be writable for no other user (or be sticky, as `/tmp` is).
+    /// Nothing is created below a directory that is rejected.
     ///
     /// - Throws: ``Fault``.
     package static func prepare(
@@ -27,11 +28,13 @@ package enum SocketDirectory {
     ) throws(Fault) {
         try checkParents(of: path)
         try create(path, mode)
-        // Below a sticky directory somebody else may have made what was missing.
+        // Below a sticky directory another user may have created what was missing.
         try check(path, isOpenToOthers: isOpenToOthers)
     }
 
-    /// The same for a directory that is there: nothing is made.
+    /// Checks an existing directory as ``prepare(_:isOpenToOthers:mode:)`` does, without creating anything.
+    ///
+    /// - Throws: ``Fault``.
     package static func check(_ path: String, isOpenToOthers: Bool = false) throws(Fault) {
         try checkParents(of: path)
         let status = try status(of: path)
@@ -52,7 +55,8 @@ package enum SocketDirectory {
         }
     }
 
-    /// The directory nearest to the root that nobody but its owner can pass on the way to `path`; nil if there is none.
+    /// Returns the directory nearest to the root that only its owner can pass on the way to `path`, or `nil`
+    /// if there is none.
     package static func closedDirectory(above path: String) -> String? {
         var closed: String?
         var current = parent(of: path)
@@ -71,10 +75,13 @@ package enum SocketDirectory {
         guard try make(path, mode) else { throw failure("make", path) }
     }
 
-    /// Makes one directory unless it is there; `false` when its parent is missing.
+    /// Creates one directory unless it exists.
+    ///
+    /// - Returns: `false` if its parent is missing.
     private static func make(_ path: String, _ mode: mode_t) throws(Fault) -> Bool {
         guard unsafe mkdir(path, mode) != 0 else {
-            // A umask may have taken bits away; a confined agent changes no modes, and has nothing to change.
+            // The umask may have removed bits. A sandboxed agent cannot change modes, and has nothing to
+            // change.
             guard try status(of: path).st_mode & 0o777 != mode else { return true }
             guard unsafe chmod(path, mode) == 0 else { throw failure("make", path) }
             return true
@@ -86,7 +93,8 @@ package enum SocketDirectory {
         }
     }
 
-    /// Everything above must be as trustworthy as the directory: anyone who can rename it can replace it.
+    /// Checks that every parent is as trustworthy as the directory: anyone who can rename a parent can
+    /// replace it.
     private static func checkParents(of path: String) throws(Fault) {
         var current = try existingParent(of: path)
         while true {
@@ -102,7 +110,7 @@ package enum SocketDirectory {
         }
     }
 
-    /// The nearest directory above `path` that exists, without symbolic links.
+    /// Returns the nearest existing directory above `path`, without symbolic links.
     private static func existingParent(of path: String) throws(Fault) -> String {
         let above = parent(of: path)
         if let resolved = unsafe realpath(above, nil) {
@@ -119,9 +127,9 @@ package enum SocketDirectory {
         return status
     }
 
-    /// The directory of what `path` names.
+    /// Returns the directory that contains `path`.
     package static func parent(of path: String) -> String {
-        // Byte by byte, as the kernel reads it: a mark that combines with the slash before it makes another character.
+        // Byte by byte, as the kernel does: a combining mark after a slash makes another character of it.
         let slash = UInt8(ascii: "/")
         var trimmed = path.utf8[...]
         while trimmed.count > 1, trimmed.last == slash { trimmed.removeLast() }

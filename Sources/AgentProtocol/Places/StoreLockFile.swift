@@ -3,7 +3,7 @@
 import Glibc
 import Text
 
-/// The file that an agent holds locked while it uses its store, and in which it notes its process and its socket.
+/// The file that an agent locks while it uses its store, with the number of its process and its socket.
 package final class StoreLockFile {
     private let descriptor: Int32
 
@@ -18,7 +18,7 @@ package final class StoreLockFile {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Keeps agents from starting on the store while this value is there.
+    /// Keeps agents from starting on the store while this value exists.
     ///
     /// - Returns: `false` if an agent uses the store.
     package func share() -> Bool { flock(descriptor, LOCK_SH | LOCK_NB) == 0 }
@@ -30,7 +30,8 @@ package final class StoreLockFile {
         return false
     }
 
-    /// The process that holds the lock, or `nil` if the kernel does not show it here, as from another container.
+    /// The process that holds the lock, or `nil` if the kernel does not show it here, as from another
+    /// container.
     package var holder: pid_t? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, let note, isHeld else { return nil }
@@ -50,7 +51,8 @@ package final class StoreLockFile {
         return nil
     }
 
-    /// The note of the agent that holds the lock or held it last, or `nil` if others could have written it.
+    /// The contents written by the agent that holds the lock or held it last, or `nil` if others could have
+    /// written them.
     package var note: LockFileContents? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,

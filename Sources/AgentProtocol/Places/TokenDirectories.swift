@@ -2,24 +2,24 @@
 
 /// The directories in which programs find their tokens, one for each running `tokenctl exec`.
 ///
-/// Each is a ``LockedDirectory``. What killed processes left is removed by the next start of `tokenctl exec` or of the
-/// agent.
+/// Each is a ``LockedDirectory``. Those that killed processes left are removed by the next start of `tokenctl
+/// exec` or of the agent.
 package enum TokenDirectories {
-    /// The names of the files in such a directory: the token, and the next one while it is written.
+    /// The names of the files in such a directory: the token, and the next one while it is being written.
     package static let token = "token"
     package static let draft = "new"
 
-    /// The directory that holds them, beside the agent's socket.
+    /// Returns the directory that contains them, next to the agent's socket.
     package static func parent(besideSocket socket: String) -> String? {
         socket.lastIndex(of: "/").map { String(socket[..<$0]) + "/exec" }
     }
 
-    /// Removes what killed processes left beside a socket.
+    /// Removes the directories that killed processes left next to a socket.
     package static func removeLeftovers(besideSocket socket: String) {
         if let parent = parent(besideSocket: socket) { removeLeftovers(in: parent) }
     }
 
-    /// Removes what killed processes left in `parent`; does nothing unless only this user can enter it.
+    /// Removes the directories that killed processes left in `parent`, if only this user can enter it.
     package static func removeLeftovers(in parent: String) {
         do throws(AgentError) {
             try PrivateDirectory.check(parent)

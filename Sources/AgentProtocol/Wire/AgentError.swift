@@ -2,22 +2,22 @@
 
 import Text
 
-/// Why the agent did not do what was asked, or could not be asked.
+/// An error from the agent, or from connecting to it.
 ///
-/// ``code`` decides what a program does about it; ``message`` and ``remedy`` are for the person.
+/// Programs decide by ``code``. The texts ``message`` and ``remedy`` are for the user.
 public struct AgentError: Error, Equatable, Sendable {
-    /// The kind of failure; `noAgent` when no agent answers at the socket.
+    /// The kind of the error, `noAgent` if nothing is listening at the socket.
     public var code: FailureCode
     /// One sentence without a full stop.
     public var message: String
-    /// The session it is about, if it is about one.
+    /// The session that the error is about, or `nil` if it is about none.
     public var session: String?
-    /// What to do about it, usually a command such as `tokenctl login work`.
+    /// The advice, usually a command such as `tokenctl login work`.
     public var remedy: String?
-    /// How long to wait before asking again, if the agent knows.
+    /// The delay before a retry, or `nil` if the agent does not know it.
     public var retryAfter: Duration?
 
-    /// Describes a failure.
+    /// Creates an error.
     public init(
         _ code: FailureCode,
         _ message: String,
@@ -34,7 +34,7 @@ public struct AgentError: Error, Equatable, Sendable {
 }
 
 extension AgentError: CustomStringConvertible {
-    /// The message, followed by the remedy if there is one that the message does not name.
+    /// The message, followed by the remedy if there is one that the message does not contain.
     public var description: String {
         let clause = clause
         guard let remedy, !clause.bytewise.contains(remedy.bytewise) else { return clause }
@@ -42,7 +42,7 @@ extension AgentError: CustomStringConvertible {
         return clause + (isCommand ? "; run: " : "; ") + remedy
     }
 
-    /// The remedy, or what is usually done about a failure of this code; nil where that depends.
+    /// The remedy, or the usual one for the code, or `nil` if that depends.
     package var suggestedRemedy: String? {
         if let remedy { return remedy }
         return switch code {
@@ -55,7 +55,7 @@ extension AgentError: CustomStringConvertible {
         }
     }
 
-    /// The message without its full stop, which the agent's answers have.
+    /// The message without the full stop that the agent's responses have.
     package var clause: String {
         let text = message.utf8
         let dots = text.reversed().prefix { $0 == UInt8(ascii: ".") }.count
@@ -64,9 +64,9 @@ extension AgentError: CustomStringConvertible {
 }
 
 extension AgentError {
-    /// Reads the failure from an answer whose status is not a success.
+    /// Parses the error from a response whose status is not a success.
     ///
-    /// An answer without the agent's error JSON keeps the meaning of its status.
+    /// A response without the agent's error JSON is interpreted by its status.
     package init(_ response: AgentResponse) {
         let error = RefusalMessage(parsing: response.body)?.error ?? FailureMessage()
         self.init(
@@ -78,7 +78,7 @@ extension AgentError {
         )
     }
 
-    /// The failure that ended something in a stream.
+    /// Creates the error that has ended a stream.
     package init(_ error: FailureMessage) {
         self.init(
             error.code ?? .internal,
@@ -89,14 +89,14 @@ extension AgentError {
         )
     }
 
-    /// The duration of a sane number of seconds; nil for any other number.
+    /// Returns the duration for a plausible number of seconds, or `nil` for any other number.
     private static func wait(_ seconds: Int64) -> Duration? {
         (0..<1_000_000_000).contains(seconds) ? .seconds(seconds) : nil
     }
 }
 
 extension FailureCode {
-    /// The code that an answer without error JSON stands for.
+    /// Creates the code for a response without error JSON.
     fileprivate init(httpStatus: Int) {
         self = FailureCode.allCases.first { $0.httpStatus == httpStatus } ?? .internal
     }

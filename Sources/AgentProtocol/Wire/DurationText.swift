@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// Reads durations as people write them in the configuration and on the command line.
+/// The durations in the configuration and on the command line.
 ///
-/// One or more whole numbers, each followed by a unit, largest unit first, each unit once, no blanks:
-/// `"90s"`, `"5m"`, `"1h30m"`, `"30d"`. Units are `w`, `d`, `h`, `m`, `s` and `ms`.
+/// A duration is one or more whole numbers, each followed by a unit, largest unit first, each unit once,
+/// without spaces: `"90s"`, `"5m"`, `"1h30m"`, `"30d"`. Units are `w`, `d`, `h`, `m`, `s` and `ms`.
 public enum DurationText {
-    /// The longest duration that is accepted: 100 years of 365 days.
+    /// The maximum duration: 100 years of 365 days.
     public static let longest = Duration.seconds(100 * 365 * 86_400)
 
-    /// Reads `text`, or answers nil if it is not a duration up to ``longest``.
+    /// Parses `text` as a duration up to ``longest``.
     ///
     /// - Parameters:
-    ///   - text: ASCII, such as `"1h30m"`.
-    ///   - allowingBareSeconds: whether a number without a unit is accepted and means seconds, as the command
-    ///     line does; the configuration does not.
-    /// - Returns: the duration, zero or more.
+    ///   - text: An ASCII text such as `"1h30m"`.
+    ///   - allowingBareSeconds: Whether a number without a unit is accepted as seconds, as on the command
+    ///     line but not in the configuration.
+    /// - Returns: The duration, zero or more, or `nil` if `text` is not valid.
     public static func parse(_ text: some StringProtocol, allowingBareSeconds: Bool = false) -> Duration? {
         var rest = Substring(text)
         if allowingBareSeconds, let seconds = takeNumber(&rest), rest.isEmpty {
@@ -49,7 +49,7 @@ public enum DurationText {
         return number
     }
 
-    /// Consumes a unit and answers its length in milliseconds.
+    /// Consumes a unit and returns its length in milliseconds.
     private static func takeUnit(_ rest: inout Substring) -> Int64? {
         let name = rest.prefix { $0.isASCII && $0.isLetter }
         rest.removeFirst(name.count)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The addresses of the socket, and what holds for each: the table of tokenagent-protocol(7).
+/// The endpoints of the socket and their properties, as in the table of tokenagent-protocol(7).
 package enum Endpoint: CaseIterable, Sendable {
     case agent
     case sessions
@@ -36,28 +36,34 @@ package enum Endpoint: CaseIterable, Sendable {
     case fleetRemove
 }
 
-/// A row of the table.
+/// The properties of an endpoint: a row of the table.
 package struct EndpointTraits: Sendable {
-    /// Whether a request is answered while the store is being opened, instead of waiting.
+    /// The handling of a request while the store is being opened: it waits, or is answered.
     package enum WhileOpening: Sendable {
         case waits
         case isAnswered
-        /// Answered only if the answer does not depend on which sessions the peer may know of.
+        /// The request is answered only if the response does not depend on the sessions visible to the peer.
         case isAnsweredWhereNothingIsHidden
     }
 
-    /// The one method it answers; `HEAD` goes with `GET`.
+    /// The only method of the endpoint.
+    ///
+    /// `GET` includes `HEAD`.
     package var method: AgentRequest.Method
-    /// What follows `/v1`; `NAME` stands for a session, `ID` for a login under way, `N` for a way to unlock.
+    /// The path after `/v1`, where `NAME` is a session, `ID` an active login, and `N` an unlock method.
     package var path: String
-    /// Whether a locked agent answers it: it may concern the agent's own state, but nothing of a session.
+    /// Whether a locked agent answers it.
+    ///
+    /// It may concern the agent's own state, but no session.
     package var worksLocked = false
     package var whileOpening = WhileOpening.waits
-    /// Whether a `[[socket]]` answers it.
+    /// Whether it is available at a `[[socket]]`.
     package var worksAtRestrictedSocket = false
-    /// Whether the answer tells which sessions there are, or how many.
+    /// Whether the response reveals the existing sessions or their number.
     package var showsSessions = false
-    /// Whether the answer can go on until its reader leaves; `HEAD` is refused then.
+    /// Whether the response can continue until its reader leaves.
+    ///
+    /// `HEAD` is rejected then.
     package var isEndless = false
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What has happened, as `GET /v1/events` and the environment of hooks say it.
+/// The name of an event in `GET /v1/events` and in the environment of hooks.
 package enum EventName: String, CaseIterable, Sendable {
     case refreshed
     case refreshFailed = "refresh_failed"
@@ -10,9 +10,9 @@ package enum EventName: String, CaseIterable, Sendable {
     case loggedOut = "logged_out"
     case locked
     case unlocked
-    /// Another configuration is in force, which may have sessions and rules of others.
+    /// Another configuration is active, which may have other sessions and rules.
     case reloaded
-    /// The etcd of the fleet cannot be asked.
+    /// The fleet's etcd cannot be reached.
     case fleetAway = "fleet_away"
     case fleetBack = "fleet_back"
     case vaultChanged = "vault_changed"

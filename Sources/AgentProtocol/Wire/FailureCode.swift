@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// Why the agent or a command failed; each case has a word in JSON, an exit status and an HTTP status.
+/// The kind of an error of the agent or a command, with a word in JSON, an exit status and an HTTP status.
 ///
-/// The words, exit statuses and HTTP statuses are stable: scripts depend on them.
+/// The words, exit statuses and HTTP statuses are stable, as scripts depend on them.
 public enum FailureCode: String, CaseIterable, Sendable {
-    /// Anything without a code of its own.
+    /// Any error without a code of its own.
     case `internal`
-    /// The request is not one the agent understands.
+    /// The agent does not understand the request.
     case badRequest = "bad_request"
-    /// The configuration, the client registration or the requested scope has to be fixed first.
+    /// The configuration, the client registration or the requested scope must be corrected first.
     case misconfigured
-    /// No agent could be reached or started. Never sent on the socket.
+    /// No agent could be reached or started.
+    ///
+    /// Never sent on the socket.
     case noAgent = "no_agent"
-    /// The session is over; a person has to log in.
+    /// The session has ended, and the user must log in.
     case loginRequired = "login_required"
     /// The authorization server or the network cannot serve now, or the wait was too long.
     case temporarilyUnavailable = "temporarily_unavailable"
     /// The agent is locked.
     case locked
-    /// No such session or route.
+    /// There is no such session or route.
     case notFound = "not_found"
-    /// Refused by policy or by the person.
+    /// A rule or the user has denied the request.
     case denied
 
     /// The exit status of the commands.
@@ -37,7 +39,7 @@ public enum FailureCode: String, CaseIterable, Sendable {
         }
     }
 
-    /// The status line of the answer on the socket.
+    /// The HTTP status of the response on the socket.
     public var httpStatus: Int {
         switch self {
         case .internal, .noAgent: 500

@@ -2,22 +2,23 @@
 
 import Text
 
-/// A token as other programs read it, printed or in a file, but for the token itself: what stands before and after it.
+/// The output format of a token, printed or in a file: the text before and after the token.
 ///
-/// Bytes around it, so that the agent needs no copy of the token outside of locked memory.
+/// The format consists of bytes around the token, so that the agent needs no copy of the token outside of
+/// locked memory.
 package enum TokenOutputFormat: String, CaseIterable, Sendable {
     /// The bare token.
     case token
-    /// `Bearer …`, for programs that want the value of the header.
+    /// `Bearer …`, for programs that require the value of the header.
     case bearer
     /// `Authorization: Bearer …`, for `curl -H @FILE`.
     case header
-    /// `{"Authorization":"Bearer …"}`, for programs that take headers as JSON.
+    /// `{"Authorization":"Bearer …"}`, for programs that accept headers as JSON.
     case headersJSON = "headers-json"
     /// `BEARER_TOKEN=…`, for a shell or an environment file (WLCG bearer token discovery).
     case env
 
-    /// What stands before and after a token of `scheme`, on one line without its end.
+    /// Returns the text before and after a token of `scheme`, on one line without its line break.
     package func surroundings(scheme: String) -> (before: String, after: String) {
         switch self {
         case .token: ("", "")
@@ -28,22 +29,23 @@ package enum TokenOutputFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether `token` stands there as it is, with nothing in it that its readers would take for something else.
+    /// Returns whether `token` can be written unchanged, without characters that have a meaning in this
+    /// format.
     package func fits(_ token: some Collection<UInt8>) -> Bool {
         switch self {
         case .token, .bearer, .header: token.isVisibleWord
         case .headersJSON: token.isVisibleWord && token.allSatisfy(\.isNQChar)
-        // A `~` at the beginning would be a home directory to a shell.
+        // A shell would replace a leading `~` by a home directory.
         case .env: !token.isEmpty && token.allSatisfy(\.isUsualInToken) && token.first != UInt8(ascii: "~")
         }
     }
 
-    /// The authentication scheme for a token of `type`.
+    /// Returns the authentication scheme for a token of `type`.
     ///
-    /// Token types are case-insensitive (RFC 6749 §5.1), some servers' schemes are not.
+    /// Token types are case-insensitive (RFC 6749 §5.1), but the schemes of some servers are not.
     ///
-    /// - Parameter type: as the server wrote it; `nil`: it wrote none.
-    /// - Returns: `Bearer`, `DPoP`, or another word as it is.
+    /// - Parameter type: The type as written by the server, or `nil` if there is none.
+    /// - Returns: `Bearer`, `DPoP`, or another word unchanged.
     package static func scheme(ofType type: String?) -> String {
         let type = type ?? ""
         switch type.lowercased() {
@@ -55,7 +57,7 @@ package enum TokenOutputFormat: String, CaseIterable, Sendable {
 }
 
 extension UInt8 {
-    /// A letter, a digit or another character that tokens are usually made of (RFC 6750 §2.1, `b64token`): all readers
-    /// of one-line formats take it for itself.
+    /// Whether the byte is usual in tokens (RFC 6750 §2.1, `b64token`), and has no meaning in any one-line
+    /// format.
     package var isUsualInToken: Bool { isUnreserved || "+/=".utf8.contains(self) }
 }

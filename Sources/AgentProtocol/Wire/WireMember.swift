@@ -2,7 +2,7 @@
 
 import Text
 
-/// A member of a message: what it is called on the socket, and what it holds.
+/// A member of a message: its name on the socket, and the type of its value.
 package struct WireMember<Value: WireValue>: Sendable {
     package let name: String
     package let unit: WireUnit
@@ -16,7 +16,7 @@ package struct WireMember<Value: WireValue>: Sendable {
     }
 }
 
-/// What a number counts.
+/// The unit of a number.
 package enum WireUnit: Sendable {
     case none
     /// Whole seconds since 1970, UTC.
@@ -25,7 +25,7 @@ package enum WireUnit: Sendable {
     case seconds
 }
 
-/// A member whose type does not matter.
+/// A member of any type.
 package protocol AnyWireMember: Sendable {
     var name: String { get }
     /// The type as `tokenagent-protocol(7)` writes it, such as `time ?`.
@@ -44,14 +44,14 @@ extension WireMember: AnyWireMember {
     }
 }
 
-/// What a member can hold.
+/// A type of a member's value.
 package protocol WireValue: Sendable {
     /// The type as `tokenagent-protocol(7)` writes it.
     static var wireType: String { get }
-    /// What the member takes, in words for a person: "a string".
+    /// The accepted value in words for the user, such as "a string".
     static var expectation: String { get }
 
-    /// Reads the value; `nil` if the JSON is of another type.
+    /// Parses the value, or returns `nil` if the JSON is of another type.
     init?(_ json: JSONValue)
     var json: JSONValue { get }
 }
@@ -108,7 +108,7 @@ extension Array: WireValue where Element: WireValue {
     package var json: JSONValue { .array(map(\.json)) }
 }
 
-/// An object whose member names are not ours.
+/// An object whose member names are not part of the protocol.
 extension JSONObject: WireValue {
     package static var wireType: String { "object" }
     package static var expectation: String { "an object" }

@@ -2,14 +2,15 @@
 
 import Text
 
-/// The members of one kind of message: each property is a ``WireMember``, in the order of `tokenagent-protocol(7)`.
+/// The members of one kind of message: each property is a ``WireMember``, in the order of
+/// `tokenagent-protocol(7)`.
 package protocol WireMembers: Sendable {
-    /// The one value of this type.
+    /// The only value of this type.
     static var table: Self { get }
 }
 
 extension WireMembers {
-    /// All of them, in their order.
+    /// All members in their order.
     package static var all: [any AnyWireMember] {
         Mirror(reflecting: table).children.compactMap { $0.value as? any AnyWireMember }
     }
@@ -22,8 +23,8 @@ extension WireMembers {
 /// message.told = .revoked
 /// ```
 ///
-/// A member that is missing, or has the wrong type, reads as `nil`. Unknown members stay, so that what a
-/// later agent says can be passed on.
+/// A member that is missing, or has the wrong type, reads as `nil`. Unknown members are kept, so that the
+/// message of a later agent can be passed on.
 @dynamicMemberLookup
 package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
     fileprivate var object: JSONObject
@@ -32,18 +33,18 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
         self.object = object
     }
 
-    /// Reads a JSON text; `nil` if it is not an object.
+    /// Parses a JSON text, or returns `nil` if it is not an object.
     package init?(parsing bytes: some Sequence<UInt8>) {
         guard let json = try? JSONValue(parsing: bytes) else { return nil }
         self.init(json)
     }
 
-    /// The same members, read as another kind of message.
+    /// Creates a message of another kind with the same members.
     package init(_ other: WireMessage<some WireMembers>) {
         self.init(other.object)
     }
 
-    /// A new message with the members that `fill` sets.
+    /// Creates a message with the members that `fill` sets.
     package init(_ fill: (inout Self) -> Void) {
         self.init()
         fill(&self)
@@ -54,19 +55,19 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
         set { object[Members.table[keyPath: member].name] = newValue?.json }
     }
 
-    /// These members, followed by those of `other`.
+    /// Returns a message with these members, followed by those of `other`.
     package func followed(by other: WireMessage<some WireMembers>) -> Self {
         var joined = self
         for member in other.object.members { joined.object[member.name] = member.value }
         return joined
     }
 
-    /// The JSON of a member, whatever its type.
+    /// Returns the JSON of a member, whatever its type.
     package func json<Value>(of member: KeyPath<Members, WireMember<Value>>) -> JSONValue? {
         object[Members.table[keyPath: member].name]
     }
 
-    /// The names of the members that are there.
+    /// The names of the existing members.
     package var names: [String] { object.members.map(\.name) }
 }
 

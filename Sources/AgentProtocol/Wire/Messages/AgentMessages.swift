@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The answer of `GET /v1`.
+/// The response of `GET /v1`.
 package typealias AgentMessage = WireMessage<AgentMembers>
 
 package struct AgentMembers: WireMembers {
@@ -16,7 +16,7 @@ package struct AgentMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The answer of `POST /v1/lock` and `POST /v1/unlock`.
+/// The response of `POST /v1/lock` and `POST /v1/unlock`.
 package typealias LockMessage = WireMessage<LockMembers>
 
 package struct LockMembers: WireMembers {
@@ -32,7 +32,7 @@ package struct UnlockMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The answer of `POST /v1/shutdown`.
+/// The response of `POST /v1/shutdown`.
 package typealias ShutdownMessage = WireMessage<ShutdownMembers>
 
 package struct ShutdownMembers: WireMembers {
@@ -41,7 +41,7 @@ package struct ShutdownMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The body of `POST /v1/restrict`, and its answer.
+/// The body of `POST /v1/restrict`, and its response.
 package typealias RestrictMessage = WireMessage<RestrictMembers>
 
 package struct RestrictMembers: WireMembers {

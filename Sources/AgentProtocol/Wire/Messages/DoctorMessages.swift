@@ -2,7 +2,7 @@
 
 import Text
 
-/// The answer of `GET /v1/doctor`.
+/// The response of `GET /v1/doctor`.
 package typealias DoctorMessage = WireMessage<DoctorMembers>
 
 package struct DoctorMembers: WireMembers {
@@ -11,7 +11,7 @@ package struct DoctorMembers: WireMembers {
     package static let table = Self()
 }
 
-/// What one check found.
+/// The finding of one check.
 package typealias CheckMessage = WireMessage<CheckMembers>
 
 package struct CheckMembers: WireMembers {
@@ -23,7 +23,7 @@ package struct CheckMembers: WireMembers {
     package static let table = Self()
 }
 
-/// Whether a check passed: on the socket `true`, `"warning"` or `false`.
+/// The verdict of a check: `true`, `"warning"` or `false` on the socket.
 package enum CheckVerdict: String, WireValue {
     case ok
     case warning
@@ -32,7 +32,7 @@ package enum CheckVerdict: String, WireValue {
     package static var wireType: String { Bool.wireType }
     package static var expectation: String { "true, false or \"warning\"" }
 
-    /// Anything but `true` and a string counts as a problem.
+    /// Creates a verdict, where anything but `true` and a string is a problem.
     package init?(_ json: JSONValue) {
         switch json {
         case .bool(true): self = .ok

@@ -10,7 +10,7 @@ package struct EventMembers: WireMembers {
     package let reason = WireMember<String>("reason", isOptional: true)
     package let refreshReason = WireMember<String>("refresh_reason", isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
-    /// Separated by blanks.
+    /// The scopes, separated by spaces.
     package let scope = WireMember<String>("scope", isOptional: true)
     package let audience = WireMember<String>("audience", isOptional: true)
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
@@ -44,7 +44,7 @@ package struct AuditMembers: WireMembers {
     package static let table = Self()
 }
 
-/// A line of `GET /v1/audit` in place of lines that could not be written.
+/// A line of `GET /v1/audit` that replaces lines that could not be written.
 package typealias LostLinesMessage = WireMessage<LostLinesMembers>
 
 package struct LostLinesMembers: WireMembers {

@@ -10,15 +10,17 @@ package struct ExamineMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The answer of `POST /v1/examine`: what an issuer offers, in words that tokenagent-protocol(7) lists, how it spells its
-/// name, and what the resource says that names it.
+/// The response of `POST /v1/examine`: the capabilities of an issuer, in words listed in
+/// tokenagent-protocol(7).
+///
+/// It includes the issuer's own spelling of its name, and the data of the resource that names it.
 package typealias ExaminationMessage = WireMessage<ExaminationMembers>
 
 package struct ExaminationMembers: WireMembers {
     package let flows = WireMember<[String]>("flows")
     package let authentication = WireMember<[String]>("client_authentication", isOptional: true)
     package let scopes = WireMember<[String]>("scopes", isOptional: true)
-    /// All that the server lists, where these are few.
+    /// All scopes that the server lists, if they are few.
     package let allScopes = WireMember<[String]>("all_scopes", isOptional: true)
     package let features = WireMember<[String]>("features")
     package let resource = WireMember<String>("resource", isOptional: true)
@@ -29,7 +31,7 @@ package struct ExaminationMembers: WireMembers {
     package static let table = Self()
 }
 
-/// What `tokenctl add --json` and `tokenctl remove --json` say about the file of a session.
+/// The output of `tokenctl add --json` and `tokenctl remove --json` about the file of a session.
 package typealias SessionFileMessage = WireMessage<SessionFileMembers>
 
 package struct SessionFileMembers: WireMembers {

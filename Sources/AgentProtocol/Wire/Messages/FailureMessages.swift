@@ -2,7 +2,7 @@
 
 extension FailureCode: WireValue {}
 
-/// Why something was not done.
+/// An error.
 package typealias FailureMessage = WireMessage<FailureMembers>
 
 package struct FailureMembers: WireMembers {
@@ -15,7 +15,7 @@ package struct FailureMembers: WireMembers {
     package static let table = Self()
 }
 
-/// An answer whose status is not a success.
+/// A response whose status is not a success.
 package typealias RefusalMessage = WireMessage<RefusalMembers>
 
 package struct RefusalMembers: WireMembers {

@@ -11,7 +11,7 @@ package struct LoginMembers: WireMembers {
     package let scope = WireMember<String>("scope", isOptional: true)
     package let contextClasses = WireMember<String>("acr_values", isOptional: true)
     package let maximumAge = WireMember<Int64>("max_age", isOptional: true)
-    /// The issuer that the session's resource has to name in this login.
+    /// The issuer that the session's resource must name in this login.
     package let issuer = WireMember<String>("issuer", isOptional: true)
 
     package static let table = Self()
@@ -24,7 +24,7 @@ package struct LoginAnswerMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The answer of `POST …/login/ID`.
+/// The response of `POST …/login/ID`.
 package typealias LoginAnswerMessage = WireMessage<LoginNumberMembers>
 
 package struct LoginNumberMembers: WireMembers {
@@ -40,7 +40,7 @@ package struct ClientSecretMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The answer of `POST …/client-secret`.
+/// The response of `POST …/client-secret`.
 package typealias ClientSecretMessage = WireMessage<ClientSecretAnswerMembers>
 
 package struct ClientSecretAnswerMembers: WireMembers {
@@ -49,18 +49,18 @@ package struct ClientSecretAnswerMembers: WireMembers {
     package static let table = Self()
 }
 
-/// One line of the answer of `POST …/login`.
+/// One line of the response of `POST …/login`.
 package enum LoginProgress: Sendable {
     case openURL(OpenURLMessage)
     case userCode(UserCodeMessage)
     case need(PromptMessage)
     case notice(NoticeMessage)
-    /// The last line of a login that worked.
+    /// The last line of a successful login.
     case done(DoneMessage)
-    /// The last line of a login that did not work.
+    /// The last line of a failed login.
     case failed(FailedMessage)
 
-    /// Which line it is, as the socket spells it.
+    /// The kind of a line, as spelled on the socket.
     package enum Event: String, CaseIterable, WireValue {
         case openURL = "open_url"
         case userCode = "user_code"
@@ -70,7 +70,7 @@ package enum LoginProgress: Sendable {
         case failed
     }
 
-    /// Reads a line; `nil` if this release does not know its event.
+    /// Parses a line, or returns `nil` if this release does not know its event.
     package init?(_ line: JSONObject) {
         switch WireMessage<EventNameMembers>(line).event {
         case .openURL: self = .openURL(OpenURLMessage(line))
@@ -106,7 +106,7 @@ struct EventNameMembers: WireMembers {
     static let table = Self()
 }
 
-/// An address to open in a browser.
+/// A URL to open in a browser.
 package typealias OpenURLMessage = WireMessage<OpenURLMembers>
 
 package struct OpenURLMembers: WireMembers {
@@ -119,7 +119,7 @@ package struct OpenURLMembers: WireMembers {
     package static let table = Self()
 }
 
-/// A code to enter at an address (RFC 8628 §3.2).
+/// A code to enter at a URL (RFC 8628 §3.2).
 package typealias UserCodeMessage = WireMessage<UserCodeMembers>
 
 package struct UserCodeMembers: WireMembers {
@@ -133,7 +133,7 @@ package struct UserCodeMembers: WireMembers {
     package static let table = Self()
 }
 
-/// A question, answered by `POST …/login/ID`.
+/// A prompt, answered by `POST …/login/ID`.
 package typealias PromptMessage = WireMessage<NeedMembers>
 
 package struct NeedMembers: WireMembers {
@@ -146,7 +146,7 @@ package struct NeedMembers: WireMembers {
     package static let table = Self()
 }
 
-/// Something to tell the person; the login goes on.
+/// A message to the user, after which the login continues.
 package typealias NoticeMessage = WireMessage<NoticeMembers>
 
 package struct NoticeMembers: WireMembers {
@@ -156,7 +156,7 @@ package struct NoticeMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The session has a token.
+/// The end of a successful login: the session has a token.
 package typealias DoneMessage = WireMessage<DoneMembers>
 
 package struct DoneMembers: WireMembers {
@@ -169,7 +169,7 @@ package struct DoneMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The login is over, and the session is as it was.
+/// The end of a failed login: the session is unchanged.
 package typealias FailedMessage = WireMessage<FailedMembers>
 
 package struct FailedMembers: WireMembers {

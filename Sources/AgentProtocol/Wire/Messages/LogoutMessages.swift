@@ -3,29 +3,29 @@
 /// The body of `POST …/logout`.
 package struct LogoutMembers: WireMembers {
     package let local = WireMember<Bool>("local", isOptional: true)
-    /// Every host of the fleet is meant for certain.
+    /// Whether the logout must reach every host of the fleet, and is rejected otherwise.
     package let allHosts = WireMember<Bool>("all_hosts", isOptional: true)
     package let unregister = WireMember<Bool>("unregister", isOptional: true)
 
     package static let table = Self()
 }
 
-/// What the server was told at a logout.
+/// The status of the revocation at the server after a logout.
 package enum RevocationStatus: String, CaseIterable, WireValue {
     case revoked
     /// There was no token to revoke.
     case nothing
-    /// The caller wanted the server left out.
+    /// The client requested that the server be left out.
     case local
-    /// The server has no way to revoke.
+    /// The server does not support revocation.
     case unsupported
-    /// The server's answer was final; it is not asked again.
+    /// The server's response was final, and the request is not repeated.
     case refused
-    /// The server has not answered yet and is asked again.
+    /// The server has not answered yet, and the request is repeated.
     case retrying
 }
 
-/// The answer of `POST …/logout`.
+/// The response of `POST …/logout`.
 package typealias LogoutMessage = WireMessage<LogoutAnswerMembers>
 
 package struct LogoutAnswerMembers: WireMembers {

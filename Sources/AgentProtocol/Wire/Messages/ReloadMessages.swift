@@ -7,7 +7,7 @@ package struct ReloadMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The answer of `POST /v1/reload`.
+/// The response of `POST /v1/reload`.
 package typealias ReloadMessage = WireMessage<ReloadAnswerMembers>
 
 package struct ReloadAnswerMembers: WireMembers {
@@ -22,7 +22,7 @@ package struct ReloadAnswerMembers: WireMembers {
     package static let table = Self()
 }
 
-/// Something in the configuration that takes effect only after a restart of the agent.
+/// A change of the configuration that takes effect only after a restart of the agent.
 package typealias RestartMessage = WireMessage<RestartMembers>
 
 package struct RestartMembers: WireMembers {
@@ -32,7 +32,7 @@ package struct RestartMembers: WireMembers {
     package static let table = Self()
 }
 
-/// What `tokenagent --check-config --json` says about a file.
+/// The output of `tokenagent --check-config --json` about a file.
 package typealias ConfigurationMessage = WireMessage<ConfigurationMembers>
 
 package struct ConfigurationMembers: WireMembers {
@@ -40,30 +40,30 @@ package struct ConfigurationMembers: WireMembers {
     package let isGood = WireMember<Bool>("ok")
     package let sessions = WireMember<Int64>("sessions", isOptional: true)
     package let problems = WireMember<[ProblemMessage]>("problems")
-    /// The one that `--session` asks for, if it is there or named.
+    /// The session that `--session` requests, if it is configured or named.
     package let session = WireMember<SessionLocationMessage>("session", isOptional: true)
-    /// What differs in the running agent; `tokenctl config check` adds it.
+    /// The differences of the running agent, which `tokenctl config check` adds.
     package let agent = WireMember<[String]>("agent", isOptional: true)
 
     package static let table = Self()
 }
 
-/// Where the table of a session is.
+/// The location of a session's table.
 package typealias SessionLocationMessage = WireMessage<SessionPlaceMembers>
 
 package struct SessionPlaceMembers: WireMembers {
-    /// Missing for the configuration file itself.
+    /// The path of the file, absent for the configuration file itself.
     package let file = WireMember<String>("file", isOptional: true)
     package let line = WireMember<Int64>("line", isOptional: true)
-    /// Tables that name it.
+    /// The tables that name the session.
     package let namedBy = WireMember<[String]>("named_by")
-    /// What the table says of where its tokens may go; missing if there is no table.
+    /// The permitted recipients of the session's tokens according to its table, absent if there is no table.
     package let settings = WireMember<SessionMessage>("settings", isOptional: true)
 
     package static let table = Self()
 }
 
-/// One mistake in a configuration.
+/// An error in a configuration.
 package typealias ProblemMessage = WireMessage<ProblemMembers>
 
 package struct ProblemMembers: WireMembers {

@@ -2,7 +2,7 @@
 
 import Text
 
-/// The answer of `GET /v1/sessions`.
+/// The response of `GET /v1/sessions`.
 package typealias SessionsMessage = WireMessage<SessionsMembers>
 
 package struct SessionsMembers: WireMembers {
@@ -11,7 +11,7 @@ package struct SessionsMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The answer of `GET /v1/sessions/NAME`; at a restricted socket most of it is left out.
+/// The response of `GET /v1/sessions/NAME`, most of which is left out at a restricted socket.
 package typealias SessionMessage = WireMessage<SessionMembers>
 
 package struct SessionMembers: WireMembers {
@@ -21,15 +21,15 @@ package struct SessionMembers: WireMembers {
     package let issuer = WireMember<String>("issuer")
     package let hosts = WireMember<[String]>("hosts", isOptional: true)
     package let resource = WireMember<String>("resource", isOptional: true)
-    /// The addresses that its tokens are requested for (RFC 8707).
+    /// The addresses that the session's tokens are requested for (RFC 8707).
     package let resources = WireMember<[String]>("resources", isOptional: true)
-    /// Nobody wrote ``hosts``: they are the server of ``resource``.
+    /// Whether ``hosts`` is not configured but derived from the server of ``resource``.
     package let hasHostsOfResource = WireMember<Bool>("hosts_of_resource", isOptional: true)
-    /// All hosts of a fleet have it.
+    /// Whether all hosts of a fleet share the session.
     package let isShared = WireMember<Bool>("fleet", isOptional: true)
-    /// What this host is in the fleet of a session that is shared.
+    /// This host's role in the fleet of a shared session.
     package let fleetRole = WireMember<String>("fleet_role", isOptional: true)
-    /// The session that its tokens are made from.
+    /// The session that this session's tokens are derived from.
     package let source = WireMember<String>("source", isOptional: true)
     package let account = WireMember<String>("account", isOptional: true)
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
@@ -44,12 +44,12 @@ package struct SessionMembers: WireMembers {
     package let age = WireMember<Int64>("session_age", .seconds, isOptional: true)
     package let serverClockAhead = WireMember<Int64>("server_clock_ahead", .seconds, isOptional: true)
     package let scope = WireMember<[String]>("scope")
-    /// The server's own word for the type of its tokens, where it is another.
+    /// The server's own word for the type of its tokens, if it differs.
     package let serverTokenType = WireMember<String>("server_token_type", isOptional: true)
     package let rotation = WireMember<String>("rotation")
     package let storage = WireMember<String>("storage")
     package let reason = WireMember<String>("reason", isOptional: true)
-    /// Who ended the login: `person` or `server`; neither where its time was over or the agent ended it.
+    /// The one who ended the login, `person` or `server`, or absent if it expired or the agent ended it.
     package let endedBy = WireMember<String>("ended_by", isOptional: true)
     package let endedAt = WireMember<Int64>("ended_at", .time, isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
@@ -57,12 +57,12 @@ package struct SessionMembers: WireMembers {
     package let lastRefreshAt = WireMember<Int64>("last_refresh_at", .time, isOptional: true)
     package let lastRefreshReason = WireMember<String>("last_refresh_reason", isOptional: true)
     package let refreshes = WireMember<Int64>("refreshes")
-    /// How many, by class.
+    /// The number of failures by class.
     package let failures = WireMember<JSONObject>("failures")
     package let lastError = WireMember<LastErrorMessage>("last_error", isOptional: true)
     package let remedy = WireMember<String>("remedy", isOptional: true)
     package let notes = WireMember<[NoteMessage]>("notes", isOptional: true)
-    /// Texts, by the names that `keep` gives.
+    /// The stored texts, by the names that `keep` defines.
     package let kept = WireMember<JSONObject>("kept")
 
     package static let table = Self()
@@ -81,7 +81,7 @@ package struct LastErrorMembers: WireMembers {
     package static let table = Self()
 }
 
-/// Something to know about a session's tokens.
+/// A warning about a session's tokens.
 package typealias NoteMessage = WireMessage<NoteMembers>
 
 package struct NoteMembers: WireMembers {

@@ -2,16 +2,16 @@
 
 import Text
 
-/// The answer of `GET …/token`, and of `POST …/refresh`.
+/// The response of `GET …/token`, and of `POST …/refresh`.
 package typealias TokenMessage = WireMessage<TokenMembers>
 
 package struct TokenMembers: WireMembers {
     package let session = WireMember<String>("session")
     package let accessToken = WireMember<String>("access_token")
-    /// In place of `access_token`, if the ID token was asked for.
+    /// The ID token, which replaces `access_token` if it was requested.
     package let idToken = WireMember<String>("id_token", isOptional: true)
     package let tokenType = WireMember<String>("token_type")
-    /// The server's own word for the type, where it is another.
+    /// The server's own word for the type, if it differs.
     package let serverTokenType = WireMember<String>("server_token_type", isOptional: true)
     package let expiresAt = WireMember<Int64>("expires_at", .time, isOptional: true)
     package let expiresIn = WireMember<Int64>("expires_in", .seconds, isOptional: true)
@@ -21,7 +21,7 @@ package struct TokenMembers: WireMembers {
     package static let table = Self()
 }
 
-/// What `tokenctl get --format json` adds to the token.
+/// The members that `tokenctl get --format json` adds to the token.
 package typealias PrintedTokenMessage = WireMessage<PrintedTokenMembers>
 
 package struct PrintedTokenMembers: WireMembers {
@@ -55,17 +55,19 @@ package struct ReportMembers: WireMembers {
 }
 
 extension ReportMembers {
-    /// Bytes of a challenge that are told.
+    /// The maximum number of bytes of a challenge in a report.
     private static let longestChallenge = 2048
-    /// Closing braces at which an object is looked for: hostile text may consist of them.
+    /// The maximum number of closing braces at which the end of an object is tried, as hostile text may
+    /// consist of them.
     private static let mostBraces = 64
 
-    /// The beginning of a server's challenge, as the agent takes it.
+    /// Returns the beginning of a server's challenge, as much as the agent accepts.
     package static func fitting(_ challenge: String) -> String {
         String(decoding: challenge.utf8.prefix(longestChallenge), as: UTF8.self)
     }
 
-    /// The JSON object at the beginning of a server's answer, without what a program put after it; else all of its text.
+    /// Returns the JSON object at the beginning of a server's response, without text that follows it, or else
+    /// the whole text.
     package static func readable(_ body: [UInt8]) -> String {
         let ends = body.indices.reversed().lazy.filter { body[$0] == UInt8(ascii: "}") }
         for end in ends.prefix(mostBraces) where (try? JSONValue(parsing: Array(body[...end]))) != nil {
@@ -75,27 +77,27 @@ extension ReportMembers {
     }
 }
 
-/// What the caller should do after it has reported a refusal.
+/// The action of a client after it has reported a rejection.
 package enum ReportAction: String, CaseIterable, WireValue {
-    /// Try again with the token in this answer.
+    /// Try again with the token in this response.
     case retry
     /// Nothing helps now.
     case none
-    /// A login that asks for more would help.
+    /// A login that requests more would help.
     case stepUp = "step_up"
 }
 
-/// The answer of `POST …/report`; with `retry` it has the members of a token too.
+/// The response of `POST …/report`, which for `retry` also has the members of a token.
 package typealias ReportMessage = WireMessage<ReportAnswerMembers>
 
 package struct ReportAnswerMembers: WireMembers {
     package let action = WireMember<ReportAction>("action")
     package let accessToken = WireMember<String>("access_token", isOptional: true)
-    /// With `step_up`: what the login has to ask for.
+    /// The scopes that a login must request, for `step_up`.
     package let scope = WireMember<String>("scope", isOptional: true)
     package let contextClasses = WireMember<String>("acr_values", isOptional: true)
     package let maximumAge = WireMember<Int64>("max_age", .seconds, isOptional: true)
-    /// With `step_up`: the session to log in to, if it is another one.
+    /// The session to log in to, for `step_up`, if it is another one.
     package let source = WireMember<String>("source", isOptional: true)
     package let message = WireMember<String>("message", isOptional: true)
     package let retryAfter = WireMember<Int64>("retry_after", .seconds, isOptional: true)

@@ -3,7 +3,7 @@
 extension SlotKind: WireValue {}
 extension RequiredVaultProof: WireValue {}
 
-/// The answer of `GET /v1/vault`, and of each request that changes how the store opens.
+/// The response of `GET /v1/vault`, and of each request that changes the unlock methods.
 package typealias VaultMessage = WireMessage<VaultMembers>
 
 package struct VaultMembers: WireMembers {
@@ -16,7 +16,7 @@ package struct VaultMembers: WireMembers {
     package static let table = Self()
 }
 
-/// A way to open the store.
+/// An unlock method of the store.
 package typealias SlotMessage = WireMessage<SlotMembers>
 
 package struct SlotMembers: WireMembers {
@@ -28,7 +28,7 @@ package struct SlotMembers: WireMembers {
     package static let table = Self()
 }
 
-/// The body of a request that changes how the store opens; it carries the secret of a slot as proof.
+/// The body of a request that changes the unlock methods, with the secret of a slot as proof.
 package protocol ProvingMembers: WireMembers {
     /// The passphrase of a slot.
     var unlockPassphrase: WireMember<String> { get }
@@ -46,7 +46,7 @@ package struct SlotRemovalMembers: ProvingMembers {
 
 /// The body of `POST /v1/vault/init` and `POST /v1/vault/slots`.
 package struct SlotAdditionMembers: ProvingMembers {
-    /// One of ``SlotKind/requested``.
+    /// The type of the slot, one of ``SlotKind/requested``.
     package let type = WireMember<String>("type")
     package let passphrase = WireMember<String>("passphrase", isOptional: true)
     package let path = WireMember<String>("path", isOptional: true)
