@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// The token that etcd gives to a user for name and password; whoever needs a new one meanwhile waits for the same.
+/// A cache for the token that etcd issues for a user's name and password.
+///
+/// Concurrent requests for a new token share one call.
 actor EtcdAuthTokenCache {
-    /// How long a new token may take, after which another call tries anew: a program may print the password.
+    /// The maximum time to obtain a new token: 30 seconds, because a program may print the password.
+    ///
+    /// After that, the next call tries again.
     private static let longestRenewal = Duration.seconds(30)
-    /// Between two tokens that are given up without a refusal.
+    /// The minimum interval between two tokens that are dropped without having been rejected: 60 seconds.
     private static let doubtPause = Duration.seconds(60)
 
     private let user: EtcdCredentials.User?
     private var token: String?
-    /// When a token was last given up although nobody had refused it.
+    /// The last time a token was dropped although etcd had not rejected it.
     private var doubtedAt: ContinuousClock.Instant?
     private var renewal: Task<Result<String, EtcdFailure>, Never>?
 
@@ -17,14 +21,14 @@ actor EtcdAuthTokenCache {
         self.user = user
     }
 
-    /// The present token, or a new one.
+    /// Returns the cached token, or obtains a new one.
     ///
     /// - Parameters:
-    ///   - refused: a token that etcd does not know any more.
-    ///   - end: when the caller waits no longer; whoever else waits still gets the token.
-    ///   - ask: has etcd give out a token.
-    /// - Returns: `nil` if there is no user.
-    /// - Throws: ``EtcdFailure``: why there is none.
+    /// - refused: a token that etcd has rejected.
+    /// - end: the caller's deadline. Other waiters still get the token.
+    /// - ask: requests a token from etcd for a name and a password.
+    /// - Returns: the token, or `nil` if no user is configured.
+    /// - Throws: ``EtcdFailure`` if there is no token.
     func token(
         besides refused: String? = nil,
         until end: ContinuousClock.Instant,
@@ -37,18 +41,19 @@ actor EtcdAuthTokenCache {
         return try await EtcdAuthTokenCache.result(of: renewal, until: end).get()
     }
 
-    /// etcd does not know `refused` any more: the next one who needs a token gets another one.
+    /// Drops the token `refused`, which etcd has rejected.
     func forget(_ refused: String?) {
         if token == refused { token = nil }
     }
 
-    /// The next one who needs a token gets another one, whatever the present one is.
+    /// Drops the cached token.
     func forget() { token = nil }
 
-    /// A call with `suspect` has had no answer.
+    /// Drops `suspect`, with which a call got no response, at most once a minute.
     ///
-    /// A token says at which entry of etcd's log it was given, and a member that is not as far, as after a restore, answers
-    /// nothing until it is (`authStore.isValidSimpleToken`). Most often etcd is just slow, and a password costs it much time.
+    /// A token contains the index of etcd's log at which it was issued. A member whose log has not reached
+    /// that index, as after a restore, does not respond until it has (`authStore.isValidSimpleToken`).
+    /// Usually etcd is just slow, and checking a password takes etcd much time.
     func doubt(_ suspect: String?) {
         guard token == suspect, doubtedAt.map({ .now - $0 > EtcdAuthTokenCache.doubtPause }) ?? true else {
             return
@@ -80,7 +85,9 @@ actor EtcdAuthTokenCache {
         }
     }
 
-    /// What `work` brings, waited for until `end` or until the caller's task is cancelled; the work goes on.
+    /// Waits for the result of `work` until `end` or until the caller's task is cancelled.
+    ///
+    /// `work` continues.
     private static func result(
         of work: Task<Result<String, EtcdFailure>, Never>,
         until end: ContinuousClock.Instant

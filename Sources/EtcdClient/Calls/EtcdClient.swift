@@ -3,27 +3,34 @@
 import NIOCore
 import Text
 
-/// An etcd, asked through its JSON gateway (etcd 3.4 and later, `/v3/…`).
+/// A client for etcd's JSON gateway (etcd 3.4 and later, `/v3/…`).
 ///
-/// Every call has a deadline. A call that only reads, and one that etcd cannot have carried out, goes to the next
-/// endpoint within that time; one that may have been carried out fails with ``EtcdFailure/unanswered(_:)``, and the
-/// caller looks what has become of it. An endpoint that does not answer keeps a call for its share of the time alone.
+/// Every call has a deadline. A call that only reads, or that etcd cannot have processed, is sent to the next
+/// endpoint within that time. A call that etcd may have processed fails with ``EtcdFailure/unanswered(_:)``,
+/// and the caller must read to find out. An endpoint that does not respond uses up only its share of the
+/// time.
+///
+/// - Entry points: ``EtcdClient``, ``EtcdWatch``.
+/// - May not: know about fleets or sessions, or repeat a write that etcd may have processed.
+/// - Safe to call from any thread.
 package final class EtcdClient: Sendable {
-    /// From the call to the whole answer.
+    /// The time limit from the call to the complete response: 5 seconds.
     package static let callTime = Duration.seconds(5)
-    /// What an endpoint is given at least, however many there are.
+    /// The minimum time for each endpoint: half a second.
     private static let shortestTurn = Duration.milliseconds(500)
 
     let transport: GatewayTransport
     let order: EndpointPreference
     private let pass: EtcdAuthTokenCache
 
+    /// Creates a client.
+    ///
     /// - Parameters:
-    ///   - endpoints: of its members, at least one.
-    ///   - door: whom to believe, and who we are.
-    ///   - group: the event loops to work on.
-    ///   - first: any number; spreads the hosts over the endpoints.
-    /// - Throws: ``EtcdFailure/insecure(_:)`` for certificates that cannot be read.
+    /// - endpoints: the endpoints of the members, at least one.
+    /// - door: the trusted CAs and this host's credentials.
+    /// - group: the event loops to use.
+    /// - first: any number, which spreads the hosts over the endpoints.
+    /// - Throws: ``EtcdFailure/insecure(_:)`` if the certificates cannot be parsed.
     package init(
         _ endpoints: [EtcdEndpoint],
         _ door: EtcdCredentials,
@@ -35,14 +42,18 @@ package final class EtcdClient: Sendable {
         pass = EtcdAuthTokenCache(door.user)
     }
 
-    /// Closes all connections; nothing is called afterwards.
+    /// Closes all connections.
+    ///
+    /// No calls may follow.
     package func shutDown() async {
         await transport.shutDown()
     }
 
     // MARK: Calls
 
-    /// Reads keys, linearizable: what is told was so when etcd answered.
+    /// Reads keys.
+    ///
+    /// The read is linearizable: the result was current when etcd responded.
     package func range(
         _ keys: EtcdKeys,
         limit: Int64 = 0,
@@ -53,7 +64,7 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// Whether one of the keys that are there was written after `revision`.
+    /// Returns whether one of the existing keys was written after `revision`.
     package func hasChanged(
         _ keys: EtcdKeys,
         after revision: Int64
@@ -65,7 +76,9 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// Carries out a transaction; `true`: its conditions held.
+    /// Runs a transaction.
+    ///
+    /// - Returns: `true` if its conditions held.
     package func transact(
         _ transaction: EtcdTransaction,
         within time: Duration = callTime
@@ -75,7 +88,9 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// Asks for a lease; one whose answer is lost ends by itself.
+    /// Creates a lease.
+    ///
+    /// A lease whose response is lost expires by itself.
     package func grantLease(
         _ lifetime: Duration,
         within time: Duration = callTime
@@ -85,7 +100,9 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// How the member at `endpoint` is; no other one is asked.
+    /// Returns the status of the member at `endpoint`.
+    ///
+    /// No other endpoint is tried.
     package func status(
         of endpoint: EtcdEndpoint,
         within time: Duration = callTime
@@ -95,9 +112,11 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// Whether the member at `endpoint` lets this host read; no other one is asked.
+    /// Checks that the member at `endpoint` lets this host read.
     ///
-    /// - Throws: ``EtcdFailure``: why it does not.
+    /// No other endpoint is tried.
+    ///
+    /// - Throws: ``EtcdFailure`` if it does not.
     package func checkReading(
         _ keys: EtcdKeys,
         at endpoint: EtcdEndpoint,
@@ -129,7 +148,7 @@ package final class EtcdClient: Sendable {
                 order.prefer(endpoint)
                 return answer
             } catch {
-                // What another member has said tells more than a port without anybody.
+                // The error of another member tells more than a port on which nobody listens.
                 if index == 0 || error != .closedPort { latest = error }
                 guard error.isOfOneMember else { throw error }
                 order.avoid(endpoint)
@@ -141,12 +160,14 @@ package final class EtcdClient: Sendable {
         throw latest
     }
 
-    /// No member can be reached: whatever comes back may know nothing of our token, or wait for it.
+    /// Drops the token, because no member can be reached.
+    ///
+    /// A member that comes back may not know the token, or may wait for its log to reach it.
     func wasAway() async {
         await pass.forget()
     }
 
-    /// Asks one member, with a new token if it does not know ours any more.
+    /// Sends a request to one member, again with a new token if the member has rejected the current one.
     private func ask<Content>(
         _ request: GatewayRequest,
         at endpoint: EtcdEndpoint,
@@ -191,7 +212,7 @@ package final class EtcdClient: Sendable {
         at endpoint: EtcdEndpoint,
         until end: ContinuousClock.Instant
     ) async throws(EtcdFailure) -> String? {
-        // A program that prints the password may take longer than the one that asks first waits.
+        // A program that prints the password may take longer than the first caller waits.
         let turn = end - ContinuousClock.now
         return try await pass.token(besides: refused, until: end) {
             [transport] name, password throws(EtcdFailure) in
@@ -207,12 +228,12 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    /// A watch was refused with `token`, which etcd does not know any more.
+    /// Drops `token`, which etcd has rejected for a watch.
     func forget(_ token: String?) async {
         await pass.forget(token)
     }
 
-    /// A watch with `token` has had no answer.
+    /// Drops `token`, with which a watch got no response.
     func doubt(_ token: String?) async {
         await pass.doubt(token)
     }

@@ -2,19 +2,21 @@
 
 import AgentProtocol
 
-/// Where a member of an etcd answers its clients.
+/// The address at which an etcd member serves clients.
 package struct EtcdEndpoint: Hashable, Sendable {
-    /// `https://host:port`.
+    /// The URL `https://host:port`.
     package let origin: String
-    /// An IPv6 address in brackets.
+    /// The host, with brackets around an IPv6 address.
     let host: String
 
-    /// Whether it is https.
+    /// Whether the endpoint uses https.
     var isSecure: Bool { origin.utf8.starts(with: "https:".utf8) }
 
-    /// Takes `https://host:port`, with a slash at the end or without; plain `http` for this machine alone.
+    /// Parses `https://host:port`, with or without a trailing slash.
     ///
-    /// - Returns: `nil` for anything else: with a path, it is not etcd's own address.
+    /// Plain `http` is allowed for this machine only.
+    ///
+    /// - Returns: `nil` for anything else. A URL with a path is not etcd's own address.
     package init?(_ text: String) {
         guard let address = ServerAddress(url: text), let scheme = address.scheme,
             scheme == "https" || scheme == "http", address.isPrivate
@@ -24,20 +26,20 @@ package struct EtcdEndpoint: Hashable, Sendable {
         guard path.isEmpty || path.elementsEqual("/".utf8), !rest.contains(UInt8(ascii: "@")) else {
             return nil
         }
-        // `localhost` is a name that somebody may answer for.
+        // Another program may answer for the name `localhost`.
         guard scheme == "https" || address.place.host != "localhost" else { return nil }
         origin = address.origin
         host = address.place.host
     }
 }
 
-/// What opens etcd's door: whom to believe, and who we are.
+/// The CAs to trust in etcd's certificates, and this host's own credentials.
 package struct EtcdCredentials: Sendable {
-    /// A certificate with its key, shown in the handshake.
+    /// A certificate with its key, sent in the TLS handshake.
     package struct Identity: Equatable, Sendable {
-        /// PEM; ours first.
+        /// The certificate chain as PEM, this host's own certificate first.
         package var certificates: [UInt8]
-        /// PEM, not encrypted.
+        /// The private key as PEM, not encrypted.
         package var key: [UInt8]
 
         package init(certificates: [UInt8], key: [UInt8]) {
@@ -46,10 +48,10 @@ package struct EtcdCredentials: Sendable {
         }
     }
 
-    /// A user of etcd's own.
+    /// A user of etcd's own authentication.
     package struct User: Sendable {
         package var name: String
-        /// Asked whenever a new token is needed, and not kept.
+        /// Returns the password, which is requested for each new token and not stored.
         package var password: @Sendable () async throws(EtcdFailure) -> [UInt8]
 
         package init(
@@ -61,11 +63,11 @@ package struct EtcdCredentials: Sendable {
         }
     }
 
-    /// PEM, the only authorities that are believed; `nil`: the system's.
+    /// The only trusted CA certificates as PEM, or `nil` for the system's.
     package var authorities: [UInt8]?
     package var identity: Identity?
     package var user: User?
-    /// The door as its files are now; `nil`: they cannot be read.
+    /// Reads the files again, or returns `nil` if they cannot be read.
     package var renewed: (@Sendable () -> EtcdCredentials?)?
 
     package init(authorities: [UInt8]? = nil, identity: Identity? = nil, user: User? = nil) {
@@ -74,7 +76,7 @@ package struct EtcdCredentials: Sendable {
         self.user = user
     }
 
-    /// Whether the certificates and the key are those of `other`.
+    /// Returns whether the certificates and the key equal those of `other`.
     func hasSameFiles(as other: EtcdCredentials) -> Bool {
         authorities == other.authorities && identity == other.identity
     }

@@ -6,26 +6,32 @@ import NIOSSL
 import ServerCertificates
 import Synchronization
 
-/// The HTTP clients of an etcd's members, made with the certificates that the files hold.
+/// The HTTP clients for the members of an etcd, created with the certificates from the files.
 ///
-/// Certificates are renewed while the agent runs: it looks at the files again when a member and this host do not let each
-/// other in.
+/// Certificates are renewed while the agent runs. The files are read again when a member and this host do not
+/// accept each other.
 final class GatewayClients: Sendable {
     private struct State {
         var door: EtcdCredentials
         var generation = 0
-        /// One for each member, since a client does not say whom a new connection was to lead to.
+        /// One client for each member, because a client does not report the member to which a new connection
+        /// failed.
         var clients: [EtcdEndpoint: HTTPClient]
         var ownEnd: Int?
         var isShutDown = false
     }
 
-    /// TCP and TLS together.
+    /// The time limit for TCP and TLS together: 2 seconds.
     private static let connectTime = TimeAmount.seconds(2)
-    /// To each member; calls beyond that wait for one of them to end, for as long as a connection may take.
+    /// The maximum number of connections to each member.
     ///
-    /// One that is kept costs about a megabyte, and an agent that has found its etcd asks for every session at once.
+    /// Further calls wait for one of them, at most for the connection timeout.
+    ///
+    /// An idle connection takes about a megabyte, and an agent that has just found its etcd makes a call for
+    /// every session at once.
     static let connections = 16
+    /// The time after which an idle connection is closed.
+    ///
     /// The calls of one refresh follow each other closely, and the next refresh is minutes away.
     private static let idleTime = TimeAmount.seconds(10)
 
@@ -43,18 +49,19 @@ final class GatewayClients: Sendable {
         state = Mutex(try GatewayClients.state(door, self.endpoints, on: group))
     }
 
-    /// Closes what an owner that ended with an error has left open: the library ends the process of a debug build in
-    /// which a client goes away without that.
+    /// Closes the clients that an owner has left open after an error.
+    ///
+    /// In a debug build, the library ends the process if a client is released without that.
     deinit {
         let left = state.withLock { $0.isShutDown ? [:] : $0.clients }
         if !left.isEmpty { Task { await GatewayClients.shutDown(left) } }
     }
 
-    /// What calls a member with.
+    /// The client for calls to a member.
     struct Caller {
         var client: HTTPClient
         var errors: TransportErrors
-        /// How often certificates had been renewed when it was made.
+        /// The number of renewals of the certificates before the client was created.
         var generation: Int
     }
 
@@ -72,10 +79,12 @@ final class GatewayClients: Sendable {
         return caller
     }
 
-    /// Takes over what the files hold now; files that cannot be used change nothing.
+    /// Reads the certificate files again.
     ///
-    /// - Parameter generation: of the client that a member did not let in.
-    /// - Returns: whether there are other clients than those.
+    /// Unusable files change nothing.
+    ///
+    /// - Parameter generation: the generation of the client that a member did not accept.
+    /// - Returns: whether newer clients exist.
     func renew(after generation: Int) -> Bool {
         guard let present = state.withLock({ $0.generation == generation ? $0.door : nil }) else {
             return true
@@ -89,7 +98,7 @@ final class GatewayClients: Sendable {
             defer { state = next }
             return state.clients
         }
-        // What is under way there has the certificates of before.
+        // Active calls still use the previous certificates.
         Task { await GatewayClients.shutDown(former) }
         return true
     }
@@ -107,7 +116,7 @@ final class GatewayClients: Sendable {
         for client in clients.values { try? await client.shutdown() }
     }
 
-    // MARK: Making
+    // MARK: Creation
 
     private static func state(
         _ door: EtcdCredentials,
@@ -142,7 +151,7 @@ final class GatewayClients: Sendable {
             decompression: .disabled
         )
         configuration.httpVersion = .http1Only
-        // Before a byte of the request.
+        // The identity is checked before a byte of the request is sent.
         if endpoint.isSecure {
             let identity = ServerIdentity(host: endpoint.host)
             configuration.http1_1ConnectionDebugInitializer = { identity.admit($0) }
@@ -150,7 +159,7 @@ final class GatewayClients: Sendable {
         return configuration
     }
 
-    /// What connections begin with, and when our certificate ends, in seconds since 1970.
+    /// Returns the TLS configuration, and the expiry of this host's certificate in seconds since 1970.
     private static func handshake(
         _ door: EtcdCredentials
     ) throws(EtcdFailure) -> (TLSConfiguration, end: Int?) {
@@ -158,8 +167,9 @@ final class GatewayClients: Sendable {
         var end: Int?
         handshake.minimumTLSVersion = .tlsv12
         handshake.certificateVerification = .fullVerification
-        // In place of the system's: no public authority stands in for a private etcd. A context is made for each
-        // connection that begins before the first one stands, and a copy of the system's roots takes 2 MB.
+        // The configured CAs replace the system's, so that no public CA can vouch for a private etcd. Also,
+        // every connection that begins before the first one is established creates a context, and a copy of
+        // the system's roots takes 2 MB.
         if let authorities = door.authorities {
             handshake.trustRoots = .certificates(try certificates(authorities, in: .authorities))
         }
@@ -174,7 +184,7 @@ final class GatewayClients: Sendable {
         return (handshake, end)
     }
 
-    /// At least one.
+    /// Parses PEM certificates, of which there must be at least one.
     private static func certificates(
         _ bytes: [UInt8],
         in file: EtcdTLSError.OwnFile
@@ -192,13 +202,15 @@ final class GatewayClients: Sendable {
         return key
     }
 
-    /// Else a connection would fail without a reason.
+    /// Checks that the key belongs to the certificate.
+    ///
+    /// Otherwise a connection would fail without a reason.
     private static func checkPair(
         _ handshake: TLSConfiguration,
         _ chain: [NIOSSLCertificate]
     ) throws(EtcdFailure) {
         var probe = handshake
-        // Not the system's roots, which take 2 MB.
+        // The system's roots are not needed here and take 2 MB.
         probe.trustRoots = .certificates(chain)
         guard (try? NIOSSLContext(configuration: probe)) != nil else { throw .insecure(.otherKey) }
     }

@@ -2,20 +2,20 @@
 
 import Text
 
-/// What the gateway says in place of an answer: a status of gRPC (`google.rpc.Code`) with etcd's words.
+/// An error response of the gateway, which contains a gRPC status (`google.rpc.Code`) and etcd's message.
 struct GatewayError: Equatable, Sendable {
-    /// Of HTTP.
+    /// The HTTP status.
     let status: Int
-    /// Of gRPC; `nil`: the body is not the gateway's JSON.
+    /// The gRPC code, or `nil` if the body is not the gateway's JSON.
     let code: Int64?
     let message: String
 
-    /// Bytes of etcd's words that are shown.
+    /// The maximum length of the shown part of etcd's message, in bytes.
     private static let longest = 300
 
     init(status: Int, body: [UInt8]) {
         guard let answer = try? GatewayResponseBody(parsing: body) else {
-            // Before it looks at a request the gateway answers in plain text.
+            // Before it parses a request, the gateway responds in plain text.
             let beginning = body.prefix(GatewayError.longest)
             self.init(status, nil, String(decoding: beginning, as: UTF8.self))
             return
@@ -23,14 +23,14 @@ struct GatewayError: Equatable, Sendable {
         self.init(status: status, answer)
     }
 
-    /// `answer` is the JSON that stands for a failure, alone or in a stream.
+    /// Parses the JSON of an error, which may be a response or a line of a stream.
     init(status: Int, _ answer: GatewayResponseBody) {
         let code = (try? answer.number("code")).flatMap { $0 == 0 ? try? answer.number("grpc_code") : $0 }
         let words = (try? answer.text("message")) ?? (try? answer.text("error"))
         self.init(status, code, words ?? "")
     }
 
-    /// What etcd says where it ends a watch, which it has answered with status 200.
+    /// Creates an error from the reason with which etcd ends a watch that it has accepted with status 200.
     init(ending reason: String) {
         self.init(200, nil, reason)
     }
@@ -41,16 +41,19 @@ struct GatewayError: Equatable, Sendable {
         message = GatewayError.cleaned(words)
     }
 
-    /// The token is not known any more: it ends with the member that gave it, or after five idle minutes.
+    /// Whether the token is no longer valid.
     ///
-    /// So it is when users or rights have changed since.
+    /// It ends with the member that issued it, or after five idle minutes.
+    ///
+    /// A token also becomes invalid when users or permissions change.
     var wantsNewToken: Bool {
         status == 401 || code == 16 || says("invalid auth token") || says("revision of auth store is old")
     }
 
-    /// What it means.
+    /// The meaning of the error for the call.
     ///
-    /// Only words that etcd says before it hands a request to the others prove that nothing was done.
+    /// Only messages that etcd sends before it proposes a request to the other members prove that nothing was
+    /// done.
     var failure: EtcdFailure {
         if says("CommonName of client") { return .unauthenticated(message) }
         if wantsNewToken { return .unauthenticated(message) }
@@ -78,7 +81,8 @@ struct GatewayError: Equatable, Sendable {
 
     private func says(_ words: ByteText) -> Bool { message.bytewise.contains(words) }
 
-    /// Text of a server without what could play tricks in a terminal or a log, at most 300 bytes.
+    /// Returns a server's text with at most 300 bytes, and without characters that could manipulate a
+    /// terminal or a log.
     static func cleaned(_ text: String) -> String {
         let isBlank = { (byte: UInt8) in [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
         var words = text.utf8.prefix(longest).drop(while: isBlank)

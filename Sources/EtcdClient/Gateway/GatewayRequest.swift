@@ -2,16 +2,17 @@
 
 import Text
 
-/// A call as the JSON gateway wants it: an address below the endpoint and a body (etcd v3.4, `/v3/…`).
+/// A call of the JSON gateway: a path below the endpoint, and a body (etcd v3.4, `/v3/…`).
 ///
-/// Bytes are Base64, 64-bit numbers are texts, and what has its default is left out.
+/// Bytes are encoded in Base64 and 64-bit numbers as strings. Members with their default value are omitted.
 struct GatewayRequest: Equatable, Sendable {
     var path: String
     var body: JSONObject
-    /// It asks a member about itself, who answers everybody, also while it has no leader.
+    /// Whether the request is about the member itself, which answers without authentication and without a
+    /// leader.
     var isAboutMember = false
 
-    /// A linearizable read, at most `limit` keys.
+    /// Returns a linearizable read of at most `limit` keys.
     static func range(_ keys: EtcdKeys, limit: Int64, changedAfter revision: Int64? = nil) -> GatewayRequest {
         var body = members(of: keys)
         body["limit"] = .string(String(limit))
@@ -27,7 +28,7 @@ struct GatewayRequest: Equatable, Sendable {
         return GatewayRequest(path: "/v3/kv/txn", body: body)
     }
 
-    /// `lifetime` in whole seconds, rounded up.
+    /// Returns a request for a lease of `lifetime`, rounded up to whole seconds.
     static func grantLease(_ lifetime: Duration) -> GatewayRequest {
         let (seconds, rest) = lifetime.components
         return GatewayRequest(
@@ -45,7 +46,9 @@ struct GatewayRequest: Equatable, Sendable {
 
     static let status = GatewayRequest(path: "/v3/maintenance/status", body: [:], isAboutMember: true)
 
-    /// Changes of `keys` from `revision` on, in answers that etcd cuts into pieces where they are large.
+    /// Returns a watch for changes of `keys` from `revision` on.
+    ///
+    /// Large responses are sent in fragments.
     static func watch(_ keys: EtcdKeys, from revision: Int64) -> GatewayRequest {
         var create = members(of: keys)
         create["start_revision"] = .string(String(revision))

@@ -2,10 +2,14 @@
 
 import Text
 
-/// Reads what the JSON gateway answers; a member that is missing has its default, one of another kind is a failure.
+/// A parsed response of the JSON gateway.
+///
+/// A missing member has its default value, and one of another type is an error.
 struct GatewayResponseBody: Sendable {
-    /// Seven for each key: some 37,000 keys in a range, and more than etcd tells of in one line of a watch, which holds
-    /// at most 1,000 revisions.
+    /// The maximum number of JSON values, of which each key takes seven.
+    ///
+    /// That allows 37,000 keys in a range. One line of a watch has fewer, because it contains at most 1,000
+    /// revisions.
     private static let mostValues = 1 << 18
 
     private let members: JSONObject
@@ -14,6 +18,8 @@ struct GatewayResponseBody: Sendable {
         self.members = members
     }
 
+    /// Parses a response.
+    ///
     /// - Throws: ``EtcdFailure/malformed(_:)``.
     init(parsing bytes: some Sequence<UInt8>) throws(EtcdFailure) {
         let value: JSONValue
@@ -32,7 +38,9 @@ struct GatewayResponseBody: Sendable {
         return text
     }
 
-    /// 64-bit numbers come as texts, smaller ones as numbers (proto3's JSON mapping); a missing one is 0.
+    /// Returns a number, or 0 if it is missing.
+    ///
+    /// 64-bit numbers are strings, and smaller ones are numbers (proto3's JSON mapping).
     func number(_ name: String) throws(EtcdFailure) -> Int64 {
         guard let value = members[name] else { return 0 }
         guard let number = value.integer ?? value.string.flatMap({ Int64($0) }) else {
@@ -55,7 +63,7 @@ struct GatewayResponseBody: Sendable {
         return truth
     }
 
-    /// A missing byte string is empty.
+    /// Returns a byte string, which is empty if it is missing.
     func bytes(_ name: String) throws(EtcdFailure) -> [UInt8] {
         guard let text = try text(name) else { return [] }
         guard let bytes = Base64.decoded(text) else { throw GatewayResponseBody.wrong(name) }
@@ -91,7 +99,9 @@ struct GatewayResponseBody: Sendable {
 }
 
 extension GatewayResponseBody {
-    /// Every answer of an etcd has a header with a cluster.
+    /// Parses the header.
+    ///
+    /// Every response of etcd has a header with a cluster.
     func header() throws(EtcdFailure) -> EtcdHeader {
         guard let header = try answer("header") else { throw .malformed("the answer has no header") }
         let place = EtcdHeader(
@@ -113,7 +123,7 @@ extension GatewayResponseBody {
         )
     }
 
-    /// Some of `keys`, and nothing else.
+    /// Parses a range, which must not contain other keys than `keys`.
     func range(of keys: EtcdKeys) throws(EtcdFailure) -> EtcdRange {
         var pairs: [EtcdKeyValue] = []
         for pair in try answers("kvs") { pairs.append(try pair.keyValue()) }
@@ -128,7 +138,7 @@ extension GatewayResponseBody {
             throw .refused(GatewayError.cleaned(trouble))
         }
         let seconds = try number("TTL")
-        // A year is longer than any lease that is asked for.
+        // A year is longer than any requested lease.
         guard (1...31_536_000).contains(seconds) else { throw .malformed("the lease has no lifetime") }
         return EtcdLease(id: try number("ID"), lifetime: .seconds(seconds))
     }

@@ -3,12 +3,15 @@
 import AsyncHTTPClient
 import NIOCore
 
-/// The network: HTTP/1.1 over connections that are kept, no redirect followed, nothing decompressed.
+/// The HTTP/1.1 transport to the members, with persistent connections, no redirects and no decompression.
 ///
-/// Nothing is repeated here. Proxy variables of the environment are not read.
+/// No request is repeated, except with renewed certificates after a failed handshake. The proxy variables of
+/// the environment are ignored.
 final class GatewayTransport: Sendable {
-    /// Bytes of an answer: etcd takes 1.5 MiB in a request, Base64 makes a third more of it, and a session's keys are
-    /// at most three such values.
+    /// The maximum size of a response: 8 MiB.
+    ///
+    /// etcd accepts requests of 1.5 MiB, Base64 adds a third, and a session's keys hold at most three such
+    /// values.
     static let longest = 8 << 20
     private let clients: GatewayClients
 
@@ -20,7 +23,7 @@ final class GatewayTransport: Sendable {
         clients = try GatewayClients(of: endpoints, door, on: group)
     }
 
-    /// Sends a request, and returns when its whole answer has come.
+    /// Sends a request, and returns when its complete response has arrived.
     func send(
         _ request: GatewayRequest,
         to endpoint: EtcdEndpoint,
@@ -58,7 +61,7 @@ final class GatewayTransport: Sendable {
         }
     }
 
-    /// Sends a request whose answer goes on, and returns when its head has come.
+    /// Sends a request with a streamed response, and returns when the head of the response has arrived.
     func open(
         _ request: GatewayRequest,
         at endpoint: EtcdEndpoint,
@@ -80,7 +83,8 @@ final class GatewayTransport: Sendable {
         await clients.shutDown()
     }
 
-    /// Lets `call` have the client of a member, and once more if certificates have been renewed since that was made.
+    /// Runs `call` with the client for a member, and again if certificates were renewed after the client was
+    /// created.
     private func calling<Result>(
         _ endpoint: EtcdEndpoint,
         _ call: (HTTPClient, TransportErrors) async throws(EtcdFailure) -> Result
@@ -104,18 +108,19 @@ final class GatewayTransport: Sendable {
         var outgoing = HTTPClientRequest(url: endpoint.origin + request.path)
         outgoing.method = .POST
         outgoing.headers.add(name: "content-type", value: "application/json")
-        // Without this field etcd 3.4 takes a request without a token for one of the user whom the gateway's own
-        // certificate names (`AuthInfoFromTLS`).
+        // Without this field, etcd 3.4 treats a request without a token as one of the user in the gateway's
+        // own certificate (`AuthInfoFromTLS`).
         outgoing.headers.add(name: "accept", value: "application/json")
         outgoing.headers.add(name: "accept-encoding", value: "identity")
-        // A member that is cut off from the others says so at once, also in a watch, and does nothing.
+        // With this field, a member that is cut off from the others rejects the request at once, also in a
+        // watch.
         if !request.isAboutMember { outgoing.headers.add(name: "grpc-metadata-hasleader", value: "true") }
         if let token { outgoing.headers.add(name: "authorization", value: token) }
         outgoing.body = .stream(body, length: .known(Int64(body.count)))
         return outgoing
     }
 
-    /// Sends the request, and returns when the head of its answer has come.
+    /// Sends the request, and returns when the head of its response has arrived.
     private static func head(
         of outgoing: HTTPClientRequest,
         _ body: OutgoingJSON,
@@ -129,7 +134,7 @@ final class GatewayTransport: Sendable {
         }
     }
 
-    /// Runs `work`, and gives it up when its time is over or the caller's task is cancelled.
+    /// Runs `work`, and cancels it at the deadline or when the caller's task is cancelled.
     private static func limited<Result: Sendable>(
         _ errors: TransportErrors,
         until end: ContinuousClock.Instant,
@@ -153,14 +158,14 @@ final class GatewayTransport: Sendable {
     }
 }
 
-/// A complete answer of the gateway.
+/// A complete response of the gateway.
 struct GatewayResponse: Equatable, Sendable {
     var status: Int
     var date: String?
     var body: [UInt8]
 }
 
-/// An answer that goes on.
+/// A streamed response of the gateway.
 struct GatewayStream: Sendable {
     var status: Int
     fileprivate let body: HTTPClientResponse.Body
@@ -170,7 +175,7 @@ struct GatewayStream: Sendable {
         fileprivate var pieces: HTTPClientResponse.Body.AsyncIterator
         fileprivate let errors: TransportErrors
 
-        /// The next bytes; `nil` at the end.
+        /// Waits for the next bytes, or returns `nil` at the end.
         mutating func next() async throws(EtcdFailure) -> [UInt8]? {
             do {
                 return try await pieces.next().map { Array($0.readableBytesView) }

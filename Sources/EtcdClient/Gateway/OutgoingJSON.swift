@@ -4,7 +4,9 @@ import NIOCore
 import Synchronization
 import Text
 
-/// The body of a request on its way, which knows whether it may be out: without it etcd can have done nothing.
+/// The body of a request, which records whether it may have been sent.
+///
+/// Without the body, etcd cannot have done anything.
 final class OutgoingJSON: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

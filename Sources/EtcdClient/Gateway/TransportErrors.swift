@@ -8,21 +8,23 @@ import NIOPosix
 import NIOSSL
 import ServerCertificates
 
-/// Says what an error of the HTTP library means for a request.
+/// The interpretation of errors of the HTTP library for a request.
 struct TransportErrors: Sendable {
-    /// How far the request has come.
+    /// The progress of a request.
     enum Stage {
-        /// It is not out.
+        /// The request has not been sent.
         case connecting
-        /// It may be out, and no answer has begun.
+        /// The request may have been sent.
+        ///
+        /// No response has begun.
         case sent
-        /// The head of the answer is here.
+        /// The head of the response has arrived.
         case answering
     }
 
-    /// Whether the endpoint is https.
+    /// Whether the endpoint uses https.
     let isSecure: Bool
-    /// When the certificate of this host ends, in seconds since 1970; `nil`: it has none to show.
+    /// The expiry of this host's certificate in seconds since 1970, or `nil` without a certificate.
     let certificateEnds: Int?
 
     func failure(_ error: any Error, _ stage: Stage) -> EtcdFailure {
@@ -49,7 +51,9 @@ struct TransportErrors: Sendable {
         stage == .connecting ? .unreachable("no connection in time") : .unanswered("no answer in time")
     }
 
-    /// A port that speaks another protocol ends the connection without a word.
+    /// Returns the failure for a closed connection.
+    ///
+    /// A port with another protocol closes it without an error.
     private func ended(_ stage: Stage) -> EtcdFailure {
         switch stage {
         case .connecting where isSecure: .noHandshake
@@ -76,19 +80,20 @@ struct TransportErrors: Sendable {
         }
     }
 
-    /// `nil`: it is not about certificates.
+    /// Returns the failure for a TLS error about certificates, or `nil` for other errors.
     ///
-    /// With TLS 1.3 a member says what it thinks of ours only after the handshake, but before it reads anything.
+    /// With TLS 1.3, a member rejects this host's certificate only after the handshake, but before it reads
+    /// anything.
     func handshake(_ words: String) -> EtcdFailure? {
         if words.contains("CERTIFICATE_VERIFY_FAILED") { return .insecure(.unknownAuthority) }
         guard words.contains("ALERT"), words.contains("CERT") || words.contains("UNKNOWN_CA") else {
             return nil
         }
-        // Older members call a missing one a bad one.
+        // Older etcd versions report a missing certificate as bad.
         guard let certificateEnds, !words.contains("CERTIFICATE_REQUIRED") else {
             return .insecure(.noCertificate)
         }
-        // Many members call it a bad one.
+        // Many etcd versions report an expired certificate as bad.
         let isOver = words.contains("EXPIRED") || certificateEnds < time(nil)
         return .insecure(isOver ? .expiredCertificate : .refusedCertificate)
     }

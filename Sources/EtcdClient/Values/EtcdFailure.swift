@@ -1,49 +1,62 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a call has no answer; each case says whether etcd can have carried it out.
+/// The reason a call has no result.
+///
+/// Each case tells whether etcd may have processed the call.
 package enum EtcdFailure: Error, Equatable, Sendable {
-    /// Nothing was sent, or the member says that it did nothing: no endpoint answers, or none has a leader.
+    /// Nothing was sent, or the member did nothing: no endpoint responds, or none has a leader.
     case unreachable(String)
-    /// It was sent, and no answer came: only a look tells what has become of it.
+    /// The call was sent, and no response arrived.
+    ///
+    /// Only a read can tell whether etcd processed it.
     case unanswered(String)
-    /// The endpoint's host name leads nowhere: nothing was sent.
+    /// The endpoint's host name cannot be resolved.
+    ///
+    /// Nothing was sent.
     case unknownHost
-    /// Nobody listens at the port: nothing was sent.
+    /// Nobody listens on the port.
+    ///
+    /// Nothing was sent.
     case closedPort
-    /// The connection to an https endpoint ended before both sides spoke TLS: nothing was sent.
+    /// The connection to an https endpoint ended before the TLS handshake was complete.
+    ///
+    /// Nothing was sent.
     case noHandshake
-    /// The connection to an http endpoint ended after the request, without a word.
+    /// The connection to an http endpoint was closed after the request, without a response.
     case noPlainAnswer
-    /// What answers has no gateway for JSON, as the port at which members speak to each other: nothing was done.
+    /// The port has no JSON gateway, like the port for traffic between members.
+    ///
+    /// Nothing was done.
     case noGateway
-    /// The member is not the one that is trusted, or does not trust us.
+    /// The member is not trusted, or does not trust this host.
     case insecure(EtcdTLSError)
-    /// This host cannot get the user's password, so etcd was not asked: what went wrong, what helps, and whether only a
-    /// person can put it right.
+    /// This host cannot get the user's password, so etcd was not called.
+    ///
+    /// The values are the error, a remedy, and whether only the user can solve the problem.
     case noPassword(String, remedy: String?, isMistake: Bool)
-    /// Name or password are wrong, or etcd wants none.
+    /// The name or password is wrong, or etcd's authentication is disabled.
     case unauthenticated(String)
-    /// The user may not do this.
+    /// The user lacks the permission.
     case denied(String)
-    /// etcd takes no more changes until it has been given room.
+    /// etcd accepts no more changes until space is freed.
     case outOfSpace
-    /// The history before this revision is gone, so nothing can be watched from there.
+    /// The history before this revision is compacted, so a watch cannot begin there.
     case compacted(Int64)
-    /// etcd does not take the request as it is.
+    /// etcd rejects the request as it is.
     case refused(String)
-    /// What came is no answer of an etcd.
+    /// The response is not one of etcd.
     case malformed(String)
 
-    /// The call may have been carried out.
+    /// Whether etcd may have processed the call.
     package var mayHaveActed: Bool { consequences.mayHaveActed }
 
-    /// Another member may do better.
+    /// Whether another member may succeed.
     var isOfOneMember: Bool { consequences.isOfOneMember }
 
-    /// The member answers, but it and this host do not let each other in.
+    /// Whether the member responds, but the member and this host do not accept each other.
     package var isRefusal: Bool { consequences.isRefusal }
 
-    /// Only a person can put it right.
+    /// Whether only the user can solve the problem.
     package var isMistake: Bool {
         switch self {
         case .noPassword(_, _, let isMistake): isMistake
@@ -52,7 +65,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         }
     }
 
-    /// What went wrong, in a sentence without a full stop.
+    /// The error in one sentence without a full stop.
     package var sentence: String { consequences.sentence }
 
     private struct Consequences {
@@ -61,7 +74,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         var mayHaveActed = false
         var isRefusal = false
 
-        /// The call has not come to a member.
+        /// Returns the values for a call that has not reached a member.
         static func unreached(_ reason: String) -> Self {
             Self(sentence: "etcd cannot be reached: \(reason)", isOfOneMember: true)
         }
@@ -97,7 +110,7 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         case .compacted(let revision):
             Consequences(sentence: "etcd's history before revision \(revision) is gone")
         case .refused(let text): Consequences(sentence: "etcd refuses the request: \(text)")
-        // A broken answer may stand for a call that was carried out.
+        // An unreadable response may belong to a call that was processed.
         case .malformed(let text):
             Consequences(
                 sentence: "what answers is no etcd of version 3.4 or later: \(text)",
@@ -107,11 +120,11 @@ package enum EtcdFailure: Error, Equatable, Sendable {
         }
     }
 
-    /// What helps; `nil`: time, or what the sentence says.
+    /// The remedy, or `nil` if only waiting helps, or if the sentence says what to do.
     package var remedy: String? {
         switch self {
         case .unanswered(let text) where text.contains("the gateway has no"): EtcdTLSError.wantsClientUse
-        // Which rights are missing is known to whoever has the keys.
+        // Only the administrator of the keys knows which permissions are missing.
         case .unreachable, .unanswered, .denied, .compacted, .refused, .malformed: nil
         case .unknownHost: "correct the host name in endpoints, or look why this host cannot resolve it"
         case .closedPort: "start etcd there, or put its client port into endpoints"

@@ -2,15 +2,15 @@
 
 import Text
 
-/// A key and its value, as etcd has them (etcd v3 API, `mvccpb.KeyValue`).
+/// A key and its value (etcd v3 API, `mvccpb.KeyValue`).
 package struct EtcdKeyValue: Equatable, Sendable {
     package var key: [UInt8]
     package var value: [UInt8]
-    /// The revision at which the key came to be.
+    /// The revision at which the key was created.
     package var createRevision: Int64
-    /// The revision of its last change.
+    /// The revision of the key's last change.
     package var modRevision: Int64
-    /// The lease that it ends with; 0: none.
+    /// The lease with which the key expires, or 0 for none.
     package var lease: Int64
 
     package init(
@@ -28,10 +28,10 @@ package struct EtcdKeyValue: Equatable, Sendable {
     }
 }
 
-/// One key, or all keys from one to another.
+/// One key, or a range of keys.
 package struct EtcdKeys: Hashable, Sendable {
     package var start: [UInt8]
-    /// The first key that is not among them; `nil`: `start` is the only one.
+    /// The end of the range, which is not part of it, or `nil` if `start` is the only key.
     package var end: [UInt8]?
 
     package init(key: [UInt8]) {
@@ -43,33 +43,34 @@ package struct EtcdKeys: Hashable, Sendable {
         self.end = end
     }
 
-    /// All keys that begin with `prefix`.
+    /// Creates the range of all keys that begin with `prefix`.
     package init(prefix: [UInt8]) {
         start = prefix
         var end = prefix
-        // The next prefix of the same length; bytes that are already the largest are given up.
+        // The end is the next prefix of the same length. Trailing 0xFF bytes cannot be incremented and are
+        // dropped.
         while end.last == .max { end.removeLast() }
         guard let last = end.popLast() else {
-            // A zero byte stands for "to the last key".
+            // A zero byte means "to the last key".
             self.end = [0]
             return
         }
         self.end = end + [last + 1]
     }
 
-    /// Whether `key` is one of them.
+    /// Returns whether `key` is in the range.
     package func contains(_ key: [UInt8]) -> Bool {
         guard let end else { return key == start }
         return !key.lexicographicallyPrecedes(start) && (end == [0] || key.lexicographicallyPrecedes(end))
     }
 }
 
-/// What comes with every answer: which etcd it is, and how far its history has come.
+/// The header of every response, which identifies the cluster and the state of its history.
 package struct EtcdHeader: Hashable, Sendable {
-    /// A cluster that was restored from a snapshot has another one.
+    /// The cluster, which changes when it is restored from a snapshot.
     package var cluster: UInt64
     package var member: UInt64
-    /// Rises with each change; falls only when a snapshot is restored.
+    /// The revision, which rises with each change and falls only when a snapshot is restored.
     package var revision: Int64
 
     package init(cluster: UInt64, member: UInt64, revision: Int64) {
@@ -79,40 +80,41 @@ package struct EtcdHeader: Hashable, Sendable {
     }
 }
 
-/// An answer with its header and the time of the member that gave it.
+/// A response with its header and the responding member's time.
 package struct EtcdResponse<Content: Sendable>: Sendable {
     package var header: EtcdHeader
-    /// The member's clock, whole seconds since 1970, UTC (`Date`, RFC 9110 §6.6.1); `nil`: it told none.
+    /// The member's time in whole seconds since 1970, UTC (`Date`, RFC 9110 §6.6.1), or `nil` without that
+    /// field.
     package var date: Int64?
     package var content: Content
 }
 
 extension EtcdResponse: Equatable where Content: Equatable {}
 
-/// What a range has brought.
+/// The result of a range request.
 package struct EtcdRange: Equatable, Sendable {
     package var pairs: [EtcdKeyValue]
-    /// There are more keys than were asked for.
+    /// Whether there are more keys than requested.
     package var hasMore: Bool
 }
 
-/// A lease that keys can end with.
+/// A lease, with which keys can expire.
 package struct EtcdLease: Equatable, Sendable {
     package var id: Int64
-    /// How long it lasts from the moment at which etcd granted it; etcd may make it longer than was asked.
+    /// The lifetime from the moment of the grant, which may be longer than requested.
     package var lifetime: Duration
 }
 
-/// How one member is.
+/// The status of one member.
 package struct EtcdStatus: Equatable, Sendable {
     package var version: String
-    /// The member that leads; 0: none, so nothing can be read or written.
+    /// The leader, or 0 if there is none, so that nothing can be read or written.
     package var leader: UInt64
-    /// Bytes of the database file.
+    /// The size of the database file, in bytes.
     package var size: Int64
-    /// What etcd itself says is wrong: an alarm such as `NOSPACE`.
+    /// The errors that the member reports about itself, such as the alarm `NOSPACE`.
     package var troubles: [String]
 
-    /// It takes no more changes until it has been given room.
+    /// Whether etcd accepts no more changes until space is freed.
     package var isOutOfSpace: Bool { troubles.contains { $0.bytewise.contains("NOSPACE") } }
 }

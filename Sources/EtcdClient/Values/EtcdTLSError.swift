@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a member and this host do not trust each other.
+/// The reason a member and this host do not trust each other.
 package enum EtcdTLSError: Equatable, Sendable {
-    /// A file that the settings name, by what it has to hold.
+    /// A file named by the settings.
     package enum OwnFile: Equatable, Sendable {
         case authorities
         case certificate
         case key
 
-        /// The setting that names it.
+        /// The setting that names the file.
         fileprivate var setting: String {
             switch self {
             case .authorities: "ca_file"
@@ -17,30 +17,34 @@ package enum EtcdTLSError: Equatable, Sendable {
             }
         }
 
-        /// What it has to hold, with what else it may be.
+        /// The required content of the file, with the usual cause of other content.
         fileprivate var content: String {
             self == .key ? "private key as PEM, or one with a passphrase" : "certificate as PEM"
         }
     }
 
-    /// It does not hold what it has to.
+    /// The file does not contain the required PEM.
     case noPEM(OwnFile)
-    /// Our certificate has another key than ours.
+    /// This host's key does not belong to its certificate.
     case otherKey
-    /// The member's certificate is signed by somebody else, or its time is over: the library does not tell which.
+    /// The member's certificate is signed by an unknown CA or is not valid now.
+    ///
+    /// The library does not tell which.
     case unknownAuthority
     /// The member's certificate is for other hosts.
     case otherHost
-    /// The member wants a certificate, and has got none.
+    /// The member requires a certificate, and got none.
     case noCertificate
-    /// The member does not take our certificate.
+    /// The member rejects this host's certificate.
     case refusedCertificate
-    /// Our certificate was good once.
+    /// This host's certificate has expired.
     case expiredCertificate
-    /// The gateway of a member shows the member a certificate that it does not take; with the gateway's words.
+    /// The member's own gateway uses a certificate that the member rejects.
+    ///
+    /// The value is the gateway's message.
     case gateway(String)
 
-    /// What is wrong, without a full stop.
+    /// The error, without a full stop.
     package var sentence: String {
         switch self {
         case .noPEM(let file): "what \(file.setting) names holds no \(file.content)"
@@ -55,7 +59,7 @@ package enum EtcdTLSError: Equatable, Sendable {
         }
     }
 
-    /// What helps.
+    /// The remedy.
     package var remedy: String {
         switch self {
         case .noPEM(.authorities): "name the PEM file of the authority of etcd's certificates in ca_file"
@@ -73,7 +77,7 @@ package enum EtcdTLSError: Equatable, Sendable {
         }
     }
 
-    /// What helps a member that does not trust its own gateway.
+    /// The remedy for a member that does not trust its own gateway.
     static let wantsClientUse =
         "with --client-cert-auth the members' own certificates need the extended key usage clientAuth too"
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// A comparing transaction: all changes if all conditions hold, else none (etcd v3 API, `TxnRequest`).
+/// A conditional transaction, which makes all changes if all conditions hold, and none otherwise (etcd v3
+/// API, `TxnRequest`).
 package struct EtcdTransaction: Equatable, Sendable {
     package enum Condition: Equatable, Sendable {
         /// None of these keys exists.
@@ -12,7 +13,7 @@ package struct EtcdTransaction: Equatable, Sendable {
     }
 
     package enum Change: Equatable, Sendable {
-        /// `lease`: the key ends with it.
+        /// Writes the key, which expires with `lease` if there is one.
         case put(key: [UInt8], value: [UInt8], lease: Int64? = nil)
         case delete(EtcdKeys)
     }

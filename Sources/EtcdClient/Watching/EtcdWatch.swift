@@ -2,25 +2,33 @@
 
 import Text
 
-/// What a watch tells.
+/// An event of a watch.
 package enum EtcdWatchEvent: Equatable, Sendable {
-    /// The watch stands: what changes from here on is told, and what came before may have been missed.
+    /// The watch is established.
+    ///
+    /// Changes from now on are reported, and earlier ones may have been missed.
     case connected(EtcdHeader)
-    /// The watch was begun anew after a silence, from where it was: nothing was missed.
+    /// The watch was reopened at the same position after a silence.
+    ///
+    /// Nothing was missed.
     case resumed(EtcdHeader)
     case changes(EtcdHeader, [EtcdChange])
-    /// What has happened since the last news cannot be told any more, or is another history: read everything once the
-    /// watch stands again.
+    /// The history since the last event is not available, or is another one.
+    ///
+    /// Next: read everything again once the watch is connected.
     case historyLost
-    /// The watch has been lost; it is tried again by itself.
+    /// The watch was lost, and is being reopened.
     case trouble(EtcdFailure)
 }
 
-/// A watch that is kept up: on the next endpoint when one ends or falls silent, from where it was.
+/// A persistent watch, which moves to the next endpoint at the same position when a stream ends or falls
+/// silent.
 package struct EtcdWatch: Sendable {
-    /// Nothing has come for this long: the member may be paused, or cut off from us.
+    /// The time without data after which a member may be paused or cut off: 30 seconds.
     package static let silence = Duration.seconds(30)
-    /// Until a member begins to answer: it asks no other one for that.
+    /// The time limit for the first response: 2 seconds.
+    ///
+    /// A member needs no other member for that.
     private static let openingTime = Duration.seconds(2)
     private static let shortestPause = Duration.milliseconds(200)
     private static let longestPause = Duration.seconds(5)
@@ -29,31 +37,33 @@ package struct EtcdWatch: Sendable {
     private let keys: EtcdKeys
     private let silence: Duration
 
+    /// Creates a watch.
+    ///
     /// - Parameters:
-    ///   - client: whom to ask.
-    ///   - keys: what to watch.
-    ///   - silence: how long nothing may come before another member is asked.
+    /// - client: the client for the endpoints.
+    /// - keys: the keys to watch.
+    /// - silence: the time without data after which the watch is reopened.
     package init(_ client: EtcdClient, _ keys: EtcdKeys, silence: Duration = silence) {
         self.client = client
         self.keys = keys
         self.silence = silence
     }
 
-    /// Hands on news, one after the other, until the task is cancelled.
+    /// Passes events to `take`, one after the other, until the task is cancelled.
     ///
-    /// A watch of which nothing is heard is begun anew without a word: where nothing changes, etcd 3.4 says nothing for ten
-    /// minutes.
+    /// A silent watch is reopened without an error, because etcd 3.4 sends nothing for ten minutes if nothing
+    /// changes.
     ///
     /// - Parameters:
-    ///   - start: tells changes after what this header says; `nil`: from now on.
-    ///   - take: is waited for, so that whoever is slow is sent no more.
+    /// - start: reports changes after this header, or from now on if `nil`.
+    /// - take: is awaited, so that a slow receiver gets no further events.
     package func follow(
         after start: EtcdHeader?,
         _ take: @escaping @Sendable (EtcdWatchEvent) async -> Void
     ) async {
         var beginning = Beginning(place: start)
         var pause = EtcdWatch.shortestPause
-        // Members that have been asked in vain, one after the other.
+        // The number of consecutive failures, each at another member.
         var failures = 0
         while !Task.isCancelled {
             let endpoint = client.order.present[0]
@@ -77,7 +87,8 @@ package struct EtcdWatch: Sendable {
                 failures += 1
                 let isAway = failures.isMultiple(of: client.endpoints.count)
                 if isAway { await client.wasAway() }
-                // Another member may well answer: only one that had answered is missed at once.
+                // Report the loss at once only if this watch had connected. Otherwise try the other members
+                // first.
                 guard end.hasConnected || isAway else { continue }
                 await take(.trouble(failure))
             }
@@ -86,20 +97,20 @@ package struct EtcdWatch: Sendable {
         }
     }
 
-    /// From where a watch is begun.
+    /// The position at which a watch begins.
     private struct Beginning: Sendable {
-        /// Where the last watch was; `nil`: from now on.
+        /// The position of the last watch, or `nil` to begin now.
         var place: EtcdHeader?
-        /// Nothing but a silence ended the last one.
+        /// Whether only a silence ended the last watch.
         var isResumption = false
     }
 
-    /// How the watch at one member has ended.
+    /// The result of the watch at one member.
     private struct End: Sendable {
-        /// Where the next one goes on; `nil`: from then on.
+        /// The position at which the next watch begins, or `nil` to begin at that time.
         var place: EtcdHeader?
         var hasConnected = false
-        /// What was before cannot be told any more.
+        /// Whether earlier changes are no longer available.
         var hasLostHistory = false
         var failure: EtcdFailure?
 
@@ -151,10 +162,10 @@ package struct EtcdWatch: Sendable {
     private func fail(_ end: inout End, _ failure: EtcdFailure, _ token: String?) async {
         switch failure {
         case .compacted: return end.historyCompacted()
-        // What cannot be read here cannot be read the next time either.
+        // A message that cannot be parsed now cannot be parsed the next time either.
         case .malformed: if end.hasConnected { end.historyCompacted() }
         case .unauthenticated: await client.forget(token)
-        // The token of a watch that stood, and has fallen silent, is good.
+        // The token of a watch that was connected and fell silent is valid.
         case .unanswered where !end.hasConnected: await client.doubt(token)
         default: break
         }
@@ -182,20 +193,22 @@ package struct EtcdWatch: Sendable {
 }
 
 extension EtcdHeader {
-    /// How far a watch is after these changes: the header itself may be of a later moment, from which others follow.
+    /// Returns the position after these changes.
+    ///
+    /// The header itself may be of a later moment, from which other changes follow.
     fileprivate func reached(by changes: [EtcdChange]) -> EtcdHeader {
         var place = self
         if let last = changes.last { place.revision = last.pair.modRevision }
         return place
     }
 
-    /// Whether this answer can have come after `known` from the same history.
+    /// Returns whether this header can come after `known` in the same history.
     fileprivate func continues(_ known: EtcdHeader) -> Bool {
         cluster == known.cluster && revision >= known.revision
     }
 }
 
-/// The lines of a watch as they come.
+/// The lines of a watch.
 private struct WatchLines {
     private var pieces: GatewayStream.Iterator
     private var cutter = LineCutter()
@@ -206,7 +219,7 @@ private struct WatchLines {
         self.alarm = alarm
     }
 
-    /// The next line; `nil` at the end.
+    /// Waits for the next line, or returns `nil` at the end.
     mutating func next() async throws(EtcdFailure) -> WatchLine? {
         while true {
             if let line = try cutter.nextOfWatch() { return try WatchLine(parsing: line) }
@@ -216,7 +229,7 @@ private struct WatchLines {
         }
     }
 
-    /// What a refusal says, as far as it comes.
+    /// Reads the beginning of an error response.
     static func beginning(of stream: GatewayStream) async -> [UInt8] {
         var pieces = stream.makeAsyncIterator()
         var bytes: [UInt8] = []

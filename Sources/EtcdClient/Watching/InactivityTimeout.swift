@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// Ends work that has heard nothing for too long.
+/// A timeout that cancels work which has received nothing for too long.
 final class InactivityTimeout: Sendable {
     private let limit: Duration
-    /// When it has been silent for too long; `nil`: the work is busy with what it has heard.
+    /// The deadline for new data, or `nil` while the work processes what it has received.
     private let end: Mutex<ContinuousClock.Instant?>
     private let rung = Atomic(false)
 
@@ -14,22 +14,22 @@ final class InactivityTimeout: Sendable {
         end = Mutex(.now + limit)
     }
 
-    /// It has been silent for too long.
+    /// Whether the timeout has expired.
     var hasRung: Bool { rung.load(ordering: .acquiring) }
 
-    /// Something has come.
+    /// Restarts the timeout, because data has arrived.
     func heard() {
         end.withLock { $0 = .now + limit }
     }
 
-    /// Runs `body`, during which nothing is expected.
+    /// Runs `body` with the timeout suspended.
     func resting(_ body: () async -> Void) async {
         end.withLock { $0 = nil }
         await body()
         heard()
     }
 
-    /// Runs `work`, and cancels it when it has been silent for too long, or the caller's task is cancelled.
+    /// Runs `work`, and cancels it when the timeout expires or the caller's task is cancelled.
     func guarding<Result: Sendable>(
         _ work: @escaping @Sendable (InactivityTimeout) async -> Result
     ) async -> Result {

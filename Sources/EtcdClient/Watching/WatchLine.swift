@@ -2,16 +2,19 @@
 
 import Text
 
-/// One line of a watch's answer.
+/// One line of a watch's response.
 enum WatchLine: Equatable, Sendable {
-    /// The watch stands.
+    /// The watch is established.
     case created(EtcdHeader)
-    /// Changes; `isWhole`: the next line begins with another revision. Without any, the history has come as far as the
-    /// header says.
+    /// Changes, after which the next line begins with another revision if `isWhole`.
+    ///
+    /// Without changes, the line reports the current revision of the history.
     case changes(EtcdHeader, [EtcdChange], isWhole: Bool)
     /// etcd has ended the watch.
     case ended(EtcdFailure)
 
+    /// Parses a line.
+    ///
     /// - Throws: ``EtcdFailure/malformed(_:)``.
     init(parsing line: [UInt8]) throws(EtcdFailure) {
         let answer = try GatewayResponseBody(parsing: line)
@@ -36,22 +39,26 @@ enum WatchLine: Equatable, Sendable {
         self = .changes(header, changes, isWhole: try !result.truth("fragment"))
     }
 
-    /// A watch that may not be is answered with status 200 and ended in the same breath.
+    /// Returns the reason of an ended watch.
+    ///
+    /// A rejected watch is accepted with status 200 and then ended at once.
     private static func end(_ result: GatewayResponseBody) throws(EtcdFailure) -> EtcdFailure {
         let compacted = try result.number("compact_revision")
         guard compacted == 0 else { return .compacted(compacted) }
         let failure = GatewayError(ending: try result.text("cancel_reason") ?? "the watch was ended")
             .failure
-        // A watch does nothing, so there is nothing to find out.
+        // A watch changes nothing, so no change can be in doubt.
         guard case .unanswered(let words) = failure else { return failure }
         return .unreachable(words)
     }
 }
 
-/// What has become of a key.
+/// A change of a key.
 package struct EtcdChange: Equatable, Sendable {
     package var pair: EtcdKeyValue
-    /// The key is gone; the pair has only its name then.
+    /// Whether the key was deleted.
+    ///
+    /// In that case the pair contains only the key's name.
     package var isDeletion: Bool
 
     package init(_ pair: EtcdKeyValue, isDeletion: Bool = false) {
@@ -61,7 +68,9 @@ package struct EtcdChange: Equatable, Sendable {
 }
 
 extension GatewayResponseBody {
-    /// The type is left out where it is `PUT`.
+    /// Parses a change.
+    ///
+    /// The type is omitted for `PUT`.
     fileprivate func change() throws(EtcdFailure) -> EtcdChange {
         guard let pair = try answer("kv")?.keyValue() else { throw .malformed("a change names no key") }
         let type = try text("type")
@@ -70,9 +79,9 @@ extension GatewayResponseBody {
 }
 
 extension LineCutter {
-    /// The next line that is not empty, or `nil` if more bytes are needed for one.
+    /// Returns the next line that is not empty, or `nil` if it is incomplete.
     ///
-    /// - Throws: ``EtcdFailure/malformed(_:)`` if it is too long.
+    /// - Throws: ``EtcdFailure/malformed(_:)`` if the line is too long.
     mutating func nextOfWatch() throws(EtcdFailure) -> [UInt8]? {
         while let line = next() {
             if !line.isEmpty { return line }
