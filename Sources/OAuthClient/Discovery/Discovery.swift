@@ -3,11 +3,19 @@
 import Text
 import TokenCore
 
-/// The metadata of one issuer, fetched when first needed and kept for a while.
+/// The metadata of one issuer, fetched when first needed and cached.
+///
+/// Sessions with the same ``Issuer/Description`` share them.
+///
+/// - Entry points: ``metadata()``, ``metadataForKnownLogin()``, ``refetched()``, and ``fetch(_:_:match:)``
+///   without a cache.
+/// - May not: send secrets, or use a document of another issuer (RFC 8414 §3.3).
 actor Discovery {
-    /// Servers change their endpoints rarely; 404 at one of them asks for a fresh look anyway.
+    /// The maximum age of the metadata.
+    ///
+    /// Servers change their endpoints rarely, and a 404 at one refetches the metadata anyway.
     static let lifetime: Duration = .seconds(24 * 3_600)
-    /// After this a document is looked for again at a server that had none.
+    /// The time until a server without a document is asked for one again.
     static let lifetimeWithoutDocument: Duration = .seconds(3_600)
 
     private let issuer: Issuer.Description
@@ -20,8 +28,9 @@ actor Discovery {
         self.tools = tools
     }
 
-    /// The metadata, at most ``lifetime`` old; older is better than none while the server is away.
-    /// - Throws: why there is none.
+    /// Returns metadata that are at most ``lifetime`` old, or older ones while the server is unreachable.
+    ///
+    /// - Throws: The reason there are no metadata.
     func metadata() async throws(RefreshFailure) -> ServerMetadata {
         if let known, tools.timekeeper.now - known.at < lifetime(of: known.metadata) { return known.metadata }
         do throws(RefreshFailure) {
@@ -32,9 +41,9 @@ actor Discovery {
         }
     }
 
-    /// ``metadata()`` for a session that holds tokens of the server already.
+    /// Returns ``metadata()`` for a session that already has tokens of the server.
     ///
-    /// A document that is broken today says nothing about those tokens, so the failure is temporary.
+    /// A broken document says nothing about those tokens, so its failure is temporary.
     func metadataForKnownLogin() async throws(RefreshFailure) -> ServerMetadata {
         do throws(RefreshFailure) {
             return try await metadata()
@@ -44,7 +53,9 @@ actor Discovery {
         }
     }
 
-    /// The metadata as the server publishes it now; a bad document changes nothing that is known.
+    /// Fetches the metadata again.
+    ///
+    /// An invalid document leaves the cached metadata unchanged.
     func refetched() async throws(RefreshFailure) -> ServerMetadata {
         if let inFlight { return try await inFlight.value.get() }
         let task = Task { [issuer, tools] in await Discovery.fetch(issuer, tools) }
@@ -52,7 +63,7 @@ actor Discovery {
         let result = await task.value
         inFlight = nil
         let metadata = try result.get()
-        // A document that was seen once says more than the endpoints that are written.
+        // A document seen earlier is better than the configured endpoints.
         if let known, metadata.lacksDocument, !known.metadata.lacksDocument { return known.metadata }
         known = (metadata, tools.timekeeper.now)
         return metadata
@@ -62,13 +73,13 @@ actor Discovery {
         metadata.lacksDocument ? Discovery.lifetimeWithoutDocument : Discovery.lifetime
     }
 
-    /// One look at the metadata; nothing of it is kept.
+    /// Fetches the metadata once, without a cache.
     ///
     /// - Parameters:
-    ///   - issuer: as the configuration describes it.
-    ///   - tools: how to get there.
-    ///   - match: how closely the document has to name the issuer.
-    /// - Returns: the metadata, or why there are none.
+    ///   - issuer: The description in the configuration.
+    ///   - tools: The network and the clock.
+    ///   - match: The required similarity of the issuer's name in the document.
+    /// - Returns: The metadata, or the reason there are none.
     static func fetch(
         _ issuer: Issuer.Description,
         _ tools: ServerDependencies,
@@ -99,7 +110,7 @@ actor Discovery {
 }
 
 extension Issuer.Description {
-    /// Whether a document says where its endpoints are.
+    /// Whether a document names the endpoints of the issuer.
     fileprivate var isPublished: Bool {
         switch metadata {
         case .published, .named: true
@@ -108,20 +119,20 @@ extension Issuer.Description {
     }
 }
 
-/// One look at the documents of an issuer.
+/// One fetch of the documents of an issuer.
 private struct MetadataFetch {
     var issuer: String?
     var match = IssuerName.Match.exact
     var written: ConfiguredEndpoints
-    /// Nothing of it may lead into a private network.
+    /// Whether no URL of the server may be in a private network.
     var isPublic = false
     var trust: ServerTrust
     var tools: ServerDependencies
 
-    /// The document at `address`, which a person has written, or else those where the issuer's name leads: the OpenID one
-    /// first, which the OAuth one completes or replaces.
+    /// Fetches the configured document at `address`, or the documents that the issuer's name leads to.
     ///
-    /// A server without a document that can be used has the endpoints that are written.
+    /// Of the latter, the OpenID document is first, and the OAuth document completes or replaces it. A server
+    /// without a usable document has the configured endpoints.
     func published(at address: String?) async -> Result<ServerMetadata, RefreshFailure> {
         let places: [String]
         do throws(RefreshFailure) {
@@ -144,7 +155,7 @@ private struct MetadataFetch {
         }
     }
 
-    /// `metadata`, with what it lacks taken from a later one of `places`.
+    /// Completes `found` with members from later ones of `places`.
     private func completed(
         _ found: (metadata: ServerMetadata, place: Int),
         from places: [String]
@@ -160,7 +171,7 @@ private struct MetadataFetch {
         return metadata
     }
 
-    /// The first document of a server that a resource names.
+    /// Fetches the first document of a server that a resource names.
     func named() async -> Result<ServerMetadata, RefreshFailure> {
         let issuer = issuer ?? ""
         let url: EndpointURL

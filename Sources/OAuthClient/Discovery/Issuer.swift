@@ -2,31 +2,32 @@
 
 import TokenCore
 
-/// One issuer as the configuration describes it, and what is known of it.
+/// One issuer with its metadata and its keys.
 ///
-/// Shared by all sessions that describe it in the same way: what it publishes is fetched and kept once.
+/// All sessions with the same description share the issuer, so its documents are fetched once.
 struct Issuer: Sendable {
-    /// All that decides what is fetched from an issuer and whether it is believed.
+    /// The values that decide which documents are fetched from an issuer and whether they are accepted.
     struct Description: Hashable, Sendable {
-        /// Where its metadata is.
+        /// The source of the metadata.
         enum Metadata: Hashable, Sendable {
-            /// Published by this issuer, at `address` or where its name leads; the endpoints written down replace those
-            /// published.
+            /// A document of this issuer, at `address` or where its name leads, with the configured endpoints
+            /// replacing published ones.
             ///
-            /// Only a document at `address`, which a person has written, may name an issuer that nobody has named yet.
+            /// Only a document at `address`, which the user configured, may name an issuer that is not yet
+            /// known.
             case published(issuer: String?, address: String? = nil, written: ConfiguredEndpoints)
-            /// Published by a server that a protected resource names.
+            /// A document of the server that a protected resource names.
             case named(DiscoveredServer, written: ConfiguredEndpoints)
-            /// Written down by hand.
+            /// The configured endpoints.
             case written(FixedEndpoints)
-            /// This kind of server has none.
+            /// This kind of server has no metadata.
             case none
         }
 
         let metadata: Metadata
         let trust: ServerTrust
 
-        /// An issuer that no session uses yet.
+        /// Describes an issuer that no session uses yet.
         init(issuer: String?, address: String? = nil, trust: ServerTrust) {
             self.trust = trust
             metadata = .published(issuer: issuer, address: address, written: ConfiguredEndpoints())
@@ -44,9 +45,9 @@ struct Issuer: Sendable {
                 }
         }
 
-        /// The server of a session whose resource names it.
+        /// Describes the server that a session's resource names.
         ///
-        /// `address`: where a person has written that its metadata is.
+        /// `address` is the configured location of its metadata.
         init(_ profile: ServerProfile, namedBy found: DiscoveredServer, address: String?) {
             trust = profile.trust
             metadata =

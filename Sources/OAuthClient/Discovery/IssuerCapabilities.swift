@@ -3,7 +3,9 @@
 import Text
 import TokenCore
 
-/// What an issuer says it offers, in words of our own: no text of the server is in it but its name.
+/// The capabilities that an issuer publishes.
+///
+/// The only texts of the server are its name and scopes.
 package struct IssuerCapabilities: Equatable, Sendable {
     /// A way to prove the client's identity, spelled as in the configuration.
     package enum Authentication: String, CaseIterable, Sendable {
@@ -15,25 +17,25 @@ package struct IssuerCapabilities: Equatable, Sendable {
         case tls
     }
 
-    /// Something else a client may want to know of.
+    /// Another feature that is relevant to clients.
     package enum Feature: String, CaseIterable, Sendable {
-        /// RFC 7636 with SHA-256.
+        /// PKCE with SHA-256 (RFC 7636).
         case pkce
-        /// RFC 9126.
+        /// Pushed authorization requests (RFC 9126).
         case pushedRequests = "pushed_requests"
-        /// RFC 9449.
+        /// Proofs of possession (RFC 9449).
         case dpop
-        /// RFC 7009.
+        /// Token revocation (RFC 7009).
         case revocation
-        /// RFC 7591.
+        /// Client registration (RFC 7591).
         case registration
-        /// RFC 8693.
+        /// Token exchange (RFC 8693).
         case tokenExchange = "token_exchange"
-        /// RFC 7523.
+        /// Assertions as grants (RFC 7523).
         case jwtBearer = "jwt_bearer"
     }
 
-    /// Scopes that mean the same everywhere (OpenID Connect Core §5.4, §11).
+    /// The scopes with a standard meaning (OpenID Connect Core §5.4, §11).
     package enum Scope: String, CaseIterable, Sendable {
         case openid
         case offlineAccess = "offline_access"
@@ -41,18 +43,19 @@ package struct IssuerCapabilities: Equatable, Sendable {
         case profile
     }
 
-    /// Ways to log in.
+    /// The ways to log in.
     package var flows: [LoginFlow]
-    /// `nil`: not said.
+    /// The accepted ways to prove the client's identity, or `nil` if not published.
     package var authentication: [Authentication]?
-    /// `nil`: not said.
+    /// The standard scopes, or `nil` if no scopes are published.
     package var scopes: [Scope]?
-    /// All that the server lists, in its words, checked for what they are; `nil`: not said, or too many.
+    /// All scopes that the server lists, after a check of their syntax, or `nil` if not published or too
+    /// many.
     package var allScopes: [String]?
     package var features: [Feature]
-    /// The issuer's name as its document spells it, printable ASCII without blanks.
+    /// The issuer's name as in its document, in printable ASCII without blanks.
     package var issuer: String?
-    /// What of the document is not used, a clause each.
+    /// The parts of the document that are not used, as one clause each.
     package var remarks: [String]
 }
 
@@ -71,12 +74,14 @@ extension IssuerCapabilities {
 }
 
 extension ServerMetadata {
-    /// Whether a grant is offered; `standard`: where nothing is said (RFC 8414 §2).
+    /// Returns whether a grant is offered.
+    ///
+    /// `standard` applies if the server publishes no grants (RFC 8414 §2).
     private func grants(_ type: ByteText, standard: Bool = false) -> Bool {
         grantTypes?.contains(type) ?? standard
     }
 
-    /// The flows of which nothing is missing.
+    /// The flows with all necessary endpoints.
     fileprivate var flows: [LoginFlow] {
         let answersCodes = responseTypes?.contains("code") ?? true
         let flows: [(LoginFlow, Bool)] = [
@@ -87,7 +92,10 @@ extension ServerMetadata {
         return flows.filter(\.1).map(\.0)
     }
 
-    /// By default basic alone (RFC 8414 §2), which most servers that say nothing do not mean.
+    /// The published ways to prove the client's identity, or `nil` if there are none.
+    ///
+    /// The standard's default is only Basic (RFC 8414 §2), but most servers that publish nothing do not mean
+    /// it.
     fileprivate var authentication: [IssuerCapabilities.Authentication]? {
         guard let authenticationMethods else { return nil }
         let words: [(IssuerCapabilities.Authentication, [ByteText])] = [

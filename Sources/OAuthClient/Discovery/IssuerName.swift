@@ -3,22 +3,22 @@
 import Text
 import TokenCore
 
-/// How an issuer's name in a metadata document is compared with the expected one.
+/// The comparison of an issuer's name in a metadata document with the expected name.
 ///
-/// Only discovery compares like this. The document's own spelling is then the issuer, with which ID tokens and
-/// authorization responses are compared byte by byte.
+/// Only discovery compares in this way. The spelling in the document is then the issuer, and ID tokens and
+/// authorization responses must match it byte by byte.
 enum IssuerName {
-    /// How close the names have to be.
+    /// The required similarity of the names.
     enum Match: Sendable {
-        /// Byte by byte; only an empty path and `/` are the same path (RFC 3986 §6.2.3).
+        /// Byte by byte, except that an empty path and `/` are the same (RFC 3986 §6.2.3).
         case exact
-        /// Apart from a slash at the end, the case of the host and the default port.
+        /// The same except for a slash at the end, the case of the host and the default port.
         case spelling
-        /// Any name: a person has written the address of the document.
+        /// Any name, because the user configured the address of the document.
         case any
     }
 
-    /// Whether both name the same issuer byte by byte, apart from an empty path written as `/`.
+    /// Returns whether both names are the same byte by byte, except for an empty path written as `/`.
     static func areSame(_ name: String, _ other: String) -> Bool {
         withoutEmptyPath(name) == withoutEmptyPath(other)
     }
@@ -32,7 +32,7 @@ enum IssuerName {
         }
     }
 
-    /// Whether the names differ, but only in a slash at the end, the case of the host or the default port.
+    /// Returns whether the names differ only in a slash at the end, the case of the host or the default port.
     static func differInSpelling(_ name: String, _ other: String) -> Bool {
         guard !areSame(name, other), let one = try? EndpointURL(name), let two = try? EndpointURL(other),
             one.query == nil, two.query == nil
@@ -41,7 +41,7 @@ enum IssuerName {
             && WellKnownURL.trimmed(one.path).bytewise == WellKnownURL.trimmed(two.path).bytewise
     }
 
-    /// Whether `name` stands for many issuers, one for each tenant, as that of Entra's `common`.
+    /// Returns whether `name` is a template with one issuer per tenant, such as that of Entra's `common`.
     static func isTemplate(_ name: String) -> Bool { name.utf8.contains(UInt8(ascii: "{")) }
 
     private static func withoutEmptyPath(_ name: String) -> ByteText {

@@ -3,32 +3,35 @@
 import Text
 import TokenCore
 
-/// Fetches public JSON documents.
+/// Fetching of public JSON documents.
 enum JSONFetch {
-    /// What a failure says about other places where the document may be; the greatest of a search is told.
+    /// The meaning of a failure for the other locations of a document.
+    ///
+    /// A search reports the greatest one.
     enum Sign: Int, Comparable {
-        /// There is nothing at this place.
+        /// There is nothing at this location.
         case missing
-        /// Something else is there: a page, a redirect, a refusal.
+        /// Something else is at this location: a page, a redirect or a rejection.
         case nonsense
-        /// A document, but not the one.
+        /// A document is there, but it is the wrong one.
         case wrongDocument
-        /// The server cannot be asked now, so the other places say nothing either.
+        /// The server cannot respond now, so trying its other locations is useless.
         case outage
 
         static func < (one: Sign, other: Sign) -> Bool { one.rawValue < other.rawValue }
     }
 
-    /// Why there is no document at a place.
+    /// The reason there is no document at a location.
     struct Miss: Error {
         var sign: Sign
         var failure: RefreshFailure
     }
 
-    /// The object at `address`, which is the only place for it.
+    /// Fetches the object at `address`, which is its only location.
     ///
-    /// A page in place of the object is a portal's, which speaks for the network.
-    /// - Throws: `misconfigured` when the server answers with something else for good (404, no JSON).
+    /// A page instead of the object was written by a portal, and not by the server.
+    ///
+    /// - Throws: `misconfigured` if the server permanently responds with something else (404, no JSON).
     static func get(
         _ address: String,
         trust: ServerTrust,
@@ -48,12 +51,14 @@ enum JSONFetch {
         }
     }
 
-    /// What `read` makes of the first object at one of `places` that it accepts, and which of them that is.
+    /// Fetches the first object at one of `places` that `read` accepts.
     ///
-    /// What is no such object does not end the search: servers answer for places that they do not know with redirects,
-    /// pages and documents of all kinds.
+    /// Other content does not end the search: servers respond at unknown locations with redirects, pages and
+    /// documents of all kinds.
     ///
-    /// - Throws: what tells most of all that was found, if nothing was accepted; a server in trouble ends the search.
+    /// - Returns: The result of `read`, and the index of the location.
+    /// - Throws: The most significant failure if nothing was accepted. A server that cannot respond now ends
+    ///   the search.
     static func first<Value>(
         of places: [String],
         trust: ServerTrust,
@@ -86,7 +91,7 @@ enum JSONFetch {
         throw worst ?? Miss(sign: .missing, failure: nowhere)
     }
 
-    /// Where a document may be.
+    /// A location of a document.
     private struct Place {
         var address: String
         var trust: ServerTrust
@@ -125,8 +130,9 @@ enum JSONFetch {
         return (object, reply, url)
     }
 
-    /// What a reply without an object means: where the object is looked for at several places, a page may as well be the
-    /// server's own for what is not there.
+    /// Classifies a response without an object.
+    ///
+    /// If there are several locations, a page may be the server's own for a missing document.
     private static func miss(
         _ reply: ServerResponse,
         _ url: EndpointURL,
@@ -151,7 +157,7 @@ enum JSONFetch {
             return reply.isHTML ? "the answer is a web page, not JSON" : "the answer is not a JSON object"
         }
         guard (300..<400).contains(reply.status) else { return "answered \(reply.status)" }
-        // A query may hold what is nobody's business.
+        // The query is left out because it may contain confidential data.
         let target = reply.header("location").map { $0.prefix { $0 != "?" && $0 != "#" } }
         let place = target.map { "to \(ServerText.cleaned($0, limit: 200)), " } ?? ""
         return "answered \(reply.status): a redirect \(place)which is not followed"

@@ -3,11 +3,11 @@
 import Synchronization
 import TokenCore
 
-/// What one look at a server has shown.
+/// The result of one probe of a server.
 package struct ServerFinding: Equatable, Sendable {
-    /// A clause for a person.
+    /// A clause for the user.
     package var words: String
-    /// By how much the server's clock is ahead of ours; `nil`: it does not say the time.
+    /// The time by which the server's clock is ahead of this machine's, or `nil` if it sends none.
     package var clockLead: Duration?
 
     package init(_ words: String, clockLead: Duration? = nil) {
@@ -16,7 +16,7 @@ package struct ServerFinding: Equatable, Sendable {
     }
 }
 
-/// The network, with the clocks of the servers noted (RFC 9110 §6.6.1).
+/// The network, with a record of the servers' clocks (RFC 9110 §6.6.1).
 final class ClockComparingExchange: HTTPExchanging {
     private let exchange: any HTTPExchanging
     private let timekeeper: any Timekeeper
@@ -27,13 +27,13 @@ final class ClockComparingExchange: HTTPExchanging {
         self.timekeeper = timekeeper
     }
 
-    /// By how much the clock of the last server that told the time is ahead of ours.
+    /// The time by which the clock of the last server that sent one is ahead of this machine's.
     var clockLead: Duration? { lead.withLock { $0 } }
 
     func send(_ request: OutgoingRequest) async throws(TransportFailure) -> ServerResponse {
         let reply = try await exchange.send(request)
         if let time = reply.serverTime {
-            // A cache tells when it got the answer, and how long ago that was (RFC 9111 §5.1).
+            // A cache sends the time of the original response, and its age (RFC 9111 §5.1).
             let age = reply.header("age").flatMap { Int64($0) }.map { min(max($0, 0), 31_536_000) } ?? 0
             lead.withLock { $0 = time + .seconds(age) - timekeeper.wallTime }
         }

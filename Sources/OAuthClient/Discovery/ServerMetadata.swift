@@ -4,9 +4,9 @@ import ServerCertificates
 import Text
 import TokenCore
 
-/// What a server publishes about itself, checked (OIDC Discovery §3, RFC 8414 §2).
+/// The metadata that a server publishes, validated (OIDC Discovery §3, RFC 8414 §2).
 struct ServerMetadata: Equatable, Sendable {
-    /// As the document spells it.
+    /// The issuer's name as in the document.
     var issuer: String?
     var token: EndpointURL
     var authorization: EndpointURL?
@@ -14,52 +14,56 @@ struct ServerMetadata: Equatable, Sendable {
     var revocation: EndpointURL?
     var endSession: EndpointURL?
     var keySet: EndpointURL?
-    /// `nil`: not said.
+    /// The ways to authenticate clients, or `nil` if not published.
     var authenticationMethods: [ByteText]?
-    /// How assertions of clients may be signed; `nil`: not said.
+    /// The signature algorithms for assertions of clients, or `nil` if not published.
     var assertionAlgorithms: [ByteText]?
     var responseTypes: [ByteText]?
-    /// `nil`: not said.
+    /// The grant types, or `nil` if not published.
     var grantTypes: [ByteText]?
-    /// `nil`: not said.
+    /// The scopes, or `nil` if not published.
     var scopes: [ByteText]?
-    /// Where clients are registered (RFC 7591 §3).
+    /// The endpoint that registers clients (RFC 7591 §3).
     var registration: EndpointURL?
     var challengeMethods: [ByteText]?
     var signingAlgorithms: [ByteText]?
-    /// Algorithms for proofs of possession (RFC 9449 §5.1).
+    /// The algorithms for proofs of possession (RFC 9449 §5.1).
     var proofAlgorithms: [ByteText]?
-    /// The authorization response names its issuer (RFC 9207 §3).
+    /// Whether the authorization response names its issuer (RFC 9207 §3).
     var namesIssuer = false
     var pushedAuthorization: EndpointURL?
-    /// Authorization requests have to be pushed first (RFC 9126 §5).
+    /// Whether authorization requests must be pushed first (RFC 9126 §5).
     var wantsPushedRequests = false
-    /// The endpoints for clients that show a certificate (RFC 8705 §5), by their names.
+    /// The endpoints for clients with a certificate (RFC 8705 §5), by their names.
     private var aliases: [String: EndpointURL] = [:]
     /// The token endpoint that ``forCertificates`` has replaced.
     private(set) var tokenWithoutCertificate: EndpointURL?
-    /// The document came from an address inside a private network, so its endpoints may be there too.
+    /// Whether the document came from an address in a private network.
+    ///
+    /// Its endpoints may then be there too.
     var isInternal = false
-    /// A resource on the public Internet named the server, so nothing of it may be in a private network.
+    /// Whether a resource on the public Internet named the server.
+    ///
+    /// No URL of the server may then be in a private network.
     var isPublic = false
-    /// The resources it gives tokens for (RFC 9728 §4); `nil`: not said.
+    /// The resources that the server issues tokens for (RFC 9728 §4), or `nil` if not published.
     var protectedResources: [ByteText]?
-    /// A client may be named by the address of a document about it (client id metadata documents).
+    /// Whether a client ID may be the URL of a document about the client (client ID metadata documents).
     var readsClientDocuments = false
-    /// There is no document: the configuration names all endpoints.
+    /// Whether there is no document and the configuration names all endpoints.
     var isFixed = false
-    /// Optional endpoints that the document has, but that are no use to anybody.
+    /// The optional endpoints in the document that cannot be used.
     private(set) var unusable: [UnusableEndpoint] = []
     /// The host that the document came from.
     private var documentHost: String?
-    /// Why there is no document, at a server that ought to have one.
+    /// The reason a document is missing at a server that should have one.
     private var missing: String?
-    /// Whether the endpoints that are written stand in for a document that cannot be had.
+    /// Whether the configured endpoints replace a document that cannot be fetched.
     var lacksDocument: Bool { missing != nil }
-    /// Endpoints that the configuration names beside the document.
+    /// The endpoints that the configuration names in addition to the document.
     private var written: [EndpointURL] = []
 
-    /// Endpoints written down by hand; validated with the profile.
+    /// Creates metadata from configured endpoints, which were validated with the profile.
     init(_ endpoints: FixedEndpoints) throws(EndpointURLError) {
         issuer = endpoints.issuer
         token = try EndpointURL(endpoints.token)
@@ -74,9 +78,10 @@ struct ServerMetadata: Equatable, Sendable {
         isFixed = true
     }
 
-    /// The endpoints that the configuration writes for a server whose metadata cannot be used, which `reason` says.
+    /// Creates metadata from configured endpoints for a server whose document cannot be used because of
+    /// `reason`.
     ///
-    /// - Returns: `nil` without a token endpoint.
+    /// - Returns: `nil` if no token endpoint is configured.
     init?(
         _ endpoints: ConfiguredEndpoints,
         issuer: String?,
@@ -97,24 +102,26 @@ struct ServerMetadata: Equatable, Sendable {
         missing = reason
     }
 
-    /// Why a document is not used.
+    /// The reason a document is not used.
     struct Problem: Error, Equatable {
         var message: String
         var correction: Correction?
     }
 
-    /// What would make a document that of the session.
+    /// A change that would make the document usable for the session.
     enum Correction: Equatable {
-        /// The issuer as it spells itself.
+        /// Use the issuer's name as spelled in the document.
         case spelling(String)
-        /// Its issuer, with the address at which its document was found.
+        /// Use the issuer of the document and the address of the document.
         case address(issuer: String, String)
         case tenant
 
-        /// What a person can do; `isNew`: with the options of `tokenctl add`, as there is no session yet.
+        /// Returns the remedy for the user.
+        ///
+        /// With `isNew` it names options of `tokenctl add`, because there is no session yet.
         func remedy(isNew: Bool) -> String {
             switch self {
-            // A new session takes that over by itself.
+            // A new session uses this spelling automatically.
             case .spelling(let issuer):
                 "write issuer = \"\(issuer)\" into the session, as the server spells it"
             case .address(let issuer, let url):
@@ -126,24 +133,27 @@ struct ServerMetadata: Equatable, Sendable {
         }
     }
 
-    /// An optional endpoint that cannot be used, and why: the end of a sentence that begins with its name.
+    /// An optional endpoint that cannot be used.
+    ///
+    /// The reason is the end of a sentence that begins with its name.
     struct UnusableEndpoint: Equatable, Sendable {
         var name: String
         var reason: String
     }
 
-    /// Reads a document that must be the one of `issuer`.
+    /// Validates a document of `issuer`.
     ///
-    /// An optional endpoint that cannot be used is as if it were not there.
+    /// An unusable optional endpoint counts as missing.
     ///
     /// - Parameters:
-    ///   - document: as published.
-    ///   - issuer: the issuer that it has to name; `nil`: not known.
-    ///   - match: how closely.
-    ///   - url: where it is from.
-    ///   - isInternal: it came from an address inside a private network.
-    ///   - endpoints: what the configuration says instead; the document's own value is then not looked at.
-    /// - Throws: why nothing of it is used.
+    ///   - document: The document as published.
+    ///   - issuer: The issuer that the document must name, or `nil` if not known.
+    ///   - match: The required similarity of the names.
+    ///   - url: The URL of the document.
+    ///   - isInternal: Whether the document came from an address in a private network.
+    ///   - endpoints: The configured endpoints. They replace the document's own values, which are not
+    ///     checked.
+    /// - Throws: The reason nothing of the document is used.
     init(
         _ document: JSONObject,
         issuer: String?,
@@ -152,7 +162,7 @@ struct ServerMetadata: Equatable, Sendable {
         isInternal: Bool,
         written endpoints: ConfiguredEndpoints = ConfiguredEndpoints()
     ) throws(Problem) {
-        // Simple string comparison (RFC 8414 §3.3), so not with `String`'s `==`.
+        // Compare bytes (RFC 8414 §3.3) and do not use `String`'s `==`.
         guard let named = document["issuer"]?.string, !named.isEmpty else {
             throw Problem(message: "the document names no issuer")
         }
@@ -203,7 +213,9 @@ struct ServerMetadata: Equatable, Sendable {
         ]
     }
 
-    /// The endpoint `name`, if it can be used; one that cannot is noted in ``unusable``.
+    /// Returns the endpoint `name` if it can be used.
+    ///
+    /// If it cannot, it is added to ``unusable``.
     private mutating func optional(_ name: String, _ value: Reader.Endpoint) -> EndpointURL? {
         switch value {
         case .usable(let url): return url
@@ -214,13 +226,13 @@ struct ServerMetadata: Equatable, Sendable {
         }
     }
 
-    /// The endpoints at which a client proves who it is.
+    /// The endpoints at which a client authenticates.
     private static let aliased = [
         "token_endpoint", "device_authorization_endpoint", "pushed_authorization_request_endpoint",
         "revocation_endpoint",
     ]
 
-    /// The metadata for a client that shows a certificate.
+    /// The metadata for a client with a certificate.
     var forCertificates: ServerMetadata {
         var metadata = self
         metadata.token = aliases["token_endpoint"] ?? token
@@ -231,7 +243,7 @@ struct ServerMetadata: Equatable, Sendable {
         return metadata
     }
 
-    /// Takes from `other`, another document of the same issuer, what this one lacks.
+    /// Adds the members of `other`, another document of the same issuer, that are missing here.
     mutating func fill(from other: ServerMetadata) {
         for (name, member) in ServerMetadata.optionalEndpoints {
             self[keyPath: member] = self[keyPath: member] ?? other[keyPath: member]
@@ -251,9 +263,9 @@ struct ServerMetadata: Equatable, Sendable {
         wantsPushedRequests = wantsPushedRequests || other.wantsPushedRequests
     }
 
-    /// Whether a request to `url` must not end inside a private network.
+    /// Returns whether a request to `url` must not lead into a private network.
     ///
-    /// The host of the document, and any address that the configuration names, may be anywhere.
+    /// The host of the document, and any configured address, may be in one.
     func publicAddressOnly(_ url: EndpointURL) -> Bool {
         guard !isFixed, !written.contains(url) else { return false }
         if isPublic { return true }
@@ -270,7 +282,9 @@ private struct Reader {
     enum Endpoint {
         case usable(EndpointURL)
         case absent
-        /// Why, as the end of a sentence that begins with its name; nothing of the server's text is in it.
+        /// The reason, as the end of a sentence that begins with the endpoint's name.
+        ///
+        /// It contains no text of the server.
         case unusable(String)
     }
 
@@ -295,7 +309,9 @@ private struct Reader {
 }
 
 extension ServerMetadata.Problem {
-    /// A document of another issuer: how to have it anyway depends on how much the names differ.
+    /// Returns the error for a document of another issuer.
+    ///
+    /// The remedy depends on the difference of the names.
     fileprivate static func otherIssuer(
         _ named: String,
         than expected: String?,
@@ -310,7 +326,7 @@ extension ServerMetadata.Problem {
         return Self(message: message, correction: url.map { .address(issuer: name, $0.description) })
     }
 
-    /// The document of Entra's `common` and `organizations`.
+    /// Returns the error for the document of Entra's `common` and `organizations`.
     fileprivate static func template(_ named: String) -> Self {
         let name = ServerText.cleaned(named, limit: 200)
         return Self(
@@ -321,12 +337,13 @@ extension ServerMetadata.Problem {
 }
 
 extension ServerMetadata {
-    /// Why the endpoint `name` is missing although the document has it, in brackets after a sentence; else empty.
+    /// Returns the reason the endpoint `name` of the document is not used, in brackets after a sentence, or
+    /// an empty text.
     func reason(forLacking name: String) -> String {
         unusable.first { $0.name == name }.map { " (in its metadata \(name) \($0.reason))" } ?? ""
     }
 
-    /// What `tokenctl add` and `tokenctl doctor` mention, a clause each, without text of the server.
+    /// The clauses for `tokenctl add` and `tokenctl doctor`, without texts of the server.
     var remarks: [String] {
         (lacksDocument ? ["the endpoints that are written are used, as there is no metadata"] : [])
             + unusable.map { "\($0.name) is not used: it \($0.reason)" }

@@ -2,15 +2,19 @@
 
 import TokenCore
 
-/// One look at the server of a session, for diagnostics: nothing of it is kept, and no secret is sent.
+/// One probe of a session's server, for diagnostics.
+///
+/// Nothing is cached, and no secret is sent.
 struct ServerProbe {
     let profile: ServerProfile
     let tools: ServerDependencies
 
-    /// Resolves the name, connects, checks the certificate with the session's own trust, and where the server has
-    /// metadata reads it and compares its issuer (RFC 8414 §3.3, OpenID Connect Discovery §4.3).
+    /// Resolves the name, connects, and verifies the certificate with the session's own trust settings.
     ///
-    /// - Returns: what was seen, or why it failed.
+    /// If the server has metadata, they are fetched and their issuer is compared (RFC 8414 §3.3, OpenID
+    /// Connect Discovery §4.3).
+    ///
+    /// - Returns: The findings, or the reason the probe failed.
     func run() async -> Result<ServerFinding, RefreshFailure> {
         let exchange = ClockComparingExchange(tools.exchange, tools.timekeeper)
         var tools = tools
@@ -37,7 +41,9 @@ struct ServerProbe {
         }
     }
 
-    /// Fetches the endpoint as a browser would; any answer shows that the server is there and trusted.
+    /// Fetches the endpoint as a browser would.
+    ///
+    /// Any response shows that the server is reachable and trusted.
     private func reach(_ address: String) async -> Result<String, RefreshFailure> {
         let url: EndpointURL
         do throws(EndpointURLError) {

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: MIT
 
-/// Addresses of metadata documents.
+/// The URLs of metadata documents.
 enum WellKnownURL {
-    /// `issuer/.well-known/openid-configuration`, appended (OIDC Discovery §4.1).
+    /// Returns `issuer/.well-known/openid-configuration`, which is appended (OIDC Discovery §4.1).
     static func openID(_ issuer: EndpointURL) -> String {
         issuer.origin + trimmed(issuer.path) + "/.well-known/openid-configuration"
     }
 
-    /// `/.well-known/oauth-authorization-server`, inserted before the path (RFC 8414 §3.1).
+    /// Returns the URL with `/.well-known/oauth-authorization-server` inserted before the path (RFC 8414
+    /// §3.1).
     static func authorizationServer(_ issuer: EndpointURL) -> String {
         issuer.origin + "/.well-known/oauth-authorization-server" + trimmed(issuer.path)
     }
 
-    /// The places of the metadata of a server that a resource names, in the order in which they are tried.
+    /// Returns the locations of the metadata of a server that a resource names, in the order to try them.
     static func server(_ issuer: EndpointURL) -> [String] {
         let path = trimmed(issuer.path)
         let inserted = path.isEmpty ? [] : [issuer.origin + "/.well-known/openid-configuration" + path]
         return [authorizationServer(issuer)] + inserted + [openID(issuer)]
     }
 
-    /// The places of a resource's own metadata: for this path, and for the whole server (RFC 9728 §3.1).
+    /// Returns the locations of a resource's own metadata: for its path, and for the whole server (RFC 9728
+    /// §3.1).
     static func protectedResource(_ resource: EndpointURL) -> [String] {
         let root = resource.origin + "/.well-known/oauth-protected-resource"
         let path = trimmed(resource.path)
         return path.isEmpty ? [root] : [root + path, root]
     }
 
-    /// Both specifications drop a terminating slash first.
+    /// Removes a slash at the end, as both specifications require first.
     static func trimmed(_ path: String) -> String {
         path.hasSuffix("/") ? String(path.dropLast()) : path
     }
