@@ -5,59 +5,64 @@ import SealedStore
 import Text
 import TokenCore
 
-/// What a client shows in place of a secret (RFC 7523 §2.2), made anew for every request.
+/// The assertions that a client sends instead of a secret (RFC 7523 §2.2), a new one for every request.
+///
+/// - Entry points of this folder: ``ClientAssertions``, ``GrantAssertions`` (instead of a login),
+///   ``ClientCertificate``.
+/// - May not: keep a private key outside sealed memory for longer than one signature.
 struct ClientAssertions: Sendable {
-    /// What vouches for the client.
+    /// The signer of the assertions.
     enum AssertionSigner: Sendable {
-        /// A private key, sealed as it was read, which signs as `identifier` (`private_key_jwt`).
+        /// A private key, sealed in the format it was read in, which signs with the ID `identifier`
+        /// (`private_key_jwt`).
         case key(SecretID, identifier: String?)
         /// The client secret (`client_secret_jwt`).
         case sharedSecret(SecretID)
-        /// Somebody else, who has signed.
+        /// An assertion that was signed elsewhere.
         case ready(ExternalAssertion)
     }
 
-    /// `client_assertion_type` (RFC 7523 §2.2).
+    /// The `client_assertion_type` (RFC 7523 §2.2).
     static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-    /// From `iat` to `exp`: no longer than one request takes.
+    /// The time from `iat` to `exp` in seconds: no longer than one request takes.
     static let lifetime: Int64 = 60
-    /// How a shared secret signs (RFC 7518 §3.2), the one that every server knows first.
+    /// The algorithms for a shared secret (RFC 7518 §3.2), with the one that every server supports first.
     private static let symmetric: [SignatureAlgorithm] = [.hs256, .hs384, .hs512]
 
     let clientID: String
     let voucher: AssertionSigner
     var audience: AssertionAudience
-    /// The server's name, for servers that want it as audience.
+    /// The server's name, for servers that require it as the audience.
     let issuer: String?
-    /// `token_endpoint_auth_signing_alg_values_supported`; `nil`: the server does not say.
+    /// The `token_endpoint_auth_signing_alg_values_supported`, or `nil` if the server does not publish them.
     let listed: [ByteText]?
-    /// Reads what vouches, and knows what it is called.
+    /// The reader of the key or secret, which also knows its configuration key.
     let reader: SecretReader
 
-    /// What to check when a server refuses an assertion.
+    /// The settings to check when a server rejects an assertion.
     static let hint =
         "check client_id, the key, client_key_id and this machine's clock, and whether the server wants its issuer as "
         + "audience: client_assertion_audience = \"issuer\""
 
-    /// The secret that the server knows too.
+    /// The secret shared with the server, or `nil` if assertions are signed in another way.
     var sharedSecret: SecretID? {
         if case .sharedSecret(let secret) = voucher { secret } else { nil }
     }
 
-    /// Whether they are signed here.
+    /// Whether the assertions are signed here.
     var areOurs: Bool { if case .ready = voucher { false } else { true } }
 
-    /// An assertion for one request to `url`.
+    /// Returns an assertion for one request to `url`.
     ///
-    /// It names the very address it goes to, so that a server to which it was sent cannot show it to another one
-    /// (draft-ietf-oauth-rfc7523bis), unless the configuration says what it has to name.
+    /// The audience is the exact URL of the request, unless the configuration sets another. So a server that
+    /// receives an assertion cannot use it at another server (draft-ietf-oauth-rfc7523bis).
     ///
     /// - Parameters:
-    ///   - url: where it is posted to.
-    ///   - time: when it is made, by our clock or the server's.
-    ///   - tools: the memory that has the key, and what fetches one that is ready.
-    /// - Returns: the signed token.
-    /// - Throws: `misconfigured` with what is wrong with the key, `busy` while sealed memory is locked.
+    ///   - url: The URL that the assertion is sent to.
+    ///   - time: The time of issue, by this machine's or the server's clock.
+    ///   - tools: The memory with the key, and the means to fetch an assertion that was signed elsewhere.
+    /// - Returns: The signed token.
+    /// - Throws: `misconfigured` with the error of the key, or `busy` while sealed memory is locked.
     func make(
         for url: EndpointURL,
         at time: WallTime,
@@ -78,15 +83,15 @@ struct ClientAssertions: Sendable {
         }
     }
 
-    /// Finds out what is wrong with a key before anything is sent.
+    /// Checks the key before anything is sent.
     ///
-    /// - Parameter memory: has the key.
-    /// - Throws: as ``make(for:at:_:)``.
+    /// - Parameter memory: The memory with the key.
+    /// - Throws: `misconfigured` with the error of the key, or `busy` while sealed memory is locked.
     func check(_ memory: SealedMemory) throws(RefreshFailure) {
         switch voucher {
         case .key(let secret, _): _ = try algorithm(of: key(secret, memory))
         case .sharedSecret: _ = try symmetricAlgorithm()
-        // Whatever is wrong with it, it is fetched again before each request.
+        // No check: such an assertion is fetched again before each request.
         case .ready: break
         }
     }
@@ -168,7 +173,9 @@ struct ClientAssertions: Sendable {
 }
 
 extension SignatureAlgorithm {
-    /// The MAC of `text`; the algorithm is a symmetric one.
+    /// Returns the MAC of `text`.
+    ///
+    /// The algorithm must be symmetric.
     fileprivate func authenticationCode(of text: [UInt8], by key: SymmetricKey) -> [UInt8] {
         switch self {
         case .hs384: Array(HMAC<SHA384>.authenticationCode(for: text, using: key))

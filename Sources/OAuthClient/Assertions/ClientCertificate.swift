@@ -5,19 +5,22 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The certificate by which a client proves itself in the TLS handshake (RFC 8705 §2), read anew for every request.
+/// The certificate that authenticates a client in the TLS handshake (RFC 8705 §2).
+///
+/// It is read for every request.
 struct ClientCertificate: Sendable {
-    /// `client_certificate_file`.
+    /// The path in `client_certificate_file`.
     let path: String
-    /// Reads its key.
+    /// The reader of the certificate's key.
     let key: SecretReader
 
-    /// What the next handshake shows.
+    /// Reads the certificate and key for the next handshake.
     ///
-    /// - Parameter tools: the clock, the memory that has the key, and what reads files out of reach.
-    /// - Returns: certificate and key, which belong together and are valid now.
-    /// - Throws: `helper_failed` if the files or the program do not work now, `misconfigured` with what to fix, `busy` while
-    ///   sealed memory is locked.
+    /// - Parameter tools: The clock, the memory with the key, and the means to read files outside the
+    ///   sandbox.
+    /// - Returns: A certificate that is valid now, and the key that belongs to it.
+    /// - Throws: `helper_failed` if the files or the program do not work now, `misconfigured` with the
+    ///   remedy, or `busy` while sealed memory is locked.
     func identity(_ tools: ServerDependencies) async throws(RefreshFailure) -> HandshakeIdentity {
         let chain = try await chain(tools)
         guard let secret = try await key.read() else { throw failure("has no key", .misconfigured) }
@@ -73,7 +76,8 @@ struct ClientCertificate: Sendable {
         return chain
     }
 
-    /// By default one that another program may end: it renews certificate and key, one after the other.
+    /// Returns a failure, by default a temporary one: another program renews the certificate and then the
+    /// key.
     private func failure(
         _ message: String,
         _ kind: FailureClass = .helperFailed,
@@ -87,19 +91,21 @@ struct ClientCertificate: Sendable {
     }
 }
 
-/// A certificate with its key, as a TLS handshake shows them; lives for one request.
+/// A certificate with its key for a TLS handshake.
+///
+/// It lives for one request.
 struct HandshakeIdentity: Sendable {
-    /// The client's own certificate, then those that lead to its authority.
+    /// The client's own certificate, followed by those that lead to its authority.
     let chain: [NIOSSLCertificate]
     let key: NIOSSLPrivateKey
 
-    /// Makes a TLS context show it.
+    /// Adds the certificate and key to a TLS configuration.
     func apply(to configuration: inout TLSConfiguration) {
         configuration.certificateChain = chain.map { .certificate($0) }
         configuration.privateKey = .privateKey(key)
     }
 
-    /// Whether the key is that of the certificate, which the TLS library finds out.
+    /// Whether the key belongs to the certificate, as checked by the TLS library.
     fileprivate var belongsTogether: Bool {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.trustRoots = .certificates([])

@@ -3,25 +3,27 @@
 import Text
 import TokenCore
 
-/// An assertion that somebody else has signed, fetched anew for every request.
+/// An assertion that is signed elsewhere.
+///
+/// It is fetched for every request.
 struct ExternalAssertion: Sendable {
     let source: AssertionSource
-    /// What it is called in the configuration, without `_file` and `_command`.
+    /// The configuration key of the assertion, without `_file` and `_command`.
     let name: String
-    /// Asks the one that signs for us, in a job of GitHub Actions.
+    /// The signing service of a GitHub Actions job, or `nil` if none started the agent.
     let workflow: WorkflowIdentity?
 
-    /// A program may ask a cluster or a cloud.
+    /// The maximum run time of a command, which may ask a cluster or a cloud.
     private static let commandTimeLimit: Duration = .seconds(30)
 
-    /// The assertion as it is now.
+    /// Fetches the current assertion.
     ///
     /// - Parameters:
-    ///   - audience: what it is to name, where that can be asked for.
-    ///   - tools: run the command, or ask for the token.
-    /// - Returns: the assertion, at most ``ReloadableFile/limit`` bytes of visible ASCII.
-    /// - Throws: `misconfigured` with what to fix, `helper_failed` if its file or program does not work now, or why it
-    ///   cannot be fetched; nothing else was sent.
+    ///   - audience: The audience to request, if the source supports it.
+    ///   - tools: Runs the command or requests the token.
+    /// - Returns: The assertion, at most ``ReloadableFile/limit`` bytes of visible ASCII.
+    /// - Throws: `misconfigured` with the remedy, `helper_failed` if the file or program does not work now,
+    ///   or the reason it cannot be fetched. Nothing else was sent.
     func fetch(audience: String, _ tools: ServerDependencies) async throws(RefreshFailure) -> String {
         switch source {
         case .file(let path):
@@ -53,7 +55,7 @@ struct ExternalAssertion: Sendable {
         }
     }
 
-    /// The one word in `output`.
+    /// Returns the only word in `output`.
     private func text(_ output: [UInt8], from origin: String) throws(RefreshFailure) -> String {
         var bytes = output
         defer { bytes.wipe() }

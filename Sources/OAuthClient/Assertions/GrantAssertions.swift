@@ -4,7 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// What is shown in place of a login (RFC 7523 §2.1), made or read anew for every request.
+/// The assertions that are sent instead of a login (RFC 7523 §2.1), made or read for every request.
 struct GrantAssertions: Sendable {
     private enum Origin: Sendable {
         case file(String)
@@ -16,15 +16,18 @@ struct GrantAssertions: Sendable {
     private let origin: Origin
     private let claims: JSONObject
     private let clientID: String
-    /// The token endpoint, where a person has written it.
+    /// The configured token endpoint, or `nil` if it is not configured.
     private let writtenEndpoint: String?
-    /// Asked for, where the assertion says that.
+    /// The scopes to request, for assertions that contain them.
     var scope: [String] = []
 
-    /// From `iat` to `exp` of an assertion for Google, seconds: it takes up to an hour.
+    /// The time from `iat` to `exp` of an assertion for Google, in seconds.
+    ///
+    /// Google accepts up to one hour.
     private static let serviceAccountLifetime: Int64 = 300
 
-    /// `nil`: sessions of `profile` show none, or that of another session.
+    /// Creates the assertions of `profile`, or returns `nil` if its sessions send none or another session
+    /// provides them.
     init?(_ profile: ServerProfile, _ tools: ServerDependencies) {
         guard case .assertion(let grant)? = profile.grant, let supply = grant.source.supply else {
             return nil
@@ -48,7 +51,7 @@ struct GrantAssertions: Sendable {
         writtenEndpoint = profile.writtenTokenEndpoint
     }
 
-    /// Reads the key that signs; `nil`: somebody else has signed.
+    /// The reader of the signing key, or `nil` if assertions are signed elsewhere.
     private var key: SecretReader? {
         switch origin {
         case .file, .command: nil
@@ -56,7 +59,7 @@ struct GrantAssertions: Sendable {
         }
     }
 
-    /// Whether we sign them, by our clock.
+    /// Whether assertions are signed here, dated by this machine's clock.
     var isOurs: Bool { key != nil }
 
     /// The key, if it has been read.
@@ -64,18 +67,20 @@ struct GrantAssertions: Sendable {
         get async { await key?.held }
     }
 
-    /// Drops the key, with which no token was to be had.
+    /// Forgets the key, after a token could not be obtained with it.
     func forget() async {
         await key?.forget()
     }
 
-    /// Adds an assertion to `request`, whose form is copied for that: a request that is sent again has another one.
+    /// Adds an assertion to `request`.
+    ///
+    /// Its form is copied, because a request that is sent again has another assertion.
     ///
     /// - Parameters:
-    ///   - request: a form, for the token endpoint.
-    ///   - time: when it is made, by our clock or the server's.
-    ///   - tools: what runs programs, and the memory that has the key.
-    /// - Throws: why there is none; nothing is to be sent then.
+    ///   - request: A form for the token endpoint.
+    ///   - time: The time of issue, by this machine's or the server's clock.
+    ///   - tools: Runs programs, and has the memory with the key.
+    /// - Throws: The reason there is no assertion. Nothing must be sent then.
     func add(
         to request: inout OutgoingRequest,
         at time: WallTime,
@@ -133,10 +138,10 @@ struct GrantAssertions: Sendable {
         return try tools.memory.text(of: secret)
     }
 
-    /// `own` claims, those of the configuration, and those that no other assertion has.
+    /// Returns the `own` claims, the configured claims, and the claims that are unique to each assertion.
     ///
-    /// It names the very address it goes to, so that a server to which it was sent cannot show it to another one, unless
-    /// the configuration says what it has to name.
+    /// The audience is the exact URL of the request, unless the configuration sets another. So a server that
+    /// receives an assertion cannot use it at another server.
     private func allClaims(
         _ own: JSONObject,
         for url: EndpointURL,

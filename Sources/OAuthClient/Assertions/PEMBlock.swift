@@ -2,14 +2,14 @@
 
 import Text
 
-/// One block of a PEM text (RFC 7468 §2): the kind that its first line names, and what lies between the lines.
+/// One block of a PEM text (RFC 7468 §2): the label in its first line, and the content between the lines.
 struct PEMBlock: Equatable, Sendable {
-    /// Such as `RSA PRIVATE KEY`.
+    /// The label, such as `RSA PRIVATE KEY`.
     let label: String
-    /// The lines in between: base64, in old files after header lines (RFC 1421 §4.4).
+    /// The lines between the markers: base64, in old files after header lines (RFC 1421 §4.4).
     private let lines: [Substring]
 
-    /// All blocks of `text`, in their order; what stands around them does not count.
+    /// Returns all blocks of `text` in their order, ignoring the text around them.
     static func all(in text: String) -> [PEMBlock] {
         var blocks: [PEMBlock] = []
         var open: (label: String, lines: [Substring])?
@@ -28,7 +28,9 @@ struct PEMBlock: Equatable, Sendable {
         return blocks
     }
 
-    /// The first private key of `text`.
+    /// Returns the first private key of `text`.
+    ///
+    /// - Throws: The reason there is no usable private key.
     static func privateKey(in text: String) throws(SigningKey.Problem) -> PEMBlock {
         let blocks = all(in: text)
         guard let block = blocks.first(where: { $0.label.bytewise.hasSuffix("PRIVATE KEY") }) else {
@@ -43,19 +45,19 @@ struct PEMBlock: Equatable, Sendable {
         return line.dropFirst(start.utf8.count).bytewise.split(on: "-").first.map(String.init)
     }
 
-    /// Whether it opens with a passphrase alone (RFC 5958 §3, RFC 1421 §4.6.1.1).
+    /// Whether the key requires a passphrase (RFC 5958 §3, RFC 1421 §4.6.1.1).
     var isEncrypted: Bool {
         label.bytewise.hasPrefix("ENCRYPTED ")
             || lines.contains { $0.bytewise.hasPrefix("Proc-Type:") && $0.bytewise.hasSuffix("ENCRYPTED") }
     }
 
-    /// The bytes it stands for; `nil` if it is no base64.
+    /// The decoded bytes, or `nil` if the content is not base64.
     var bytes: [UInt8]? { Base64.decoded(lines.joined()) }
 
-    /// `bytes` as a text of one block, for libraries that read nothing else.
+    /// Returns `bytes` as a text with one block, for libraries that read only this format.
     static func text(_ label: String, _ bytes: [UInt8]) -> String {
         let digits = Array(Base64.encoded(bytes).utf8)
-        // RFC 7468 §2: exactly 64 characters on every line but the last.
+        // Every line except the last has exactly 64 characters (RFC 7468 §2).
         let lines = stride(from: 0, to: digits.count, by: 64)
             .map { String(decoding: digits[$0..<min($0 + 64, digits.count)], as: UTF8.self) }
         return (["-----BEGIN \(label)-----"] + lines + ["-----END \(label)-----", ""]).joined(separator: "\n")

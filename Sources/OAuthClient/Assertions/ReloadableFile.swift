@@ -4,30 +4,35 @@ import Glibc
 import Text
 import TokenCore
 
-/// A file that another program renews, read anew each time: an assertion, a certificate with its key.
+/// A file that another program updates, such as an assertion or a certificate with its key.
 ///
-/// It may be a link and may be root's, as Kubernetes' projected tokens are. What the confined agent has in reach is its
-/// directory as that was at the start; in a directory that is new the process that runs commands reads it.
+/// It is read each time. It may be a symbolic link, and it may belong to root, as Kubernetes' projected
+/// tokens do. The sandboxed agent can read the directory as it was at the agent's start. In a directory that
+/// is newer, the process that runs commands reads the file.
 package struct ReloadableFile: Sendable {
-    /// The key that names it, for messages.
+    /// The configuration key of the file, for messages.
     let key: String
     let path: String
-    /// Who else may have access to it.
+    /// The access that other users may have.
     let access: SmallFile.Access
 
-    /// Bytes: what a command may print, and more than any assertion or chain of certificates.
+    /// The maximum number of bytes.
+    ///
+    /// It is the limit for a command's output, and exceeds any assertion or chain of certificates.
     static let limit = 64 << 10
-    /// It is on a disk, or in memory.
+    /// The maximum time to read the file, which is on a disk or in memory.
     private static let timeLimit: Duration = .seconds(5)
 
-    /// The command that prints the file at `path`, which the configuration thereby allows.
+    /// Returns the command that prints the file at `path`.
+    ///
+    /// The configuration of the file allows this command.
     package static func command(for path: String) -> [String] { ["cat", "--", path] }
 
-    /// All bytes of the file.
+    /// Reads the whole file.
     ///
-    /// - Parameter commands: reads what our confinement keeps from us.
-    /// - Returns: its bytes, at most ``limit``.
-    /// - Throws: `helper_failed` with what is wrong with it: the program that writes it may be late.
+    /// - Parameter commands: Reads files that the sandbox makes inaccessible.
+    /// - Returns: At most ``limit`` bytes.
+    /// - Throws: `helper_failed` with the error, because the program that writes the file may be late.
     func read(_ commands: any CommandRunning) async throws(RefreshFailure) -> [UInt8] {
         let refusal: SmallFile.Failure
         do throws(SmallFile.Failure) {
@@ -37,7 +42,7 @@ package struct ReloadableFile: Sendable {
         }
         guard refusal.isBlockedBySandbox else { throw failure(refusal) }
         do throws(SmallFile.Failure) {
-            // Its status can be had through any confinement.
+            // The sandbox does not prevent reading the status of a file.
             try SmallFile.check(path, sharedWith: access)
         } catch {
             throw failure(error)

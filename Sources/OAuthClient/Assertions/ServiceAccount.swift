@@ -3,26 +3,26 @@
 import Text
 import TokenCore
 
-/// What the key file of a Google service account holds, as far as it is needed.
+/// The needed parts of the key file of a Google service account.
 ///
 /// Source: Google, "Using OAuth 2.0 for Server to Server Applications".
 struct ServiceAccount {
-    /// `client_email`, by which Google knows the account.
+    /// The `client_email`, Google's name of the account.
     let email: String
-    /// PEM.
+    /// The private key as PEM.
     private let key: String
     private let keyID: String?
-    /// `token_uri`: where the file wants the assertions sent to.
+    /// The `token_uri`, the endpoint for assertions according to the file.
     private let tokenURI: String
-    /// The file, for messages.
+    /// The configuration key and path of the file, for messages.
     private let origin: String
 
-    /// Reads a key file.
+    /// Parses a key file.
     ///
     /// - Parameters:
-    ///   - text: what it holds.
-    ///   - origin: its key in the configuration, and its path.
-    /// - Throws: `misconfigured`: it is another file; nothing of it is quoted.
+    ///   - text: The contents of the file.
+    ///   - origin: The configuration key and path of the file.
+    /// - Throws: `misconfigured` if it is another kind of file. The error does not quote the file.
     init(_ text: String, from origin: String) throws(RefreshFailure) {
         let object = (try? JSONValue(parsing: text.utf8))?.object ?? JSONObject()
         let place = object["token_uri"] ?? .string(AssertionGrant.serviceAccountEndpoint)
@@ -43,13 +43,14 @@ struct ServiceAccount {
         keyID = object["private_key_id"]?.string
     }
 
-    /// Makes sure that an assertion goes to Google, or to where a person wants it: whoever plants such a file must not
-    /// choose the place.
+    /// Checks that an assertion is sent to Google or to an endpoint that the user configured.
+    ///
+    /// A manipulated key file must not select the endpoint.
     ///
     /// - Parameters:
-    ///   - url: where it is about to be posted.
-    ///   - written: the token endpoint of the configuration; `nil`: that names none.
-    /// - Throws: `misconfigured`, with the key that a person may write.
+    ///   - url: The URL that the assertion will be sent to.
+    ///   - written: The configured token endpoint, or `nil` if none is configured.
+    /// - Throws: `misconfigured` with the configuration key that the user may set.
     func check(_ url: EndpointURL, written: String?) throws(RefreshFailure) {
         let google = AssertionGrant.serviceAccountEndpoint.bytewise
         let problem: String
@@ -67,7 +68,9 @@ struct ServiceAccount {
         )
     }
 
-    /// An assertion with `claims`, signed by the account; Google takes RS256 alone.
+    /// Returns an assertion with `claims`, signed by the account.
+    ///
+    /// Google accepts only RS256.
     func token(of claims: JSONObject) throws(RefreshFailure) -> String {
         do throws(SigningKey.Problem) {
             let signer = try SigningKey(key)

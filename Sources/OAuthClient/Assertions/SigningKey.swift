@@ -8,26 +8,27 @@ import TokenCore
 
 /// A private key that signs assertions: RSA, P-256 or Ed25519, read from PEM or a JWK.
 ///
-/// Lives for one signature; at rest its text stays in sealed memory.
+/// The key lives for one signature. Between signatures, its text is in sealed memory.
 struct SigningKey: Sendable {
-    /// A key of a library, as what it can do.
+    /// The operations of a key of any library.
     struct Material: Sendable {
-        /// What it can sign with (RFC 7518 §3.1, RFC 8037 §3.1), the one that every server knows first.
+        /// The algorithms of the key (RFC 7518 §3.1, RFC 8037 §3.1), with the one that every server supports
+        /// first.
         let algorithms: [SignatureAlgorithm]
-        /// The signature of a text, with one of `algorithms`.
+        /// Signs a text with one of `algorithms`.
         let sign: @Sendable (_ text: [UInt8], SignatureAlgorithm) throws -> [UInt8]
     }
 
     let material: Material
-    /// `kid` of a JWK.
+    /// The `kid` of a JWK.
     private(set) var identifier: String?
-    /// `alg` of a JWK: the one algorithm that the key is meant for.
+    /// The `alg` of a JWK, the only algorithm that the key may be used with.
     private(set) var algorithm: SignatureAlgorithm?
 
-    /// Reads a private key.
+    /// Parses a private key.
     ///
     /// - Parameter text: PEM (PKCS#8, PKCS#1, SEC 1), or a JWK (RFC 7517).
-    /// - Throws: why it is none.
+    /// - Throws: The reason the text is not a usable key.
     init(_ text: String) throws(Problem) {
         if text.utf8.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) == UInt8(ascii: "{") {
             try self.init(jwk: text)
@@ -112,11 +113,12 @@ struct SigningKey: Sendable {
         }
     }
 
-    /// The algorithm to sign with: of those that fit the key, the first that the server lists.
+    /// Returns the key's first algorithm that the server lists.
     ///
-    /// - Parameter listed: `token_endpoint_auth_signing_alg_values_supported`; `nil`: the server does not say.
-    /// - Returns: the algorithm.
-    /// - Throws: that the server takes none of them.
+    /// - Parameter listed: The `token_endpoint_auth_signing_alg_values_supported`, or `nil` if the server
+    ///   does not publish them.
+    /// - Returns: The algorithm to sign with.
+    /// - Throws: `notTaken` if the server lists none of the key's algorithms.
     func algorithm(among listed: [ByteText]?) throws(Problem) -> SignatureAlgorithm {
         let fitting = algorithm.map { [$0] } ?? material.algorithms
         guard let chosen = SignatureAlgorithm.first(of: fitting, in: listed) else {
@@ -125,14 +127,14 @@ struct SigningKey: Sendable {
         return chosen
     }
 
-    /// A signed token (RFC 7519).
+    /// Returns a signed token (RFC 7519).
     ///
     /// - Parameters:
-    ///   - claims: its body.
-    ///   - algorithm: one that ``algorithm(among:)`` has chosen.
-    ///   - name: `kid`; by default what a JWK says of itself.
-    /// - Returns: the token in the compact form.
-    /// - Throws: that the library cannot sign with the key.
+    ///   - claims: The claims of the token.
+    ///   - algorithm: An algorithm returned by ``algorithm(among:)``.
+    ///   - name: The `kid`, by default that of the JWK.
+    /// - Returns: The token in compact form.
+    /// - Throws: `cannotSign` if the library cannot sign with the key.
     func token(
         of claims: JSONObject,
         with algorithm: SignatureAlgorithm,
@@ -150,13 +152,13 @@ struct SigningKey: Sendable {
 }
 
 extension SigningKey {
-    /// The kinds of keys, as they are told apart before a library looks at them.
+    /// The kinds of keys, distinguished before a library parses them.
     enum Family: Equatable, Sendable {
         case rsa
         case elliptic
         case edwards
 
-        /// The `privateKeyAlgorithm` of a PKCS#8 key (RFC 5958 §2).
+        /// Reads the `privateKeyAlgorithm` of a PKCS#8 key (RFC 5958 §2).
         init?(ofPKCS8 bytes: [UInt8]) {
             var outer = DERReader(bytes[...])
             guard var fields = outer.sequence(), fields.next()?.tag == DERReader.integer,
@@ -164,7 +166,7 @@ extension SigningKey {
                 identifier.tag == DERReader.objectIdentifier
             else { return nil }
             switch Array(identifier.content) {
-            // RFC 8017 §A.1, RFC 5480 §2.1.1, RFC 8410 §3.
+            // The identifiers of RFC 8017 §A.1, RFC 5480 §2.1.1 and RFC 8410 §3.
             case [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]: self = .rsa
             case [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]: self = .elliptic
             case [0x2B, 0x65, 0x70]: self = .edwards
@@ -173,23 +175,25 @@ extension SigningKey {
         }
     }
 
-    /// Why a text is no key that can be used.
+    /// The reason a text is not a usable key.
     enum Problem: Error, Equatable {
-        /// There is something else, such as a certificate; `nil`: neither PEM nor JSON.
+        /// The text contains something else, such as a certificate, or is neither PEM nor JSON (`nil`).
         case noKey(instead: String?)
+        /// The key is encrypted.
+        ///
         /// The library would ask for the passphrase at the terminal.
         case encrypted
         case noBase64
         case severalKeys
         case unsupported
-        /// The library does not take it.
+        /// The library rejects the key.
         case unusable(Family)
-        /// `alg` of a JWK names something else.
+        /// The `alg` of a JWK names an algorithm that the key does not support.
         case otherUse(String)
         case notTaken([SignatureAlgorithm], listed: [ByteText])
         case cannotSign
 
-        /// Completes "client_key_file PATH: …".
+        /// The end of a sentence that begins "client_key_file PATH:".
         var message: String {
             switch self {
             case .noKey(nil): "holds neither PEM nor a JWK"
@@ -213,10 +217,10 @@ extension SigningKey {
             }
         }
 
-        /// What to do about it.
+        /// Returns the remedy.
         ///
-        /// - Parameter command: the key for a command that prints the key.
-        /// - Returns: the remedy, where there is one.
+        /// - Parameter command: The configuration key of a command that prints the key.
+        /// - Returns: The remedy, or `nil` if there is none.
         func remedy(_ command: String) -> String? {
             switch self {
             case .encrypted:
@@ -228,10 +232,10 @@ extension SigningKey {
             }
         }
 
-        /// What it means for a session.
+        /// Converts the problem to a failure of the session.
         ///
-        /// - Parameter reader: has read the key.
-        /// - Returns: a failure that names its file or command.
+        /// - Parameter reader: The reader of the key.
+        /// - Returns: A failure that names the file or command.
         func failure(of reader: SecretReader) -> RefreshFailure {
             RefreshFailure(
                 kind: mayBeUnfinished ? .helperFailed : .misconfigured,
@@ -240,7 +244,7 @@ extension SigningKey {
             )
         }
 
-        /// Whether a file looks like this while another program writes it.
+        /// Whether a file has this error while another program writes it.
         private var mayBeUnfinished: Bool {
             switch self {
             case .noKey, .noBase64, .unusable: true
@@ -248,7 +252,8 @@ extension SigningKey {
             }
         }
 
-        /// The kinds of keys that sign with one of `listed`, such as "an RSA or P-256"; `nil`: none does.
+        /// Returns the kinds of keys that sign with one of `listed`, such as "an RSA or P-256", or `nil` if
+        /// none does.
         private static func kinds(for listed: [ByteText]) -> String? {
             let all: [(name: String, signs: [SignatureAlgorithm])] = [
                 ("RSA", [.rs256, .ps256]), ("P-256", [.es256]), ("Ed25519", [.edDSA]),
@@ -282,7 +287,9 @@ extension SigningKey.Material {
 }
 
 extension SignatureAlgorithm {
-    /// The first of `own` that `listed` has; `nil` there: the server does not say, so it is the first.
+    /// Returns the first of `own` that is in `listed`.
+    ///
+    /// If `listed` is `nil`, the server publishes none, and the first is used.
     static func first(of own: [SignatureAlgorithm], in listed: [ByteText]?) -> SignatureAlgorithm? {
         guard let listed else { return own.first }
         return own.first { listed.contains($0.rawValue.bytewise) }

@@ -4,13 +4,13 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Where a job of GitHub Actions gets tokens that say which job it is.
+/// The service that issues tokens with the identity of a GitHub Actions job.
 ///
 /// Source: GitHub, "OpenID Connect reference", section "Methods for requesting the OIDC token".
 package struct WorkflowIdentity: Sendable {
-    /// `ACTIONS_ID_TOKEN_REQUEST_URL`.
+    /// The `ACTIONS_ID_TOKEN_REQUEST_URL`.
     private let address: String
-    /// `ACTIONS_ID_TOKEN_REQUEST_TOKEN`, good as long as the job runs.
+    /// The `ACTIONS_ID_TOKEN_REQUEST_TOKEN`, which is valid while the job runs.
     private let bearer: SecretID
 
     package init(address: String, bearer: SecretID) {
@@ -18,16 +18,18 @@ package struct WorkflowIdentity: Sendable {
         self.bearer = bearer
     }
 
-    /// Whether the job's secret is there: it stands in no store, so what locks `memory` is its end.
+    /// Returns whether the job's secret still exists.
+    ///
+    /// It is not in the store, so locking `memory` deletes it.
     func isKept(in memory: SealedMemory) -> Bool { memory.kind(of: bearer) != nil }
 
-    /// A token that names `audience`.
+    /// Fetches a token for `audience`.
     ///
     /// - Parameters:
-    ///   - audience: its `aud`.
-    ///   - tools: send the request.
-    /// - Returns: a JWT.
-    /// - Throws: why there is none; the authorization server has seen nothing.
+    ///   - audience: The `aud` of the token.
+    ///   - tools: Sends the request.
+    /// - Returns: A JWT.
+    /// - Throws: The reason there is no token. Nothing was sent to the authorization server.
     func token(for audience: String, _ tools: ServerDependencies) async throws(RefreshFailure) -> String {
         let mark = address.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         let url = try EndpointURL(
@@ -44,7 +46,7 @@ package struct WorkflowIdentity: Sendable {
             reply = try await tools.exchanged(request)
         } catch {
             var failure = error.refreshFailure(at: url)
-            // Whatever became of this request, none has gone to the authorization server.
+            // Whether or not this request arrived, none was sent to the authorization server.
             if failure.kind == .ambiguous { failure.kind = .unreachable }
             throw failure
         }
