@@ -3,18 +3,19 @@
 import Synchronization
 import TokenCore
 
-/// etcd's clock, as the `Date` of its answers shows it: whole seconds, each cut off.
+/// An estimate of etcd's clock, from the `Date` of its responses in whole seconds, rounded down.
 ///
-/// So etcd's time is never behind what an answer says, and the estimate that is furthest ahead is the best one. One that is
-/// further behind than a cut-off second and a slow answer explain comes from another member, or from a clock that was set.
+/// etcd's clock is never behind the date of a response, so the latest estimate is the best one. An estimate
+/// that is further behind than rounding and a slow response explain comes from another member, or from a
+/// clock that was set.
 final class EtcdTime: Sendable {
-    /// What a whole second and an answer that took its time may take away.
+    /// The maximum error of one estimate, from rounding and a slow response: 8 seconds.
     private static let blur = Duration.seconds(8)
 
     /// etcd's time at the start of this host's boot-time clock.
     private let origin = Mutex<WallTime?>(nil)
 
-    /// An answer that has come at `now` was dated `seconds`.
+    /// Updates the estimate with a response that arrived at `now` and was dated `seconds`.
     func heard(_ seconds: Int64, at now: Instant) {
         let estimate = WallTime(secondsSince1970: seconds) + (Instant(nanoseconds: 0) - now)
         origin.withLock { origin in
@@ -25,7 +26,7 @@ final class EtcdTime: Sendable {
         }
     }
 
-    /// What it shows at `now`; `nil` before the first answer.
+    /// Returns etcd's time at `now`, or `nil` before the first response.
     func time(at now: Instant) -> WallTime? {
         origin.withLock(\.self).map { $0 + (now - Instant(nanoseconds: 0)) }
     }

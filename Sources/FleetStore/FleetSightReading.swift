@@ -4,16 +4,16 @@ import EtcdClient
 import SealedStore
 import TokenCore
 
-/// Makes a sight of one session's keys as etcd has shown them.
+/// A parser of one session's keys in etcd.
 struct FleetSightReading {
     let records: FleetRecords
     let session: SessionName
-    /// The highest epoch that this host has seen of the session.
+    /// The highest epoch of the session that this host has seen.
     let epoch: UInt32
-    /// How far etcd's clock may be behind the one that an intent was dated with.
+    /// The maximum lag of etcd's clock behind the clock that dated an intent: 10 seconds.
     private static let blur = Duration.seconds(10)
 
-    /// What a read has shown.
+    /// Parses the result of a read.
     func sight(_ answer: EtcdResponse<EtcdRange>) throws(FleetStoreError) -> FleetReadResult {
         guard let date = answer.date, !answer.content.hasMore else {
             throw FleetStoreError(.unavailable, "etcd's answer has no Date or is not whole")
@@ -25,13 +25,15 @@ struct FleetSightReading {
         )
     }
 
+    /// Parses key-value pairs.
+    ///
     /// - Parameters:
-    ///   - pairs: all keys of the session, and perhaps others, with their values.
-    ///   - place: where etcd stood.
-    ///   - time: and what its clock showed.
-    /// - Returns: what they say.
-    /// - Throws: ``FleetStoreError/Kind/unreadable`` if the record, the intent or the lock does not open: taken for an
-    ///   absent one it would be overwritten.
+    /// - pairs: all keys of the session with their values, and possibly keys of other sessions.
+    /// - place: etcd's revision.
+    /// - time: etcd's time.
+    /// - Returns: the session's state in the pairs.
+    /// - Throws: ``FleetStoreError/Kind/unreadable`` if the record, the intent or the lock cannot be opened.
+    ///   Otherwise the value would be treated as absent and overwritten.
     func sight(
         of pairs: some Sequence<(key: [UInt8], value: [UInt8])>,
         at place: FleetRevision,
@@ -51,7 +53,7 @@ struct FleetSightReading {
             if key.kind == .intent || key.kind == .lock { try read(pair.value, key, into: &sight) }
             if case .late = key.kind { take(pair.value, key, into: &sight) }
         }
-        // What the other role reads says nothing of the session.
+        // Only the value for this host's role describes the session.
         if (records.role == .keeper ? values.record : values.access) != nil { try read(values, into: &sight) }
         if let want { sight.view.wanted = generation(want, wantedOf: sight.view.record) }
         return sight
@@ -76,13 +78,14 @@ struct FleetSightReading {
         _ key: FleetKeyName,
         into sight: inout FleetReadResult
     ) throws(FleetStoreError) {
-        // Readers reserve nothing and have no key for it, but tell a person what the keepers wait for.
+        // Readers reserve nothing and have no key for intents, but report to the user what the keepers wait
+        // for.
         guard records.role == .keeper else {
             if key.kind == .lock {
                 sight.view.lock = try? FleetRecords.lock(value)
             } else {
                 let claim = records.claimedIntent(value, of: session)
-                // Nobody who has not got the key may say when a host tries again.
+                // A writer without the key must not determine when a host tries again.
                 if let claim, claim.at <= sight.view.time + Self.blur { sight.view.intent = claim }
             }
             return
@@ -107,7 +110,10 @@ struct FleetSightReading {
         }
     }
 
-    /// A wish that does not open, or for another login, is none: it loses nothing.
+    /// Returns the generation of a refresh request, or `nil` for one that does not open or is for another
+    /// login.
+    ///
+    /// Ignoring such a request loses nothing.
     private func generation(_ want: [UInt8], wantedOf record: FleetHeader?) -> UInt64? {
         guard let want = try? records.want(want, of: session, since: epoch) else { return nil }
         return want.lineage == record?.lineage ? want.generation : nil

@@ -4,7 +4,7 @@ import EtcdClient
 import SealedStore
 import TokenCore
 
-/// What people want to know of a fleet, and how they put it right.
+/// Status and repair of a fleet.
 extension FleetStore {
     package func survey(_ sessions: Set<SessionName>) async -> FleetSurvey {
         var survey = FleetSurvey()
@@ -73,7 +73,7 @@ extension FleetStore {
         return members.sorted { $0.endpoint.utf8.lexicographicallyPrecedes($1.endpoint.utf8) }
     }
 
-    /// How a member is, and the cluster that it is of.
+    /// Returns the status of a member and its cluster.
     private func member(at endpoint: EtcdEndpoint) async -> (FleetSurvey.Member, cluster: UInt64?) {
         var member = FleetSurvey.Member(endpoint: endpoint.origin)
         var cluster: UInt64?
@@ -85,7 +85,7 @@ extension FleetStore {
             member.hasLeader = status.leader != 0
             member.size = status.size
             member.trouble = FleetStoreError(of: status)
-            // How it is it tells everybody; what it holds, those that it knows.
+            // A member reports its status to everybody, but its contents only to authorized users.
             if member.hasLeader {
                 let hosts = records.names.hosts
                 try await client.checkReading(EtcdKeys(from: hosts.start, upTo: hosts.end), at: endpoint)
@@ -116,7 +116,7 @@ extension FleetStore {
         let unreadable = answer.content.pairs.filter { !useful.contains($0) }
         guard !unreadable.isEmpty else { return 0 }
         let standIn = try standIn(among: useful, of: session, epoch, at: answer.date)
-        // Only what was seen: somebody may be putting it right at this moment.
+        // Delete only the values that were read, because another host may be repairing them at this moment.
         let transaction = EtcdTransaction(
             if: unreadable.map { .value(key: $0.key, $0.value) },
             then: unreadable.map { pair in
@@ -129,8 +129,11 @@ extension FleetStore {
         return done.content ? unreadable.count : 0
     }
 
-    /// What stands in the place of an intent that does not open: whoever wrote it may have sent the refresh token of the
-    /// record, and the others have to wait for the answer all the same; `nil`: there is no record to send a token of.
+    /// Returns the replacement for an unreadable intent, or `nil` if there is no record whose token could
+    /// have been sent.
+    ///
+    /// The writer of the intent may have sent the refresh token of the record, so the other hosts must still
+    /// wait for the response.
     private func standIn(
         among pairs: [EtcdKeyValue],
         of session: SessionName,
@@ -147,7 +150,7 @@ extension FleetStore {
         }
     }
 
-    /// Whether a value opens; with `binding`, also whether it is of that client and server.
+    /// Returns whether a value can be opened and, with `binding`, belongs to that client and server.
     private func isOfUse(
         _ pair: EtcdKeyValue,
         of session: SessionName,
@@ -165,17 +168,17 @@ extension FleetStore {
             if key.kind == .lock { _ = try FleetRecords.lock(pair.value) }
             if key.kind == .want { _ = try records.want(pair.value, of: session, since: epoch) }
             if case .late = key.kind { _ = try records.late(pair.value, under: key) }
-            // The access tokens are written with the record.
+            // The access tokens are written together with the record.
             return true
         } catch {
-            // A newer key or program opens it: this host has to be given that.
+            // A newer key or program can open the value. This host needs an update.
             return !error.isUseless
         }
     }
 }
 
 extension FleetStoreError {
-    /// What a member says is wrong with itself; `nil`: nothing.
+    /// Creates an error from a member's status, or returns `nil` if nothing is wrong.
     fileprivate init?(of status: EtcdStatus) {
         guard status.leader != 0 else {
             self.init(.unavailable, "it has no leader: most members of etcd are away")

@@ -4,18 +4,25 @@ import EtcdClient
 import SealedStore
 import TokenCore
 
-/// The sessions of a fleet in etcd, sealed; safe to use from any thread.
+/// The sealed sessions of a fleet in etcd.
+///
+/// Values are sealed with the fleet's keys before they are sent to etcd (`FleetRecords`), except locks, which
+/// contain no secrets.
+///
+/// - Entry points: ``FleetStore``, whose declarations are documented at `FleetSharing`.
+/// - May not: send tokens to etcd unsealed, or decide about refreshes.
+/// - Safe to call from any thread.
 package final class FleetStore: FleetSharing {
     let client: EtcdClient
     let records: FleetRecords
     private let timekeeper: any Timekeeper
     private let memory: SealedMemory
     private let etcdTime = EtcdTime()
-    /// How long the watch may say nothing before it is begun anew.
+    /// The time without data after which the watch is reopened.
     let silence: Duration
     let flow = WatchHealth()
 
-    /// How long a wish of a reader lasts.
+    /// The lifetime of a reader's refresh request: 60 seconds.
     private static let wishLifetime = Duration.seconds(60)
 
     package init(
@@ -40,7 +47,7 @@ package final class FleetStore: FleetSharing {
         etcdTime.time(at: timekeeper.now).map { FleetTime(seconds: $0.secondsSince1970) }
     }
 
-    /// How far this host's clock is ahead of etcd's; `nil` before the first answer.
+    /// The time by which this host's clock is ahead of etcd's, or `nil` before the first response.
     package var clockLead: Duration? {
         let moment = timekeeper.moment
         return etcdTime.time(at: moment.now).map { moment.wallTime - $0 }
@@ -48,7 +55,8 @@ package final class FleetStore: FleetSharing {
 
     private var clock: FleetClock {
         let moment = timekeeper.moment
-        // Without an answer there is nothing in etcd that could be dated; what is kept here is read with the same clock.
+        // Without a response there is nothing in etcd to date, and values stored here are read with the same
+        // clock.
         let time = etcdTime.time(at: moment.now) ?? moment.wallTime
         return FleetClock(now: moment.now, wallTime: moment.wallTime, etcdTime: time)
     }
@@ -91,7 +99,7 @@ package final class FleetStore: FleetSharing {
         try await change(.put(key: key, value: value, lease: lease.id))
     }
 
-    /// Everything under the session's keys.
+    /// Reads all keys of the session.
     func read(_ session: SessionName) async throws(FleetStoreError) -> EtcdResponse<EtcdRange> {
         let range = records.names.all(of: records.names.name(of: session))
         return try await call { client throws(EtcdFailure) in
@@ -117,7 +125,7 @@ package final class FleetStore: FleetSharing {
         }
     }
 
-    /// What the failure means for the fleet, whose place in etcd is known here.
+    /// Converts an error, adding a remedy that depends on this fleet's prefix in etcd.
     func trouble(_ failure: EtcdFailure) -> FleetStoreError {
         var trouble = FleetStoreError(failure)
         if trouble.kind == .denied {
@@ -184,12 +192,12 @@ package final class FleetStore: FleetSharing {
         guard let late = sight.view.lates.first(where: { $0.attempt == attempt }),
             let bytes = value(late.kind)
         else { return nil }
-        // Only the record bears the newest epoch for certain.
+        // Only the record is certain to have the newest epoch.
         let key = FleetKeyName(late.kind, of: name)
         return try records.open(late: bytes, under: key, of: sight.session, at: clock).content
     }
 
-    /// Whether a record is of this client and server.
+    /// Returns whether a record belongs to this client and server.
     func isOwn(
         _ values: FleetRecordValues,
         of session: SessionName,
@@ -249,7 +257,7 @@ package final class FleetStore: FleetSharing {
 }
 
 extension FleetStoreError {
-    /// Seals or signs something; what keeps it from that says why nothing is sent.
+    /// Runs `seal`, and converts a failure into an error that says that nothing is sent.
     static func sealing<Value>(_ seal: () throws(StorageFailure) -> Value) throws(FleetStoreError) -> Value {
         do throws(StorageFailure) {
             return try seal()

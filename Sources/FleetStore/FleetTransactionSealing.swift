@@ -3,7 +3,7 @@
 import SealedStore
 import TokenCore
 
-/// Writes one transaction of a member down, with the exact bytes of one look.
+/// The sealing of one member's transaction, with the exact bytes of one read in its conditions.
 struct FleetTransactionSealing {
     let records: FleetRecords
     let sight: FleetReadResult
@@ -36,7 +36,7 @@ struct FleetTransactionSealing {
         }
     }
 
-    /// That the value under a key is the one that was seen, or that there is none.
+    /// Returns the condition that the value under a key is the one that was read, or that there is none.
     private func same(
         _ kind: FleetKeyName.Kind,
         isThere: Bool,
@@ -90,7 +90,7 @@ struct FleetTransactionSealing {
         case .deleteLock: return [.delete(bytes(of: .lock))]
         case .deleteLate(let late): return [.delete(bytes(of: late.kind))]
         case .deleteLates:
-            // One that does not open here may hold the only tokens there are.
+            // An unreadable late response may contain the only tokens.
             if let reason = sight.unreadableLates.first {
                 throw FleetStoreError(
                     .unreadable,
@@ -103,7 +103,9 @@ struct FleetTransactionSealing {
         }
     }
 
-    /// Puts the value; a part of a record that has none is deleted, lest an older one stay beside it.
+    /// Returns the write of a value.
+    ///
+    /// Without a value the key is deleted, so that no older part of a record remains.
     private func put(_ value: [UInt8]?, _ kind: FleetKeyName.Kind) -> SealedFleetTransaction.Change {
         let key = bytes(of: kind)
         return value.map { .put(key, $0, isLeased: false) } ?? .delete(key)

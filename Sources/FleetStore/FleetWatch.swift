@@ -4,21 +4,21 @@ import EtcdClient
 import SealedStore
 import TokenCore
 
-/// What the watch and one read have shown of the fleet's sessions, kept up to date change by change.
+/// The state of the fleet's sessions from one read and the watch, updated with each change.
 ///
-/// So a host that only takes over what another has refreshed asks etcd for nothing.
+/// A host that only takes over the refreshes of others therefore makes no reads.
 struct FleetWatch {
     private let sessions: [FleetName: SessionName]
     private let records: FleetRecords
-    /// By the bytes of their keys.
+    /// The values by the bytes of their keys.
     private var values: [FleetName: [[UInt8]: [UInt8]]] = [:]
-    /// Up to where the values are whole; `nil`: nothing was read since the watch began.
+    /// The revision up to which the values are complete, or `nil` if nothing was read since the watch began.
     private var place: FleetRevision?
-    /// Up to where etcd has said that nothing was written beside what the values show.
+    /// The revision up to which etcd has confirmed that the values lack no write.
     ///
-    /// Not a part of ``place``: the watch may still have to tell of what was deleted before that.
+    /// It is separate from ``place``, because the watch may still report earlier deletions.
     private var confirmed: FleetRevision?
-    /// What is read next may be of an earlier etcd.
+    /// Whether the next read may be of an earlier state of etcd.
     private var hasLostHistory = false
 
     init(_ sessions: Set<SessionName>, _ records: FleetRecords) {
@@ -26,22 +26,23 @@ struct FleetWatch {
         self.sessions = Dictionary(uniqueKeysWithValues: sessions.map { (records.names.name(of: $0), $0) })
     }
 
-    /// etcd does not know any more what the watch has seen.
+    /// Records that etcd can no longer report the changes since the watch's position.
     mutating func historyCompacted() {
         hasLostHistory = true
     }
 
-    /// Everything is read anew.
+    /// Discards all values, so that everything is read again.
     mutating func forget() {
         values = [:]
         place = nil
         confirmed = nil
     }
 
-    /// Whether the values are whole.
+    /// Whether the values are complete.
     var isRead: Bool { place != nil }
 
-    /// The revision after which something was perhaps written until `header` that the values do not show; `nil`: none.
+    /// Returns the revision after which writes until `header` may be missing in the values, or `nil` if none
+    /// are.
     func gap(before header: EtcdHeader) -> Int64? {
         guard let place else { return nil }
         let asked = confirmed.flatMap { $0.cluster == place.cluster ? $0.revision : nil } ?? 0
@@ -49,12 +50,14 @@ struct FleetWatch {
         return header.revision > known ? known : nil
     }
 
-    /// Nothing was written after ``place`` until `header`.
+    /// Records that nothing was written after ``place`` until `header`.
     mutating func confirm(until header: EtcdHeader) {
         confirmed = FleetRevision(header)
     }
 
-    /// A page was read; the first tells up to where all of them are whole.
+    /// Adds a page of a read.
+    ///
+    /// The first page determines the revision up to which all pages are complete.
     mutating func read(_ page: EtcdResponse<EtcdRange>) {
         for pair in page.content.pairs {
             guard let name = name(of: pair.key) else { continue }
@@ -63,22 +66,22 @@ struct FleetWatch {
         place = place ?? FleetRevision(page.header)
     }
 
-    /// What was read of every session.
+    /// Returns the events for all sessions after a read.
     mutating func all(at time: FleetTime?) -> [FleetEvent] {
         defer { hasLostHistory = false }
-        // What is shown beside a place that is known to come later would be taken for old.
+        // Values with a revision that is known to be older would be treated as outdated.
         guard !hasLostHistory, let place, let time else { return sessions.values.map { .changed($0) } }
         return sessions.keys.map { news(of: $0, at: place, time) }
     }
 
-    /// The watch has brought changes.
+    /// Applies the changes of a watch event and returns the events for the sessions.
     mutating func apply(_ changes: [EtcdChange], _ header: EtcdHeader, at time: FleetTime?) -> [FleetEvent] {
         var changed: Set<FleetName> = []
         var revision = place?.revision ?? 0
         for change in changes {
             let pair = change.pair
             revision = max(revision, pair.modRevision)
-            // What was read already.
+            // The read already included this change.
             if let place, place.cluster == header.cluster, pair.modRevision <= place.revision { continue }
             guard let name = name(of: pair.key) else { continue }
             values[name, default: [:]][pair.key] = change.isDeletion ? nil : pair.value
@@ -97,7 +100,9 @@ struct FleetWatch {
         return name
     }
 
-    /// What does not open is looked at, so that somebody hears of it.
+    /// Returns the event for a session.
+    ///
+    /// A session that does not open is read again, so that the error is reported.
     private func news(of name: FleetName, at place: FleetRevision, _ time: FleetTime) -> FleetEvent {
         guard let session = sessions[name] else { return .connected }
         let pairs = (values[name] ?? [:]).map { (key: $0.key, value: $0.value) }

@@ -5,9 +5,10 @@ import SealedStore
 import Synchronization
 import TokenCore
 
-/// Hands on what becomes of the fleet's sessions: what etcd's watch tells, and what reads show where it tells nothing.
+/// A source of events about the fleet's sessions, from etcd's watch and from reads where the watch reports
+/// nothing.
 final class FleetWatcher: Sendable {
-    /// Keys in one answer: their values stay below what an answer may have.
+    /// The number of keys in one response, chosen so that their values stay below its maximum size.
     private static let pageLength: Int64 = 100
 
     private let store: FleetStore
@@ -15,7 +16,8 @@ final class FleetWatcher: Sendable {
     private let keys: EtcdKeys
     private let take: @Sendable (FleetEvent) async -> Void
     private let watch: Mutex<FleetWatch>
-    /// When everything was last read although no watch stood; `nil`: never, or one has stood since.
+    /// The time of the last full read without a watch, or `nil` if there was none since the last connected
+    /// watch.
     private let readWithout = Mutex<ContinuousClock.Instant?>(nil)
 
     init(
@@ -31,7 +33,7 @@ final class FleetWatcher: Sendable {
         watch = Mutex(FleetWatch(sessions, store.records))
     }
 
-    /// Goes on until the task is cancelled.
+    /// Passes on events until the task is cancelled.
     func follow() async {
         await EtcdWatch(store.client, keys, silence: store.silence).follow(after: nil) { [self] news in
             switch news {
@@ -46,16 +48,16 @@ final class FleetWatcher: Sendable {
             case .resumed(let header):
                 if await hasMissed(before: header) { await catchUp() }
                 await take(.resumed)
-            // What was missed is read once it is connected again.
+            // Missed changes are read once the watch is connected again.
             case .historyLost: watch.withLock { $0.historyCompacted() }
             case .trouble(let failure): await goOn(without: failure)
             }
         }
     }
 
-    /// Reads what has changed, as seldom as a silent watch is begun anew, where no watch stands.
+    /// Reads the changes while no watch is connected, as rarely as a silent watch is reopened.
     ///
-    /// What is between this host and etcd may answer calls all the same, and hold back what is streamed.
+    /// A proxy between this host and etcd may pass on calls but hold back streams.
     private func goOn(without failure: EtcdFailure) async {
         await take(.trouble(store.flow.trouble ?? store.trouble(failure)))
         let now = ContinuousClock.now
@@ -67,7 +69,7 @@ final class FleetWatcher: Sendable {
         await take(.trouble(store.flow.trouble ?? store.trouble(failure)))
     }
 
-    /// Whether the watch, which has been silent until `header`, has not shown everything.
+    /// Returns whether the watch, which has been silent until `header`, has missed a change.
     private func hasMissed(before header: EtcdHeader) async -> Bool {
         let (isRead, gap) = watch.withLock { ($0.isRead, $0.gap(before: header)) }
         guard isRead else { return true }
@@ -77,16 +79,18 @@ final class FleetWatcher: Sendable {
         }
         guard let changed else { return false }
         guard changed.content else {
-            // Hosts that say that they are there move etcd on too: it is asked once for each.
+            // The presence updates of other hosts also advance the revision. Each revision is checked once.
             watch.withLock { $0.confirm(until: changed.header) }
             return false
         }
-        // Whatever has come to pass in this moment is told next.
+        // Changes of this moment are reported next.
         store.flow.note(isWhole: false)
         return true
     }
 
-    /// Tells all that there is; where it cannot be read, every session is looked at, so that somebody hears why.
+    /// Reports all sessions.
+    ///
+    /// If they cannot be read, each session is reported as changed, so that the error is noticed.
     private func catchUp() async {
         await tell(await readAll() ?? sessions.map { .changed($0) })
     }
@@ -95,9 +99,9 @@ final class FleetWatcher: Sendable {
         for news in news { await take(news) }
     }
 
-    /// What has happened while no watch stood; `nil`: it cannot be read.
+    /// Reads all sessions and returns their events, or `nil` if they cannot be read.
     ///
-    /// Pages are of different moments: what the watch tells of the time between them comes once more, and does no harm.
+    /// Pages are of different moments. The watch reports changes between them again, which is harmless.
     private func readAll() async -> [FleetEvent]? {
         watch.withLock { $0.forget() }
         var next = keys
@@ -111,7 +115,7 @@ final class FleetWatcher: Sendable {
                 next.start = last.key + [0]
             }
         } catch {
-            // Of some sessions there may be a part, which would be taken for all.
+            // Some sessions may be incomplete, and would be treated as complete.
             watch.withLock { $0.forget() }
             return nil
         }

@@ -4,17 +4,21 @@ import EtcdClient
 import SealedStore
 import TokenCore
 
-/// The hosts that have said what they are.
+/// The hosts that have published their description.
 struct HostList {
-    /// A host says each hour that it is there: one that has not done so for this long has been taken away.
+    /// The time after which a host is removed: 7 days.
+    ///
+    /// A host updates its description every hour.
     private static let absence = Duration.seconds(7 * 86_400)
-    /// A table with more rows is of no use to anybody.
+    /// The maximum number of hosts.
+    ///
+    /// A longer table is of no use.
     private static let most: Int64 = 10_000
 
     let store: FleetStore
     private var records: FleetRecords { store.records }
 
-    /// Those that are there, by their names; the others are taken out of etcd.
+    /// Returns the present hosts, sorted by name, and removes the others from etcd.
     func present() async throws(FleetStoreError) -> [HostDescription] {
         let range = records.names.hosts
         let answer = try await store.call { client throws(EtcdFailure) in
@@ -22,7 +26,8 @@ struct HostList {
         }
         var hosts: [HostDescription] = []
         for pair in answer.content.pairs {
-            // What does not open was written by no host of the fleet, or under a key that this one does not have.
+            // A value that does not open was not written by a host of the fleet, or needs a key that this
+            // host lacks.
             guard let key = records.names.host(named: pair.key),
                 let card = try? records.host(pair.value, under: key)
             else { continue }
@@ -35,7 +40,9 @@ struct HostList {
         return hosts.sorted { $0.label.utf8.lexicographicallyPrecedes($1.label.utf8) }
     }
 
-    /// Unless the host comes back at this moment; who has no right to it leaves it to others.
+    /// Removes a host unless it updates its description at this moment.
+    ///
+    /// A host without the permission leaves that to others.
     private func remove(_ pair: EtcdKeyValue) async {
         let transaction = EtcdTransaction(
             if: [.value(key: pair.key, pair.value)],

@@ -3,17 +3,18 @@
 import Synchronization
 import TokenCore
 
-/// Whether the watch tells of what changes: what stands between this host and etcd may answer calls, and hold back what is
-/// streamed.
+/// A record of whether the watch reports changes.
+///
+/// A proxy between this host and etcd may pass on calls but hold back streams.
 final class WatchHealth: Sendable {
     private let isWhole = Atomic(true)
 
-    /// The watch has told of a change, or has been silent about one.
+    /// Records that the watch has reported a change, or has missed one.
     func note(isWhole: Bool) {
         self.isWhole.store(isWhole, ordering: .relaxed)
     }
 
-    /// What is wrong with the watch, although etcd answers; `nil`: nothing.
+    /// The error of the watch while etcd responds to calls, or `nil` if there is none.
     var trouble: FleetStoreError? {
         guard !isWhole.load(ordering: .relaxed) else { return nil }
         return FleetStoreError(
