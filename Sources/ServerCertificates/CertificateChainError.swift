@@ -3,26 +3,29 @@
 import NIOSSL
 import Text
 
-/// Why the certificates that a server shows are not trusted, as far as they tell.
+/// The reason a server's certificates are not trusted, as far as they show it.
 ///
-/// The TLS library says no more than that they are not. Nothing is believed because of this: it is for a message.
+/// The TLS library reports only that they are not trusted. The reason is used in messages only, never in a
+/// decision.
 package enum CertificateChainError: Equatable, Sendable {
-    /// The name of an authority is text of the server; `nil`: it is the server's own certificate.
+    /// A certificate has expired.
+    ///
+    /// `authority` is its name as sent by the server, or `nil` for the server's own certificate.
     case expired(authority: String?, at: Int64)
     case notYetValid(authority: String?, from: Int64)
-    /// The server's certificate is for something else than servers.
+    /// The server's certificate is for another purpose than servers.
     case otherPurpose
     case signedByItself
     case unknownAuthority(String)
-    /// The authority that is trusted may certify only some IP addresses, which the TLS library cannot compare.
+    /// The trusted CA may certify only some IP addresses, which the TLS library cannot compare.
     case limitsAddresses(authority: String)
 
-    /// Looks for the reason in what is shown; `nil` without a certificate that can be read.
+    /// Finds the reason in a chain, or returns `nil` without a readable certificate.
     ///
     /// - Parameters:
-    ///   - chain: as the server shows it, its own certificate first.
-    ///   - anchors: those at which a chain may end, beside the system's.
-    ///   - now: seconds since 1970.
+    /// - chain: the chain as sent by the server, its own certificate first.
+    /// - anchors: the trusted certificates in addition to the system's.
+    /// - now: the time in seconds since 1970.
     package init?(_ chain: [NIOSSLCertificate], anchors: [NIOSSLCertificate], at now: Int64) {
         let shown = chain.map(CertificateFields.init(of:))
         guard let own = shown.first ?? nil, let top = shown.last ?? nil else { return nil }
@@ -54,7 +57,7 @@ package enum CertificateChainError: Equatable, Sendable {
         }
     }
 
-    /// Whether naming an authority may help.
+    /// Whether configuring a CA may help.
     package var concernsAuthority: Bool {
         switch self {
         case .signedByItself, .unknownAuthority: true
@@ -62,7 +65,9 @@ package enum CertificateChainError: Equatable, Sendable {
         }
     }
 
-    /// A clause for a person; the name of an authority in it has not been cleaned.
+    /// The reason as a clause.
+    ///
+    /// The name of a CA in it is not sanitized.
     package var sentence: String {
         switch self {
         case .expired(let authority, let time):
@@ -89,11 +94,11 @@ package enum CertificateChainError: Equatable, Sendable {
     }
 }
 
-/// What a certificate says of itself (RFC 5280 §4.1), for messages.
+/// The fields of a certificate (RFC 5280 §4.1), for messages.
 private struct CertificateFields {
     let issuer: [UInt8]
     let subject: [UInt8]
-    /// The values of its extensions (RFC 5280 §4.2), by identifier.
+    /// The values of the extensions (RFC 5280 §4.2), by identifier.
     private let extensions: [[UInt8]: [UInt8]]
 
     private static let alternativeNames: [UInt8] = [0x55, 0x1D, 0x11]
@@ -104,7 +109,7 @@ private struct CertificateFields {
     ]
     private static let commonName: [UInt8] = [0x55, 0x04, 0x03]
     private static let organization: [UInt8] = [0x55, 0x04, 0x0A]
-    /// `iPAddress [7]` of a `GeneralName` (RFC 5280 §4.2.1.6).
+    /// The tag `iPAddress [7]` of a `GeneralName` (RFC 5280 §4.2.1.6).
     private static let address: UInt8 = 0x87
 
     init?(of certificate: NIOSSLCertificate) {
@@ -113,7 +118,7 @@ private struct CertificateFields {
         guard var fields = outer.sequence(), var body = fields.sequence(), let version = body.next() else {
             return nil
         }
-        // The version is optional, and the serial number follows.
+        // The version is optional. The serial number follows.
         if version.tag == 0xA0 { guard body.next() != nil else { return nil } }
         guard body.next() != nil, let issuer = body.next(), body.next() != nil, let subject = body.next(),
             body.next() != nil
@@ -127,7 +132,7 @@ private struct CertificateFields {
             guard var list = wrapped.sequence() else { return nil }
             while var one = list.sequence() {
                 guard let name = one.next(), var value = one.next() else { continue }
-                // It may say whether it is critical.
+                // A flag that tells whether the extension is critical may come first.
                 if value.tag == 0x01, let next = one.next() { value = next }
                 extensions[Array(name.content)] = Array(value.content)
             }
@@ -135,7 +140,8 @@ private struct CertificateFields {
         self.extensions = extensions
     }
 
-    /// Whether it may be a server's (RFC 5280 §4.2.1.12): it has no extended key usage, or that.
+    /// Whether the certificate may be a server's (RFC 5280 §4.2.1.12): it has that extended key usage, or
+    /// none.
     var isForServers: Bool {
         guard var uses = values(of: CertificateFields.extendedKeyUsage) else { return true }
         while let use = uses.next() {
@@ -144,7 +150,7 @@ private struct CertificateFields {
         return false
     }
 
-    /// Whether it is for IP addresses (RFC 5280 §4.2.1.6).
+    /// Whether the certificate is for IP addresses (RFC 5280 §4.2.1.6).
     var namesAddresses: Bool {
         guard var names = values(of: CertificateFields.alternativeNames) else { return false }
         while let name = names.next() {
@@ -153,7 +159,7 @@ private struct CertificateFields {
         return false
     }
 
-    /// Whether it limits the IP addresses for which it may certify (RFC 5280 §4.2.1.10).
+    /// Whether the certificate limits the IP addresses it may certify (RFC 5280 §4.2.1.10).
     var limitsAddresses: Bool {
         guard var sides = values(of: CertificateFields.nameConstraints) else { return false }
         while let side = sides.next() {
@@ -165,7 +171,7 @@ private struct CertificateFields {
         return false
     }
 
-    /// The sequence in the extension `name`, or `nil` without that.
+    /// Returns the sequence in the extension `name`, or `nil` without such an extension.
     private func values(of name: [UInt8]) -> DERReader? {
         extensions[name].flatMap { value in
             var reader = DERReader(value[...])
@@ -176,7 +182,7 @@ private struct CertificateFields {
     var subjectName: String { CertificateFields.name(subject) }
     var issuerName: String { CertificateFields.name(issuer) }
 
-    /// The common name, else the organization.
+    /// Returns the common name, otherwise the organization.
     private static func name(_ name: [UInt8]) -> String {
         var parts: [[UInt8]: String] = [:]
         var sets = DERReader(name[...])

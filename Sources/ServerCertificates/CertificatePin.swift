@@ -4,12 +4,13 @@ import Crypto
 import NIOSSL
 import Text
 
-/// The SHA-256 of a SubjectPublicKeyInfo, written `sha256/BASE64` (as `curl --pinnedpubkey`, RFC 7469 §2.4).
+/// The SHA-256 of a SubjectPublicKeyInfo, written `sha256/BASE64` (as in `curl --pinnedpubkey`, RFC 7469
+/// §2.4).
 package struct CertificatePin: Equatable, Sendable {
-    /// 32 bytes.
+    /// The digest of 32 bytes.
     package let digest: [UInt8]
 
-    /// Reads a pin as it is written; `nil`: it is none.
+    /// Parses a pin, or returns `nil` if the text is not a pin.
     package init?(_ text: String) {
         guard text.hasPrefix("sha256/"), let digest = Base64.decoded(String(text.dropFirst(7))),
             digest.count == 32
@@ -17,7 +18,7 @@ package struct CertificatePin: Equatable, Sendable {
         self.digest = digest
     }
 
-    /// The pin of the key in `certificate`.
+    /// Creates the pin of the key in `certificate`.
     package init(of certificate: NIOSSLCertificate) throws {
         digest = Array(SHA256.hash(data: try certificate.extractPublicKey().toSPKIBytes()))
     }

@@ -2,16 +2,16 @@
 
 import NIOSSL
 
-/// What makes a certificate too weak to trust, although its signature is right.
+/// The rejection of certificates that are too weak to trust although their signature is valid.
 ///
-/// The TLS library accepts any chain that it can verify. Browsers have refused short RSA keys since 2014 and
+/// The TLS library accepts any chain that it can verify. Browsers have rejected short RSA keys since 2014 and
 /// SHA-1 since 2017 (CA/Browser Forum, Baseline Requirements §6.1.5 and §7.1.3.2). Only the server's own
-/// certificate is looked at.
+/// certificate is checked.
 package enum CertificateStrength {
-    /// Bits of an RSA key.
+    /// The minimum length of an RSA key, in bits.
     package static let leastModulus = 2048
 
-    /// A sentence, or `nil` for a certificate that is strong enough.
+    /// Returns the weakness as a sentence, or `nil` for a strong certificate.
     package static func weakness(of certificate: NIOSSLCertificate) throws -> String? {
         guard let signature = signatureAlgorithm(try certificate.toDERBytes()) else {
             return "the server's certificate cannot be read"
@@ -31,7 +31,7 @@ package enum CertificateStrength {
         ]
     private static let rsaEncryption: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]
 
-    /// The identifier in `signatureAlgorithm` of a certificate (RFC 5280 §4.1).
+    /// Returns the identifier in `signatureAlgorithm` of a certificate (RFC 5280 §4.1).
     package static func signatureAlgorithm(_ certificate: [UInt8]) -> [UInt8]? {
         var outer = DERReader(certificate[...])
         guard var fields = outer.sequence(), fields.next() != nil, var algorithm = fields.sequence(),
@@ -40,14 +40,14 @@ package enum CertificateStrength {
         return Array(identifier.content)
     }
 
-    /// The length of an RSA modulus in a SubjectPublicKeyInfo; `nil` for other keys.
+    /// Returns the length of an RSA modulus in a SubjectPublicKeyInfo, or `nil` for other keys.
     package static func modulusBits(_ key: [UInt8]) -> Int? {
         var outer = DERReader(key[...])
         guard var fields = outer.sequence(), var algorithm = fields.sequence(),
             let identifier = algorithm.next(), Array(identifier.content) == rsaEncryption,
             let bits = fields.next(), bits.tag == DERReader.bitString
         else { return nil }
-        // The first byte of a bit string says how many bits its last byte lacks.
+        // The first byte of a bit string is the number of unused bits in its last byte.
         var numbers = DERReader(bits.content.dropFirst())
         guard var pair = numbers.sequence(), let modulus = pair.next(), modulus.tag == DERReader.integer
         else {

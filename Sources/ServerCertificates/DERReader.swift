@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Reads one value of DER after the other (X.690 §8.1).
+/// A reader of consecutive DER values (X.690 §8.1).
 package struct DERReader {
     package static let integer: UInt8 = 0x02
     package static let bitString: UInt8 = 0x03
@@ -9,12 +9,12 @@ package struct DERReader {
 
     private var rest: ArraySlice<UInt8>
 
-    /// A reader of values that follow each other.
+    /// Creates a reader of consecutive values.
     package init(_ bytes: ArraySlice<UInt8>) {
         rest = bytes
     }
 
-    /// The next value, or `nil` at the end or where none is.
+    /// Reads the next value, or returns `nil` at the end or at an invalid value.
     package mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
         guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
         var count = Int(first)
@@ -29,7 +29,8 @@ package struct DERReader {
         return (tag, rest.prefix(count))
     }
 
-    /// The values inside the next one, if that is a sequence.
+    /// Reads the next value as a sequence, and returns a reader of the values inside, or `nil` for another
+    /// type.
     package mutating func sequence() -> DERReader? {
         guard let value = next(), value.tag == DERReader.sequenceTag else { return nil }
         return DERReader(value.content)

@@ -2,12 +2,16 @@
 
 import Glibc
 
-/// An IPv4 or IPv6 address, and the networks it may belong to.
+/// An IPv4 or IPv6 address.
 package struct IPAddress: Hashable, Sendable {
-    /// 4 or 16 bytes, network order; an IPv4-mapped IPv6 address is kept as the 4 bytes it means.
+    /// The 4 or 16 bytes in network order.
+    ///
+    /// An IPv4-mapped IPv6 address is stored as its 4 bytes.
     package let bytes: [UInt8]
 
-    /// Reads dotted decimal with four parts, or RFC 4291 text without a zone.
+    /// Parses four decimal parts with dots, or an RFC 4291 text without a zone.
+    ///
+    /// Returns `nil` for anything else.
     package init?(_ text: String) {
         if let four = IPAddress.read(text, family: AF_INET, count: 4) {
             bytes = four
@@ -23,7 +27,8 @@ package struct IPAddress: Hashable, Sendable {
         bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
     }
 
-    /// Not on the public Internet: loopback, link-local, private, shared or reserved (RFC 6890).
+    /// Whether the address is not on the public Internet: loopback, link-local, private, shared or reserved
+    /// (RFC 6890).
     package var isInternal: Bool {
         guard bytes.count == 4 else { return isInternalIPv6 }
         switch (bytes[0], bytes[1]) {
@@ -34,19 +39,20 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Only 2000::/3 is given out for the public Internet, and parts of it lead elsewhere (RFC 6890, RFC 4291 §2.5).
+    /// Whether an IPv6 address is not on the public Internet.
     ///
+    /// Only 2000::/3 is allocated for the public Internet, except for some parts (RFC 6890, RFC 4291 §2.5).
     /// So site-local fec0::/10, IPv4-compatible ::/96 and translated addresses (64:ff9b::/96,
-    /// ::ffff:0:0:0/96) are internal without being listed. An address that embeds an IPv4 address of
-    /// somebody's choice may lead anywhere, so it is internal whatever it embeds.
+    /// ::ffff:0:0:0/96) are internal without being listed. Addresses that embed an arbitrary IPv4 address may
+    /// lead anywhere, so they are internal whatever they embed.
     private var isInternalIPv6: Bool {
         guard bytes[0] & 0xE0 == 0x20 else { return true }
         switch (bytes[0], bytes[1]) {
-        // 2001::/23, Teredo among it; 2001:db8::/32 is for examples.
+        // 2001::/23 includes Teredo. 2001:db8::/32 is for examples.
         case (0x20, 0x01): return bytes[2] < 2 || bytes[2...3] == [0x0D, 0xB8]
         // 6to4.
         case (0x20, 0x02): return true
-        // 3fff::/20, for examples too.
+        // 3fff::/20 is for examples too.
         case (0x3F, 0xFF): return bytes[2] & 0xF0 == 0
         default: return false
         }

@@ -2,12 +2,13 @@
 
 import Text
 
-/// The names of this machine that no resolver is asked for: `localhost` and the names below it (RFC 6761 §6.3).
+/// The names of this machine that are not looked up in DNS: `localhost` and the names below it (RFC 6761
+/// §6.3).
 package enum LoopbackName {
-    /// The addresses that such a name has, in the order in which they are tried.
+    /// The addresses of such a name, in the order in which they are tried.
     package static let addresses = ["127.0.0.1", "::1"]
 
-    /// Whether `host` is such a name, in any case and with a dot at the end or without.
+    /// Returns whether `host` is such a name, ignoring case and a trailing dot.
     package static func contains(_ host: String) -> Bool {
         var name = Array(host.utf8.map(\.lowercasedASCII))
         if name.last == UInt8(ascii: ".") { name.removeLast() }

@@ -4,17 +4,24 @@ import NIOCore
 import NIOSSL
 import Text
 
-/// Who a server has to prove to be: the host that its URL names (RFC 9110 §4.3.4).
+/// The host that a server's certificate must be for, which is the host of the URL (RFC 9110 §4.3.4).
 ///
-/// The TLS library compares the host as well, but is content with a certificate for the address that the name has led
-/// to. Whoever decides where a name leads could get one for an address of his own. It also takes the common name of a
-/// certificate without other names, which is no host name by definition (RFC 9525 §2).
+/// The TLS library compares the host too, but also accepts a certificate for the address to which the name
+/// resolved. An attacker who controls name resolution could get such a certificate for an address of their
+/// own. The library also accepts the common name of a certificate without other names, which is not a host
+/// name by definition (RFC 9525 §2).
+///
+/// - Entry points: ``ServerIdentity``, ``CertificateStrength``, ``CertificatePin``, ``SystemRoots``,
+///   ``TrustAnchors``.
+/// - May not: replace the verification of the TLS library. Every check here is an additional one.
 package enum ServerIdentity: Hashable, Sendable {
-    /// In lower case, without a dot at the end.
+    /// A host name in lower case, without a trailing dot.
     case name([UInt8])
     case address(IPAddress)
 
-    /// - Parameter host: as the URL has it; an IPv6 address with brackets or without.
+    /// Creates an identity.
+    ///
+    /// - Parameter host: the host as in the URL, where an IPv6 address may have brackets.
     package init(host: String) {
         let bytes = Array(host.utf8)
         let isBracketed = bytes.first == UInt8(ascii: "[") && bytes.last == UInt8(ascii: "]")
@@ -26,7 +33,7 @@ package enum ServerIdentity: Hashable, Sendable {
         }
     }
 
-    /// Whether `certificate`, whose chain is verified, is for this host.
+    /// Returns whether `certificate`, whose chain is verified, is for this host.
     package func isProven(by certificate: NIOSSLCertificate) -> Bool {
         certificate._subjectAlternativeNames().contains { name in
             switch (self, name.nameType) {
@@ -37,21 +44,24 @@ package enum ServerIdentity: Hashable, Sendable {
         }
     }
 
-    /// Fails, and closes the connection, when the server at the other end of `channel` is not this host.
+    /// Checks the server at the other end of `channel`, and closes the channel if the server is not this
+    /// host.
     ///
-    /// For new connections of the HTTP library, whose handshake is over and which have carried nothing else. Fails with
-    /// ``ForeignServer``; without TLS there is no proof.
+    /// The HTTP library calls this for new connections after the handshake, before anything else is sent. The
+    /// future fails with ``ForeignServer``. A channel without TLS fails too.
     package func admit(_ channel: any Channel) -> EventLoopFuture<Void> {
         let verdict = channel.nioSSL_peerCertificate().flatMapErrorThrowing { _ in nil }
             .flatMapThrowing { certificate in
                 guard let certificate, isProven(by: certificate) else { throw ForeignServer() }
             }
-        // Closed one turn later: the pool must have heard of the refusal first.
+        // Close one turn later, so that the pool learns of the failure first.
         verdict.whenFailure { _ in channel.eventLoop.execute { channel.close(promise: nil) } }
         return verdict
     }
 
-    /// Compares a `dNSName`, in which an asterisk stands for the whole first label (RFC 9525 §6.3).
+    /// Returns whether a `dNSName` matches a host.
+    ///
+    /// An asterisk stands for the whole first label (RFC 9525 §6.3).
     static func covers(_ pattern: [UInt8], _ host: [UInt8]) -> Bool {
         let pattern = plain(pattern)
         guard pattern.starts(with: "*.".utf8) else { return !host.isEmpty && pattern == host }
@@ -64,7 +74,7 @@ package enum ServerIdentity: Hashable, Sendable {
     }
 }
 
-/// The server has a certificate, but not for the host that was to be reached.
+/// An error: the server has a valid certificate, but not for the requested host.
 package struct ForeignServer: Error, Equatable {
     package init() {}
 }

@@ -3,26 +3,26 @@
 import Glibc
 import NIOSSL
 
-/// The certificates of authorities that this machine trusts, as they are now.
+/// The CA certificates that this machine trusts at the moment.
 ///
-/// Two values differ if the file has been replaced or changed meanwhile: what was made of one of them is not used with
-/// the other, so an authority that is added to the system counts at once.
+/// Two values differ if the file was replaced or changed in between. Objects created from one value are not
+/// used with the other, so a CA that is added to the system takes effect at once.
 package struct SystemRoots: Hashable, Sendable {
-    /// Where distributions keep them, all in one file.
+    /// The locations of the system's certificates in distributions, all in one file.
     private static let usualFiles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
         "/var/lib/ca-certificates/ca-bundle.pem", "/etc/ssl/cert.pem",
     ]
-    /// Those that the TLS library finds by itself, with the directory of single files beside them.
+    /// The files that the TLS library finds by itself, together with the directory of single certificates.
     private static let filesOfLibrary = usualFiles.prefix(2)
-    /// The variable that names another file, as in OpenSSL.
+    /// The environment variable that names another file, as in OpenSSL.
     package static let variable = "SSL_CERT_FILE"
 
     package static var nameInEnvironment: String? {
         unsafe getenv(variable).map { unsafe String(cString: $0) }
     }
 
-    /// The file; `nil`: there is none.
+    /// The path of the file, or `nil` if there is none.
     package let path: String?
     private let isNamed: Bool
     private let stamp: Stamp?
@@ -35,7 +35,7 @@ package struct SystemRoots: Hashable, Sendable {
         var nanoseconds: Int64
     }
 
-    /// The file that `name` names, as `SSL_CERT_FILE` of the environment does, else the usual one.
+    /// Finds the file `name`, which is by default the value of `SSL_CERT_FILE`, otherwise the system's file.
     package init(named name: String? = SystemRoots.nameInEnvironment) {
         if let name, !name.isEmpty {
             (path, isNamed, stamp) = (name, true, SystemRoots.stamp(of: name))
@@ -48,14 +48,14 @@ package struct SystemRoots: Hashable, Sendable {
         (path, isNamed, stamp) = (found?.0, false, found?.1)
     }
 
-    /// Why there are no certificates; `nil`: there is a file.
+    /// The reason there are no certificates, or `nil` if there is a file.
     package var lack: String? {
         guard stamp == nil else { return nil }
         if isNamed, let path { return "\(SystemRoots.variable) names \(path), which cannot be read" }
         return "this machine has no certificates of authorities (\(SystemRoots.usualFiles[0]) or the like)"
     }
 
-    /// For the TLS library; without a file there are none.
+    /// The roots for the TLS library, which are empty without a file.
     package var trustRoots: NIOSSLTrustRoots {
         guard stamp != nil, let path else { return .certificates([]) }
         return SystemRoots.filesOfLibrary.contains(path) && !isNamed ? .default : .file(path)

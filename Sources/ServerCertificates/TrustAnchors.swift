@@ -3,23 +3,25 @@
 import NIOSSL
 import Text
 
-/// Certificates that a person has named as those of authorities.
+/// CA certificates that the user has configured.
 package enum TrustAnchors {
-    /// Trust for servers (RFC 5280 §4.2.1.12 `id-kp-serverAuth`), as OpenSSL writes it behind a certificate:
+    /// The trust for servers (RFC 5280 §4.2.1.12 `id-kp-serverAuth`), as OpenSSL appends it to a certificate:
     /// `X509_CERT_AUX ::= SEQUENCE { trust SEQUENCE OF OBJECT IDENTIFIER, … }`.
     private static let trustForServers: [UInt8] = [
         0x30, 0x0C, 0x30, 0x0A, 0x06, 0x08, 0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01,
     ]
 
-    /// The certificates in `pem`, at each of which a chain may end.
+    /// Parses the certificates in `pem`, each of which can end a chain.
     ///
-    /// Without more words the TLS library accepts only certificates that have signed themselves; an intermediate one needs
-    /// to be marked as trusted.
+    /// By default the TLS library accepts only self-signed certificates as the end of a chain. An
+    /// intermediate one must be marked as trusted.
     package static func read(pem: [UInt8]) throws -> [NIOSSLCertificate] {
         trusting(try NIOSSLCertificate.fromPEMBytes(pem))
     }
 
-    /// `certificates`, each marked as trusted; one that cannot be stays as it is.
+    /// Marks each of `certificates` as trusted.
+    ///
+    /// A certificate that cannot be marked is returned unchanged.
     package static func trusting(_ certificates: [NIOSSLCertificate]) -> [NIOSSLCertificate] {
         certificates.map { (try? marked($0)) ?? $0 }
     }
