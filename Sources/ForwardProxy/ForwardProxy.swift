@@ -3,36 +3,41 @@
 import ServerCertificates
 import Text
 
-/// A forward proxy: a server that opens connections to other servers (CONNECT, RFC 9110 §9.3.6).
+/// A forward proxy, which opens connections to other servers (CONNECT, RFC 9110 §9.3.6).
 ///
-/// ``ProxyVariables`` decides for which hosts the environment names one, and ``ProxyTunnel`` asks it for a connection.
+/// ``ProxyVariables`` selects the proxy of a host from the environment, and ``ProxyTunnel`` opens a
+/// connection through a proxy.
 ///
-/// - May not: read files or run programs; the caller supplies the credentials of a proxy.
+/// - Entry points: ``ForwardProxy``, ``ProxyVariables``, ``ProxyTunnel``.
+/// - May not: read files or run programs. The caller supplies the credentials of a proxy.
 package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
-    /// Whether the proxy itself is spoken to over TLS.
+    /// Whether the connection to the proxy itself uses TLS.
     package let isTLS: Bool
-    /// Lower case; an IPv6 address without its brackets.
+    /// The host in lower case, with no brackets around an IPv6 address.
     package let host: String
     package let port: Int
 
-    /// Bytes of the longest address.
+    /// The maximum length of a proxy URL, in bytes.
     private static let maximumLength = 2_000
 
-    /// The address without a user name, as people write it.
+    /// The URL without a user name.
     package var description: String {
         "\(isTLS ? "https" : "http")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
     }
 
-    /// Reads `http://HOST:PORT` or `https://HOST:PORT`; without a port it is 80 or 443.
+    /// Parses `http://HOST:PORT` or `https://HOST:PORT`.
+    ///
+    /// The default ports are 80 and 443.
     package init(_ text: String) throws(ForwardProxyURLError) {
         (self, _) = try ForwardProxy.read(text, needsScheme: true) { () throws(ForwardProxyURLError) in
             throw .hasCredentials
         }
     }
 
-    /// Reads an address of the environment, which may name no scheme (`http` then) and may hold credentials.
+    /// Parses a URL from the environment, which may omit the scheme (`http` by default) and may contain
+    /// credentials.
     ///
-    /// - Returns: the proxy, and `USER:PASSWORD` without escapes if it stands there.
+    /// - Returns: the proxy, and the decoded `USER:PASSWORD` if there is one.
     static func ofEnvironment(
         _ text: String
     ) throws(ForwardProxyURLError) -> (proxy: ForwardProxy, credentials: ProxyCredentials?) {
@@ -108,16 +113,16 @@ package struct ForwardProxy: Hashable, Sendable, CustomStringConvertible {
         return (name, number)
     }
 
-    /// Whether `host` is on this machine or in a private network, as far as its text tells.
+    /// Returns whether `host` is on this machine or in a private network, as far as its text shows.
     ///
-    /// Such a host is not reached through a proxy unless a session says so: a proxy is elsewhere, where the same address
-    /// means another machine.
+    /// Such a host is reached directly unless a session's configuration requires a proxy. Elsewhere, where
+    /// the proxy is, the same address means another machine.
     package static func isInternal(_ host: String) -> Bool {
         IPAddress(host)?.isInternal ?? LoopbackName.contains(host)
     }
 }
 
-/// Why a text is not the address of a proxy.
+/// The reason a text is not a valid proxy URL.
 package enum ForwardProxyURLError: Error, Equatable, Sendable, CustomStringConvertible {
     case notAnAddress
     case otherScheme
@@ -133,17 +138,17 @@ package enum ForwardProxyURLError: Error, Equatable, Sendable, CustomStringConve
     }
 }
 
-/// A user name and a password for a proxy (RFC 7617), which no message shows.
+/// The user name and password for a proxy (RFC 7617), which never appear in messages.
 package struct ProxyCredentials: Hashable, Sendable {
-    /// As `USER:PASSWORD`.
+    /// The text `USER:PASSWORD`.
     package let text: String
     /// The value of `Proxy-Authorization`.
     package var field: String { "Basic \(Base64.encoded(text.utf8))" }
 
-    /// Bytes of the longest pair.
+    /// The maximum length of the text, in bytes.
     private static let maximumLength = 4_096
 
-    /// Takes `USER:PASSWORD`; `nil` if there is no colon, or a control character.
+    /// Parses `USER:PASSWORD`, or returns `nil` without a colon, with a control character, or if it is too long.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count <= ProxyCredentials.maximumLength, bytes.contains(UInt8(ascii: ":")),
             bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),

@@ -6,18 +6,20 @@ import NIOTLS
 import ServerCertificates
 import Text
 
-/// A tunnel to a server, made through a connection to a proxy (CONNECT, RFC 9110 section 9.3.6).
+/// A tunnel to a server through a forward proxy (CONNECT, RFC 9110 §9.3.6).
 package struct ProxyTunnel: Sendable {
     package let proxy: ForwardProxy
     private let credentials: ProxyCredentials?
-    /// `nil` if the proxy is spoken to in the clear.
+    /// The TLS settings for the proxy, or `nil` if the connection to the proxy is in the clear.
     private let context: NIOSSLContext?
 
+    /// Prepares tunnels through a proxy.
+    ///
     /// - Parameters:
-    ///   - proxy: the proxy.
-    ///   - credentials: shown at once, as proxies that close the connection with their 407 exist.
-    ///   - authorities: certificates of authorities that are trusted beside the system's.
-    /// - Throws: ``ProxyFailure`` if TLS cannot begin.
+    /// - proxy: the proxy.
+    /// - credentials: sent with the first request, because some proxies close the connection after a 407.
+    /// - authorities: CA certificates to trust in addition to the system's.
+    /// - Throws: ``ProxyFailure`` if TLS cannot be prepared.
     package init(
         _ proxy: ForwardProxy,
         credentials: ProxyCredentials?,
@@ -33,7 +35,8 @@ package struct ProxyTunnel: Sendable {
         configuration.minimumTLSVersion = .tlsv12
         configuration.certificateVerification = .fullVerification
         configuration.shutdownTimeout = .zero
-        // The other end of a guarded connection is not the proxy, so ``ServerIdentity`` compares an address.
+        // The peer address of a guarded connection is not the proxy's, so ``ServerIdentity`` compares an IP
+        // address.
         if IPAddress(proxy.host) != nil { configuration.certificateVerification = .noHostnameVerification }
         if !authorities.isEmpty { configuration.additionalTrustRoots = [.certificates(authorities)] }
         guard let context = try? NIOSSLContext(configuration: configuration) else {
@@ -42,16 +45,16 @@ package struct ProxyTunnel: Sendable {
         self.context = context
     }
 
-    /// Asks the proxy at the other end of `channel` for a connection to a server.
+    /// Requests a connection to a server from the proxy at the other end of `channel`.
     ///
-    /// Call on the channel's event loop, with nothing in its pipeline that reads. Afterwards what is written to it goes to
-    /// the server, and what comes is the server's.
+    /// Call this on the channel's event loop, with nothing in its pipeline that reads. Afterwards, written
+    /// bytes go to the server, and received bytes come from it.
     ///
     /// - Parameters:
-    ///   - host: the server; an IPv6 address without brackets.
-    ///   - port: its port.
-    ///   - channel: a new connection to the proxy.
-    /// - Returns: a future that succeeds when the connection is there, or fails with ``ProxyFailure``.
+    /// - host: the server, with no brackets around an IPv6 address.
+    /// - port: the server's port.
+    /// - channel: a new connection to the proxy.
+    /// - Returns: a future that succeeds when the connection is established, or fails with ``ProxyFailure``.
     package func open(to host: String, port: Int, over channel: any Channel) -> EventLoopFuture<Void> {
         let established = channel.eventLoop.makePromise(of: Void.self)
         do {
@@ -83,22 +86,24 @@ package struct ProxyTunnel: Sendable {
     }
 }
 
-/// Why a proxy has opened no connection; nothing of a request was sent.
+/// The reason a proxy has opened no connection.
+///
+/// Nothing of a request was sent.
 package enum ProxyFailure: Error, Equatable, Sendable {
-    /// There is no connection to the proxy itself.
+    /// The connection to the proxy itself failed.
     case unreachable(String)
     /// The proxy did not open a connection in time.
     case timedOut
-    /// The proxy is not the one that is trusted.
+    /// The proxy's certificate is not trusted.
     case insecure(String)
-    /// It wants credentials (407), or others than were shown.
+    /// The proxy requires credentials (407), or rejected them.
     case loginRequired
-    /// It opens no connection to this server.
+    /// The proxy refuses to connect to this server.
     case rejected(status: Int)
-    /// What it says makes no sense.
+    /// The response is not one of a proxy.
     case notAProxy(String)
 
-    /// A sentence for people.
+    /// Returns the error as a sentence for people.
     package func message(of proxy: ForwardProxy) -> String {
         switch self {
         case .unreachable(let reason): "cannot connect to the proxy \(proxy): \(reason)"
@@ -112,17 +117,17 @@ package enum ProxyFailure: Error, Equatable, Sendable {
     }
 }
 
-/// Sends CONNECT, reads the head of the response, and leaves the pipeline.
+/// A handler that sends CONNECT, reads the head of the response, and leaves the pipeline.
 ///
-/// It reads where the channel does not read by itself, and no further than to the end of the head: what a proxy sends
-/// behind it before anybody has spoken is not the server's.
+/// The handler reads by itself, because the channel may not. It stops at the end of the head. Bytes that a
+/// proxy sends after the head before anything was sent to the server are not the server's.
 private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Bytes of all heads.
+    /// The maximum size of all heads together, in bytes.
     private static let maximumHead = 16 << 10
-    /// Interim responses (1xx) before the final one.
+    /// The maximum number of interim responses (1xx) before the final one.
     private static let maximumInterim = 8
 
     private let request: [UInt8]
@@ -157,7 +162,7 @@ private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // Whoever comes later waits for the handshake with the server.
+        // Later handlers wait for the handshake with the server, not for this one.
         guard let event = event as? TLSUserEvent, let security else {
             return context.fireUserInboundEventTriggered(event)
         }
@@ -192,7 +197,7 @@ private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
         context.fireChannelReadComplete()
     }
 
-    /// The bytes up to an empty line, which are taken out.
+    /// Removes and returns the bytes up to an empty line, or `nil` if there is none.
     private func nextHead() -> ArraySlice<UInt8>? {
         guard let end = received.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
         defer { received.removeFirst(end.upperBound) }
@@ -217,7 +222,7 @@ private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
         }
     }
 
-    /// The status of a head whose every line is one of HTTP (RFC 9112 §4, §5).
+    /// Returns the status of a head, or `nil` unless all its lines are valid HTTP (RFC 9112 §4, §5).
     private static func status(of head: ArraySlice<UInt8>) -> Int? {
         var lines = HTTPSyntax.lines(head)
         guard let first = lines.next(), first.count >= 12, first.starts(with: "HTTP/1.".utf8),
@@ -242,7 +247,7 @@ private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        // The channel was closed before anything was decided.
+        // The channel was closed before there was a result.
         if !isOver { finish(.notAProxy("it closed the connection")) }
     }
 
@@ -260,7 +265,7 @@ private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannel
         guard !isOver else { return }
         guard failure == nil else { return finish(failure) }
         isOver = true
-        // Gone before anybody adds what comes next.
+        // The handler must be gone before the next one is added.
         context.pipeline.syncOperations.removeHandler(self).cascade(to: established)
     }
 

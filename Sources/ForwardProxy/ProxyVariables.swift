@@ -3,10 +3,10 @@
 import ServerCertificates
 import Text
 
-/// The proxy that the environment of a process names, and for which hosts: `HTTPS_PROXY` and `NO_PROXY`.
+/// The forward proxy of a process's environment and its exceptions: `HTTPS_PROXY` and `NO_PROXY`.
 ///
-/// The names in lower case count first, as with curl(1). `http_proxy` is not read: nothing here speaks to a server without
-/// TLS, but for this machine, and a CGI program gets it from its client (httpoxy).
+/// The names in lower case take precedence, as with curl(1). `http_proxy` is not read. Connections without
+/// TLS are made only to this machine, and a CGI program would get that variable from its client (httpoxy).
 package struct ProxyVariables: Sendable {
     private static let proxyVariables = ["https_proxy", "HTTPS_PROXY"]
     private static let exceptionVariables = ["no_proxy", "NO_PROXY"]
@@ -19,7 +19,7 @@ package struct ProxyVariables: Sendable {
     /// An environment without proxies.
     package static let none = ProxyVariables { _ in nil }
 
-    /// Reads the variables that `lookup` finds.
+    /// Reads the variables with `lookup`.
     package init(_ lookup: (String) -> String?) {
         let set = ProxyVariables.proxyVariables.first { lookup($0)?.isEmpty == false }
         name = set ?? ProxyVariables.proxyVariables[0]
@@ -37,9 +37,11 @@ package struct ProxyVariables: Sendable {
         if case .success(nil) = named { false } else { true }
     }
 
-    /// The proxy for connections to a host, an IPv6 address without brackets; `nil` if they are direct.
+    /// Returns the proxy for connections to a host, or `nil` if they are direct.
     ///
-    /// - Throws: why the variable cannot be used, where it would be.
+    /// `host` has no brackets around an IPv6 address.
+    ///
+    /// - Throws: ``ForwardProxyURLError`` if the variable applies and is not valid.
     package func proxy(
         for host: String,
         port: Int
@@ -49,11 +51,11 @@ package struct ProxyVariables: Sendable {
     }
 }
 
-/// The hosts that are reached without a proxy, as `NO_PROXY` lists them.
+/// The hosts that are reached directly, as listed in `NO_PROXY`.
 struct ProxyExceptions: Sendable {
     private enum Rule: Sendable {
         case all
-        /// A name, and all names below it.
+        /// A name and all names below it.
         case name(ByteText, port: Int?)
         case network(IPAddress, bits: Int, port: Int?)
     }
@@ -63,7 +65,9 @@ struct ProxyExceptions: Sendable {
 
     private let rules: [Rule]
 
-    /// Reads names, addresses and networks with commas or blanks between them; what makes no sense counts for nothing.
+    /// Parses names, addresses and networks separated by commas or blanks.
+    ///
+    /// Invalid words are ignored.
     init(_ text: String) {
         guard text.utf8.count <= ProxyExceptions.maximumLength else {
             rules = []
@@ -75,7 +79,7 @@ struct ProxyExceptions: Sendable {
         rules = words.prefix(ProxyExceptions.maximumCount).compactMap { ProxyExceptions.rule(Array($0)[...]) }
     }
 
-    /// Whether connections to the host are direct.
+    /// Returns whether connections to a host are direct.
     func cover(_ host: String, port: Int) -> Bool {
         let address = IPAddress(host)
         var name = host.bytewise.lowercased
@@ -144,7 +148,7 @@ struct ProxyExceptions: Sendable {
 }
 
 extension IPAddress {
-    /// Whether the first bits are those of `other`, which is of the same family.
+    /// Returns whether both addresses are of the same family and share their first `bits` bits.
     fileprivate func shares(_ bits: Int, with other: IPAddress) -> Bool {
         guard bytes.count == other.bytes.count else { return false }
         let whole = bits / 8
