@@ -1,66 +1,72 @@
 // SPDX-License-Identifier: MIT
 
-/// One thing to do, decided by a ``Session``; a list of them is run in order.
+/// An action that a ``Session`` has decided on.
 ///
-/// Effects that take long come back as the event named with them.
+/// Effects are executed in order.
+///
+/// Effects that take long return as the event named with them.
 package enum Effect: Equatable, Sendable {
-    /// Make the intent to send the refresh token durable; answered by `reservationFinished`.
+    /// Make the intent to send the refresh token durable. `reservationFinished` follows.
     case reserve(AttemptNumber, SessionSnapshot)
-    /// Send one token request; answered by `refreshFinished`.
+    /// Send one token request. `refreshFinished` follows.
     case refresh(RefreshRequest)
-    /// Make the session's present record durable; answered by `commitFinished`.
+    /// Make the session's current record durable. `commitFinished` follows.
     case commit(CommitNumber, SessionSnapshot)
-    /// Give up the reservation of an attempt that brought no tokens.
+    /// Release the reservation of an attempt that brought no tokens.
     case release(AttemptNumber, answered: Bool)
     /// Remove the session's files.
     case forget
-    /// Revoke at the server; answered by `revocationFinished`.
+    /// Revoke tokens at the server. `revocationFinished` follows.
     case revoke(RevocationRequest)
-    /// Revoke and then erase tokens that arrived too late to be used; nobody waits for it.
+    /// Revoke and then erase tokens that are not used any more. Nothing waits for it.
     case discard(RevocationRequest)
-    /// Answer a request for a token.
+    /// Respond to a request for a token.
     case reply(WaiterID, Reply)
-    /// Tell the person who logs in how it ended.
+    /// Report the result of the login to its requester.
     case finishLogin(LoginNumber, LoginResult)
-    /// Tell those who asked for the logout how it ended.
+    /// Report the result of the logout to its requesters.
     case finishLogout(LogoutResult)
     /// Overwrite a secret in memory.
     case erase(SecretID)
-    /// Log in again without a person, by the first way that works; answered by `silentLoginFinished`.
+    /// Try the noninteractive logins until one works. `silentLoginFinished` follows.
     case reauthenticate(LoginNumber, [SilentLogin], account: String?)
-    /// Tell subscribers and hooks.
+    /// Notify subscribers and hooks.
     case notify(SessionEvent)
 }
 
+/// The response to a request for a token.
 package enum Reply: Equatable, Sendable {
     case token(AccessToken)
     case failure(ServingFailure)
 }
 
-/// Why a request gets no token.
+/// The reason a request gets no token.
 package enum ServingFailure: Error, Equatable, Sendable {
-    /// Only a new login helps; with a `remedy`, one elsewhere.
+    /// Only a new login helps. If there is a `remedy`, the login is made elsewhere.
     case loginRequired(EndReason, message: String, remedy: String? = nil)
-    /// Worth another try after `retryAfter`.
+    /// A retry after `retryAfter` may work.
     case temporarilyUnavailable(message: String, retryAfter: Duration?)
-    /// The present token was refused, and another one cannot be had before `retryAfter`.
+    /// The current token was rejected, and another one is not available before `retryAfter`.
     case tokenRefused(message: String, retryAfter: Duration)
-    /// Something has to be fixed by hand, by `remedy`; the login is kept.
+    /// The user has to correct something, as `remedy` says. The login is kept.
     case misconfigured(message: String, remedy: String)
-    /// The login stands and cannot be renewed, so that only another login brings another token; with a `remedy`, one
-    /// elsewhere.
+    /// The login is valid but cannot be renewed, so only another login brings another token.
+    ///
+    /// If there is a `remedy`, the login is made elsewhere.
     case notRefreshable(message: String, remedy: String?)
-    /// The issuer's tokens live `lifetime` in all, less than asked for.
+    /// The issuer's tokens have a total lifetime of `lifetime`, less than requested.
     case validityUnattainable(lifetime: Duration)
-    /// The server gave no ID token with this session's access token.
+    /// The server issued no ID token with this session's access token.
     case noIDToken
-    /// The session's ID token ends too soon, and a refresh brought no other one; only a new login helps, with a
-    /// `remedy` one elsewhere.
+    /// The session's ID token expires too soon, and a refresh brought no other one. Only a new login helps.
+    ///
+    /// If there is a `remedy`, the login is made elsewhere.
     case idTokenNotRenewed(remedy: String?)
 }
 
+/// The result of a login, for its requester.
 package enum LoginResult: Equatable, Sendable {
-    /// Durable and being served, with the primary token.
+    /// The login is durable and its primary token is served.
     case done(AccessToken)
     case failed(RefreshFailure)
     case cancelled
@@ -68,21 +74,25 @@ package enum LoginResult: Equatable, Sendable {
     case superseded
 }
 
+/// The result of a logout, for its requesters.
 package enum LogoutResult: Equatable, Sendable {
-    /// Gone here and at the server.
+    /// The session was removed here, and its tokens were revoked.
     case revoked
-    /// Gone here; there was no token that a server could revoke.
+    /// The session was removed here. There was no token that a server could revoke.
     case nothingToRevoke
-    /// Gone here; the server was not to be told.
+    /// The session was removed here. The server was not to be told.
     case local
-    /// Gone here; the server has no way to revoke, so its tokens are good until they expire.
+    /// The session was removed here. The server does not support revocation, so its tokens are valid until
+    /// they expire.
     case unsupported(message: String)
-    /// Gone here; the server refused, or has not answered for a day, and is not asked again.
+    /// The session was removed here. The server rejected the revocation, or failed for a day, and gets no
+    /// more requests.
     case refused(message: String)
-    /// Gone here; the server did not answer and is asked again for up to a day.
+    /// The session was removed here. The server did not respond, and the revocation is retried for up to a
+    /// day.
     case notYetRevoked(message: String)
 
-    /// Why tokens of the session may still work although nothing more will be done about it.
+    /// The reason tokens may remain valid with no further revocation, or `nil` if there is none.
     var leftover: String? {
         switch self {
         case .revoked, .nothingToRevoke, .local, .notYetRevoked: nil
@@ -91,7 +101,7 @@ package enum LogoutResult: Equatable, Sendable {
     }
 }
 
-/// Something subscribers and hooks want to know, without any secret.
+/// An event for subscribers and hooks, without any secret.
 package struct SessionEvent: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
         case refreshed
@@ -103,20 +113,21 @@ package struct SessionEvent: Equatable, Sendable {
     }
 
     package var kind: Kind
-    /// A stable word: an ``EndReason``, a ``FailureClass`` or the ``RefreshReason`` of a refresh that worked;
-    /// with `loggedOut`, what became of the tokens later on: `revoked`, `not_revoked`.
+    /// A stable word: an ``EndReason``, a ``FailureClass`` or the ``RefreshReason`` of a successful refresh.
+    ///
+    /// With `loggedOut`, it is the later result of the revocation: `revoked`, `not_revoked`.
     package var reason: String?
     package var message: String?
-    /// When the new access token, or the session, ends.
+    /// The expiry of the new access token, or the end of the session.
     package var expiresAt: Instant?
-    /// Why the refresh that the event is about was made.
+    /// The reason for the refresh that the event is about.
     package var refreshReason: RefreshReason?
-    /// Which token was refreshed.
+    /// The variant of the refreshed token.
     package var variant = TokenVariant.primary
-    /// What a person should know about the tokens that came.
+    /// The kinds of warnings about the new tokens.
     package var notes: [GrantWarning.Kind] = []
 
-    /// The login is of other settings than those that are in force now.
+    /// The event that the login was made with other settings than the active ones.
     package static let settingsChanged = SessionEvent(
         .loginRequired,
         reason: EndReason.configurationChanged.rawValue
@@ -129,7 +140,7 @@ package struct SessionEvent: Equatable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// A refresh made for `reason` worked.
+    /// Creates the event for a successful refresh made for `reason`.
     package init(
         refreshedFor reason: RefreshReason,
         _ variant: TokenVariant = .primary,
@@ -140,7 +151,7 @@ package struct SessionEvent: Equatable, Sendable {
         self.variant = variant
     }
 
-    /// A refresh made for `reason` failed.
+    /// Creates the event for a failed refresh made for `reason`.
     package init(_ failure: RefreshFailure, of reason: RefreshReason) {
         self.init(.refreshFailed, reason: failure.kind.rawValue, message: failure.message)
         refreshReason = reason

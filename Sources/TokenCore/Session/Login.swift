@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: MIT
 
-/// One login while it lives: its tokens, how to renew them, and what is known about it.
+/// A live login: its tokens, the means to renew them, and everything known about it.
 struct Login: Equatable, Sendable {
-    /// What happened to the present refresh token so far.
+    /// The use of the current refresh token so far.
     enum RefreshTokenUse: Equatable, Sendable {
-        /// Never sent since it was stored.
+        /// The refresh token was never sent since it was stored.
         case unsent
-        /// Sent, and every answer arrived.
+        /// The refresh token was sent, and every response arrived.
         case answered
-        /// Sent, and an answer is missing: the server may have replaced it.
+        /// The refresh token was sent, and a response is missing. The server may have replaced the token.
         case unanswered
     }
 
-    /// A variant the server refused, and until when it is not asked for again.
+    /// A variant that the server rejected, and the time until which it is not requested again.
     struct Refusal: Equatable, Sendable {
         var message: String
-        /// What helps, where that is not a change of the configuration.
+        /// The advice, if it is not to change the configuration.
         var remedy: String?
         var until: Instant
     }
 
     var renewal: Renewal
-    /// The refresh token before the one of ``renewal``, kept until that has worked: it came in a damaged response.
+    /// The refresh token before the one of ``renewal``, kept until the new one has worked.
+    ///
+    /// The new one came in a damaged response.
     var formerRefreshToken: SecretID?
     var use: RefreshTokenUse
     var tokens: [TokenVariant: AccessToken]
     var refusals: [TokenVariant: Refusal] = [:]
     var loggedInAt: Instant
-    /// The same moment, as the wall clock showed it then; only for showing.
+    /// The wall-clock time of ``loggedInAt``, as shown at that moment.
+    ///
+    /// For display only.
     var loggedInTime: WallTime
-    /// When its refresh token ends, where that is known.
+    /// The expiry of the refresh token, if it is known.
     var end: LoginEnd?
-    /// The end that a person has been warned about.
+    /// The end of the login that the user has been warned about.
     var noticedEnd: Instant?
-    /// The tokens that servers have refused.
+    /// The tokens that servers have rejected.
     var refused = RefusedTokens()
     var coexistence = TokenCoexistence.unknown
     var rotation: RotationHabit
@@ -41,37 +45,45 @@ struct Login: Equatable, Sendable {
     var subject: String?
     var account: String?
     var keptMembers: [String: String]
-    /// The key that the tokens are bound to (RFC 9449); made for this login and gone with it.
+    /// The key that the tokens are bound to (RFC 9449).
+    ///
+    /// It is created and erased with this login.
     var proofKey: SecretID?
-    /// What the login found out about its server.
+    /// The server data that the login discovered.
     var server: DiscoveredServer?
-    /// What its tokens are made of (``SessionPolicy/madeOf``); `nil`: not known.
+    /// The source of the tokens (``SessionPolicy/madeOf``), or `nil` if unknown.
     var madeOf: String?
-    /// How many starts of the agent in a row found an interrupted refresh; 0 again as soon as one has ended.
+    /// The number of consecutive agent starts that found an interrupted refresh.
+    ///
+    /// Reset to 0 when a refresh finishes.
     var interruptions = 0
-    /// Whether its record is from before a reboot, so that the wall clock alone says how old it is.
+    /// Whether the record is from before a reboot, so that only the wall clock tells its age.
     var isDatedByWallClock = false
-    /// What a person should know about the latest answer for each of its tokens; no entry where there is nothing.
+    /// Warnings about the latest response for each token.
+    ///
+    /// Tokens without warnings have no entry.
     var remarks: [TokenVariant: [GrantWarning]] = [:]
 
     var primary: AccessToken? { tokens[.primary] }
 
-    /// When its own token ends, or without one the last of the others; `nil` also for a token without end.
+    /// The expiry of the login's own token, or without one the latest expiry of the others.
+    ///
+    /// It is also `nil` for a token without expiry.
     var tokenExpiresAt: Instant? {
         guard primary == nil else { return primary?.expiresAt }
         return tokens.values.compactMap(\.expiresAt).max()
     }
 
-    /// When its refresh token ends, for certain or not.
+    /// The expiry of the refresh token, certain or presumed.
     var knownEnd: Instant? {
         guard case .refreshToken = renewal else { return nil }
         return end?.at
     }
 
-    /// When its refresh token ends for certain, so that it is not sent after that.
+    /// The certain expiry of the refresh token, which is not sent after it.
     var certainEnd: Instant? { end?.source == .told ? knownEnd : nil }
 
-    /// Every secret it names.
+    /// Every secret that the login names.
     var secrets: Set<SecretID> {
         var all: Set<SecretID> = []
         if case .refreshToken(let secret) = renewal { all.insert(secret) }
@@ -84,7 +96,7 @@ struct Login: Equatable, Sendable {
         return all
     }
 
-    /// A login as the server granted it at `moment`.
+    /// Creates a login from the server's grant at `moment`.
     init(_ grant: LoginGrant, jitter: Double, at moment: Moment) {
         let tokens = grant.tokens
         renewal = grant.renewal
@@ -110,7 +122,7 @@ struct Login: Equatable, Sendable {
         if !tokens.remarks.isEmpty { remarks = [.primary: tokens.remarks] }
     }
 
-    /// What stands for a login where none is needed, before its first tokens come.
+    /// Creates the substitute for a login where none is needed, before its first tokens arrive.
     init(startingAt moment: Moment, of madeOf: String?) {
         renewal = .anew
         use = .unsent
@@ -123,10 +135,10 @@ struct Login: Equatable, Sendable {
         self.madeOf = madeOf
     }
 
-    /// It stands for a login, and its first tokens have not come.
+    /// Whether this is the substitute for a login, and its first tokens have not arrived.
     var isWithoutTokens: Bool { renewal == .anew && tokens.isEmpty }
 
-    /// A login as it was stored.
+    /// Creates a login from its record.
     init(_ snapshot: SessionSnapshot, at moment: Moment) {
         renewal = snapshot.renewal
         formerRefreshToken = snapshot.formerRefreshToken
@@ -156,7 +168,7 @@ struct Login: Equatable, Sendable {
         isDatedByWallClock = snapshot.isDatedByWallClock
     }
 
-    /// The login after the answer to `attempt`, and the secrets it no longer needs.
+    /// Returns the login after the response to `attempt`, and the secrets it no longer needs.
     func refreshed(
         _ granted: GrantedTokens,
         by attempt: Attempt,
@@ -169,7 +181,7 @@ struct Login: Equatable, Sendable {
         if renewal == .anew, tokens.isEmpty { next.begin(at: granted.requestedAt) }
         next.interruptions = 0
         if isDatedByWallClock {
-            // The server took the login, and its clock tells how far ours is ahead.
+            // The server accepted the login, and its clock tells by how much the local clock is ahead.
             next.isDatedByWallClock = false
             let behind = .zero - (granted.serverClockAhead ?? .zero)
             if behind > ClockOffset.smallestStep {
@@ -183,13 +195,14 @@ struct Login: Equatable, Sendable {
             next.rotation = rotation.observing(changed: isRotated)
             next.use = .answered
         }
-        // The one that was sent has worked; where its successor may have been misread, it is kept for a last try.
+        // The token that was sent has worked. If its successor may have been misread, it is kept for a last
+        // attempt.
         next.formerRefreshToken = isRotated && granted.isSalvaged && keepsFormer ? refreshToken : nil
         if let replacement = granted.refreshToken {
             next.renewal = .refreshToken(replacement)
             next.use = granted.refreshTokenUnchanged ? .answered : .unsent
         }
-        // An answer that was had for the login's own token says nothing about the login.
+        // A response obtained with the login's own access token says nothing about the login.
         if attempt.usesRefreshToken || renewal == .anew {
             next.end = end(told: granted.refreshLifetime, at: granted.requestedAt, isChanged: isRotated)
         }
@@ -204,22 +217,25 @@ struct Login: Equatable, Sendable {
         return (next, secrets.subtracting(next.secrets))
     }
 
-    /// Begins with the first tokens of a session that starts by itself: it may have waited for its source, which began
-    /// before what is made from it.
+    /// Begins with the first tokens of a session that starts by itself.
+    ///
+    /// It may have waited for its source, which began before the tokens made from it.
     private mutating func begin(at instant: Instant) {
         loggedInTime = loggedInTime + (instant - loggedInAt)
         loggedInAt = instant
     }
 
-    /// When the login ends after an answer that named this lifetime for its refresh token, or none.
+    /// Returns the end of the login after a response that named this refresh token lifetime, or none.
     private func end(told: RefreshLifetime?, at now: Instant, isChanged: Bool) -> LoginEnd? {
         guard let end else { return told.map { LoginEnd($0, at: now) } }
         return end.refreshed(told, at: now, isChanged: isChanged)
     }
 
-    /// The login with the refresh token of an answer that brought nothing else, and the secrets it no longer needs.
+    /// Returns the login with the refresh token of a response without other tokens, and the secrets it no
+    /// longer needs.
     ///
-    /// With `keepsFormer` the one that was sent is kept for a last try, as its successor may not be one.
+    /// With `keepsFormer` the token that was sent is kept for a last attempt, because its successor may not
+    /// be a token.
     func renewed(by saved: SavedRenewal, keepsFormer: Bool) -> (Login, Set<SecretID>) {
         var next = self
         next.formerRefreshToken = keepsFormer ? refreshToken : nil
@@ -231,12 +247,14 @@ struct Login: Equatable, Sendable {
         return (next, secrets.subtracting(next.secrets))
     }
 
-    /// What a new login may want to know of this one.
+    /// The data of this login that a new one may need.
     var present: CurrentLogin {
         CurrentLogin(scope: primary?.scope ?? [], subject: subject, server: server)
     }
 
-    /// Whether it has been renewed with a refresh token, so that the server knows its client and took its tokens.
+    /// Whether the login has been renewed with a refresh token.
+    ///
+    /// The server then knows the client and has accepted the login's tokens.
     var hasRefreshed: Bool { rotation != .unknown(unchanged: 0) }
 
     var hasRefreshToken: Bool { refreshToken != nil }
@@ -245,9 +263,9 @@ struct Login: Equatable, Sendable {
         if case .refreshToken(let secret) = renewal { secret } else { nil }
     }
 
-    /// The login with the refresh token that it had before, or `nil` if that has not been kept.
+    /// The login with its previous refresh token, or `nil` if that has not been kept.
     ///
-    /// It is for a server that rejects the present one, which was read from a damaged response.
+    /// It is used when a server rejects the current one, which was read from a damaged response.
     var withFormerRefreshToken: Login? {
         guard let formerRefreshToken else { return nil }
         var login = self
@@ -257,14 +275,14 @@ struct Login: Equatable, Sendable {
         return login
     }
 
-    /// The remarks on all of its tokens, those on the login's own first.
+    /// The warnings about all of its tokens, those about the login's own first.
     var allRemarks: [GrantWarning] {
         let others = remarks.filter { $0.key != .primary }.values.flatMap(\.self)
         return (remarks[.primary] ?? [])
             + others.sorted { $0.message.utf8.lexicographicallyPrecedes($1.message.utf8) }
     }
 
-    /// Everything to be said about the token of `variant`, in one sentence; `nil`: nothing.
+    /// Returns all warnings about the token of `variant` in one sentence, or `nil` if there are none.
     func remarks(on variant: TokenVariant) -> String? {
         let all = remarks[variant] ?? []
         return all.isEmpty ? nil : all.map(\.message).joined(separator: "; ")
@@ -306,7 +324,7 @@ extension Login {
         }
     }
 
-    /// Notes the stated end of each token (``TokenValidity/statedEnd``).
+    /// Sets the stated end of each token (``TokenValidity/statedEnd``).
     mutating func setStatedEnds(_ ends: [SecretID: WallTime], at moment: Moment) {
         for (variant, token) in tokens {
             tokens[variant]?.statedEnd = ends[token.secret].map(moment.instant(at:))
@@ -315,9 +333,10 @@ extension Login {
         }
     }
 
-    /// Moves the times that came from the record to later ones, but none past the start of the agent.
+    /// Moves the times from the record to later ones, but not past the start of the agent.
     ///
-    /// The tokens are refreshed before they are served again, as the present wall clock time may be the wrong one.
+    /// The tokens are refreshed before they are served again, because the current wall-clock time may be
+    /// wrong.
     mutating func makeYounger(by step: Duration, restoredAt: Instant) {
         func moved(_ instant: Instant, since start: Instant) -> Instant {
             instant + min(step, max(.zero, restoredAt - start))
@@ -342,10 +361,14 @@ extension Login {
 }
 
 extension AccessToken {
-    /// Assumed for servers that name no lifetime: short enough to be true nearly everywhere.
+    /// The lifetime assumed for servers that name none, an hour.
+    ///
+    /// It is short enough to be true nearly everywhere.
     package static let assumedLifetime = Duration.seconds(3_600)
 
-    /// The token of an answer; what the answer leaves out is as before.
+    /// Creates the token of a response.
+    ///
+    /// Missing members keep their previous values.
     init(
         _ granted: GrantedTokens,
         for variant: TokenVariant,
@@ -353,9 +376,9 @@ extension AccessToken {
         isRenewable: Bool,
         jitter: Double
     ) {
-        // A token that cannot be renewed and names no life is good until a server refuses it.
+        // A token that cannot be renewed and names no lifetime is valid until a server rejects it.
         let lifetime = granted.lifetime ?? (isRenewable ? AccessToken.assumedLifetime : nil)
-        // Silence means the scope that was asked for (RFC 6749 §5.1).
+        // A response without a scope grants the requested one (RFC 6749 §5.1).
         let asked = variant.scopes.isEmpty ? previous?.scope ?? [] : variant.scopes
         self.init(
             secret: granted.accessToken,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// Sessions whose tokens come from something that is there anyway (``SessionPolicy/startsByItself``).
+/// Sessions whose tokens are obtained without a login (``SessionPolicy/startsByItself``).
 ///
-/// They have no login to lose. Where another session would need a person, they rest without a token, until the
+/// They cannot lose a login. Where another session would need the user, they rest without a token until the
 /// schedule or a request fetches the next one.
 extension Session {
-    /// When the session starts without being asked, `nil` if it does not.
+    /// The time at which the session starts automatically, or `nil` if it does not.
     ///
-    /// Whom a person logged out stays so until somebody wants a token. What waits for a login elsewhere is told
-    /// when that has happened, and asks once by itself after a start of the agent.
+    /// After a logout the session starts only with a request for a token. A session that waits for a login
+    /// elsewhere is notified of it, and tries once after a start of the agent.
     var startTime: Instant? {
         guard policy.startsByItself, case .loggedOut(let ended) = state else { return nil }
         switch ended.reason {
@@ -18,16 +18,16 @@ extension Session {
         }
     }
 
-    /// Whether a request may start the session.
+    /// Returns whether a request may start the session.
     ///
-    /// While a login elsewhere is needed, at most once in ten seconds, as the source may be a program; a person may
-    /// always.
+    /// While a login elsewhere is needed, requests may start it once in ten seconds, because the source may
+    /// be a program. The user always may.
     func mayStart(byPerson: Bool = false, at now: Instant) -> Bool {
         guard policy.startsByItself, case .loggedOut(let ended) = state else { return false }
         return byPerson || ended.reason != .sourceEnded || canRetryEarly(at: now)
     }
 
-    /// Fetches a token without a login before it; not while tokens of the last one are being revoked.
+    /// Fetches a token without a login, unless tokens of the last session are being revoked.
     mutating func startAnew(
         wanting variant: TokenVariant = .primary,
         reason: RefreshReason,
@@ -53,28 +53,29 @@ extension Session {
         return effects + erase(obsolete) + start(variant, login, setback: nil, reason: reason, at: moment)
     }
 
-    /// Starts the session if somebody waits for a token of it.
+    /// Starts the session if a request waits for a token of it.
     mutating func startIfWanted(at moment: Moment) -> [Effect] {
         guard policy.startsByItself, let variant = nextWanted(at: moment.now) else { return [] }
         return startAnew(wanting: variant, reason: waiters.reason(for: variant), at: moment)
     }
 
-    /// Whether its tokens are made of something else than the settings name: those were changed while no agent looked.
+    /// Whether the source of the tokens differs from the settings, which were changed while no agent was
+    /// running.
     ///
-    /// A record without that knowledge is believed.
+    /// A record without a source is trusted.
     package var isOfOtherSettings: Bool {
         guard policy.startsByItself, let made = (login ?? servable)?.madeOf else { return false }
         return !made.utf8.elementsEqual((policy.madeOf ?? "").utf8)
     }
 
-    /// Whether it has ended without a login, and its token is served until that ends too.
+    /// Whether the session has ended without a login, and its token is served until it expires.
     var isServedAfterItsEnd: Bool {
         guard case .loggedOut(let ended) = state, servable?.renewal == .anew else { return false }
         if case .revoking = ended.afterlife { return false }
         return true
     }
 
-    /// The settings that say where the tokens come from have changed: the old ones go, and new ones are fetched.
+    /// Removes the tokens because the settings that name their source have changed, and fetches new ones.
     mutating func restart(at moment: Moment) -> [Effect] {
         let held = heldSecrets
         rest(.configurationChanged, "the settings of the session have changed")
@@ -84,24 +85,25 @@ extension Session {
 
     // MARK: Sources
 
-    /// When the login that other sessions' tokens are made from began; `nil`: none stands.
+    /// The beginning of the login that other sessions' tokens are made from, or `nil` if there is none.
     ///
-    /// What was made before it was made from another login.
+    /// Tokens made before it were made from another login.
     package var loginBegan: Instant? { login?.loggedInAt }
 
-    /// The session that the tokens come from has ended, or been logged out.
+    /// Ends the session because the source of its tokens has ended or was logged out.
     ///
     /// - Parameters:
-    ///   - failure: what callers are told, with the remedy that brings the source back.
-    ///   - moment: now.
-    /// - Returns: what to do; the tokens are revoked.
+    ///   - failure: the failure for requests, with the remedy that brings the source back.
+    ///   - moment: the current time.
+    /// - Returns: the effects to execute. The tokens are revoked.
     package mutating func sourceEnded(_ failure: RefreshFailure, at moment: Moment) -> [Effect] {
         guard policy.startsByItself, !isAdopting, let login else { return [] }
         return endWithSource(failure, login, at: moment)
     }
 
-    /// Somebody has logged in to the session that the tokens come from: nothing made of the old login is kept, as the
-    /// new one may be another account's.
+    /// Restarts the session because the user has logged in to the source of its tokens.
+    ///
+    /// Nothing made from the old login is kept, because the new one may be of another account.
     package mutating func sourceReturned(at moment: Moment) -> [Effect] {
         guard policy.startsByItself, !isAdopting else { return [] }
         guard let login else { return sourceRecovered(at: moment) }
@@ -111,8 +113,7 @@ extension Session {
             + startAnew(wanting: nextWanted(at: moment.now) ?? .primary, reason: .person, at: moment)
     }
 
-    /// The session that the tokens come from has a token again, of the login that it had: what waits for that need
-    /// wait no longer.
+    /// Retries because the source of the tokens has a token again, of the same login as before.
     package mutating func sourceRecovered(at moment: Moment) -> [Effect] {
         guard policy.startsByItself, !isAdopting else { return [] }
         let variant = nextWanted(at: moment.now) ?? .primary
@@ -125,7 +126,7 @@ extension Session {
         return start(variant, login, setback: setback, reason: setback.reason, at: moment)
     }
 
-    /// Ends a session that a person can bring back only where its tokens come from.
+    /// Ends a session that the user can bring back only at the source of its tokens.
     mutating func endWithSource(_ failure: RefreshFailure, _ login: Login, at moment: Moment) -> [Effect] {
         let message = failure.message
         guard !login.tokens.isEmpty else {
@@ -148,13 +149,17 @@ extension Session {
         return settleAll(loginRequired, at: moment.now) + returned + [.notify(event)]
     }
 
-    /// Leaves the session without login and tokens; those who wait go on waiting.
+    /// Leaves the session without login and tokens.
+    ///
+    /// Waiting requests go on waiting.
     private mutating func rest(_ reason: EndReason, _ message: String, remedy: String? = nil) {
         state = .loggedOut(EndedLogin(reason: reason, message: message, remedy: remedy, afterlife: .none))
         storage = StorageHealth()
     }
 
-    /// Forgets the session's record and has all of its tokens revoked; nobody waits for that.
+    /// Removes the session's record and revokes all of its tokens.
+    ///
+    /// Nothing waits for the revocation.
     private func giveBack(_ login: Login) -> [Effect] {
         let given = revocable ?? login
         let tokens = given.tokens.values.map(\.secret).sorted { $0.rawValue < $1.rawValue }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// The login is over: callers are told at once, the refresh token is quarantined, `login_required` fires.
+    /// Ends the login and quarantines its refresh token.
+    ///
+    /// Waiting requests are settled and `login_required` is reported at once, unless a noninteractive login
+    /// is tried first.
     ///
     /// - Parameters:
-    ///   - reason: why, for programs.
-    ///   - message: why, for a person.
-    ///   - login: what was being kept alive.
-    ///   - probeAt: when its refresh token is tried once more.
-    ///   - remains: what is kept of it; `nil`: as the policy and `probeAt` demand.
-    ///   - remedy: what helps, where that is not a login to this very session.
-    ///   - moment: now.
-    /// - Returns: what to do.
+    ///   - reason: the reason, for programs.
+    ///   - message: the reason, for the user.
+    ///   - login: the login that was kept alive.
+    ///   - probeAt: the time at which its refresh token is tried once more.
+    ///   - remains: the secrets to keep, or `nil` if the policy and `probeAt` decide.
+    ///   - remedy: the advice, if it is not to log in to this session.
+    ///   - moment: the current time.
+    /// - Returns: the effects to execute.
     mutating func end(
         _ reason: EndReason,
         _ message: String,
@@ -39,14 +42,14 @@ extension Session {
         return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets)) + attempt
     }
 
-    /// Begins a login without a person.
+    /// Begins a noninteractive login.
     private mutating func logInSilently(_ ended: EndedLogin, account: String?) -> [Effect] {
         let number = nextSilentLogin()
         state = .reauthenticating(ended, number)
         return [.reauthenticate(number, policy.silentLogins, account: account)]
     }
 
-    /// Logs in without a person once more, unless a person is at it.
+    /// Retries the noninteractive login, unless the user is logging in.
     mutating func retrySilentLogin(_ ended: EndedLogin) -> [Effect] {
         guard case .quarantined(let login, _, _) = ended.afterlife, !policy.silentLogins.isEmpty,
             progress == nil
@@ -59,18 +62,20 @@ extension Session {
         return logInSilently(ended, account: login.account)
     }
 
-    /// Where tokens end with the login, they are kept only for a last try, which may need them.
+    /// Returns the secrets to keep.
+    ///
+    /// If tokens end with the login, a last attempt may still need them.
     func remains(probeAt: Instant?) -> RetainedSecrets {
         policy.tokensOutliveLogin || probeAt != nil ? .everything : .refreshToken
     }
 
-    /// Tells everyone that only a person can help now.
+    /// Settles waiting requests and reports that only the user can help now.
     private mutating func announce(_ ended: EndedLogin, at moment: Moment) -> [Effect] {
         let event = SessionEvent(.loginRequired, reason: ended.reason.rawValue, message: ended.message)
         return settleAll(loginRequired, at: moment.now) + [.notify(event)]
     }
 
-    /// Every way to log in without a person was tried, or one of them worked.
+    /// Ends the noninteractive login after one worked or all failed.
     package mutating func silentLoginFinished(
         _ number: LoginNumber,
         _ outcome: LoginOutcome,
@@ -97,7 +102,7 @@ extension Session {
             let held = heldSecrets
             ended.reduce(to: .refreshToken)
             state = .loggedOut(ended)
-            // A person is told once.
+            // The user is notified once.
             let told = former == nil ? announce(ended, at: moment) : settleAll(loginRequired, at: moment.now)
             return recordEnd(ended, at: moment) + told + erase(held.subtracting(heldSecrets))
         case .cancelled:
@@ -106,14 +111,16 @@ extension Session {
         }
     }
 
-    /// A person logs in by hand: whatever the silent login brings is late.
+    /// Abandons the noninteractive login because the user logs in.
+    ///
+    /// Its result will be late.
     mutating func abandonSilentLogin(at moment: Moment) -> [Effect] {
         guard case .reauthenticating(let ended, _) = state else { return [] }
         state = .loggedOut(ended)
         return settleAll(loginRequired, at: moment.now)
     }
 
-    /// The network is back or the machine woke up: what could not be sent is worth a try `delay` from now.
+    /// Plans a retry of an unsent request after `delay`, because the network returned or the machine woke up.
     package mutating func networkReturned(delay: Duration, at moment: Moment) -> [Effect] {
         guard case .retrying(let login, var setback) = state, setback.consequences.yieldsToRequests else {
             return []
@@ -139,7 +146,9 @@ extension Session {
         return begin(attempt, login, at: moment)
     }
 
-    /// The server meant it, or could not be asked: stay logged out, and ask again only where that can help.
+    /// Stays logged out after a failed probe, and plans another only where it can help.
+    ///
+    /// The server confirmed its rejection, or could not be reached.
     mutating func probeFailed(
         _ failure: RefreshFailure,
         _ ended: EndedLogin,
@@ -168,7 +177,9 @@ extension Session {
         return recordEnd(ended, at: moment) + erase(held.subtracting(heldSecrets))
     }
 
-    /// The settings that say what its tokens are made of have changed: the old ones must not be used with the new ones.
+    /// Ends the login because the settings that name the tokens' source have changed.
+    ///
+    /// The old tokens must not be used with the new settings.
     package mutating func registrationChanged(at moment: Moment) -> [Effect] {
         if policy.startsByItself, !isAdopting, login?.renewal == .anew || isServedAfterItsEnd {
             return restart(at: moment)
@@ -178,31 +189,35 @@ extension Session {
         return end(.configurationChanged, message, login, probeAt: nil, at: moment)
     }
 
-    /// A resource server said that the whole session is over: its tokens are not served to their end.
+    /// Ends the session because a resource server said that it is over.
+    ///
+    /// Its tokens are no longer served.
     package mutating func endReported(_ message: String, at moment: Moment) -> [Effect] {
         guard let login, login.renewal != .anew else { return [] }
         return end(.grantDead, message, login, probeAt: nil, keeping: .refreshToken, at: moment)
     }
 
-    /// The timing settings have changed.
+    /// Changes the timing settings.
     package mutating func policyChanged(_ policy: SessionPolicy) {
         self.policy = policy
     }
 
-    /// The client's secret was given; that a session which starts by itself has failed without it is no failure of its.
+    /// Retries after the client's secret was given.
+    ///
+    /// Failures without it do not count for a new session.
     package mutating func secretGiven(at moment: Moment) -> [Effect] {
         if history.refreshes == 0 { history = RefreshHistory() }
         return retryAllowed(at: moment)
     }
 
-    /// The configuration was read again, or the client's secret given: what was suspended is worth another try.
+    /// Retries a suspended session after the configuration was reloaded or the client's secret was given.
     package mutating func retryAllowed(at moment: Moment) -> [Effect] {
         if case .retrying(let login, let setback) = state, setback.latest.kind == .helperFailed {
             return start(.primary, login, setback: setback, reason: .person, at: moment)
         }
         guard case .suspended(var login, _) = state else { return [] }
         login.refusals = [:]
-        // The old reason may be gone with the old configuration.
+        // The reason may be gone with the old configuration.
         state = .ready(login)
         return start(.primary, login, setback: nil, reason: .person, at: moment)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// Why a program or file of the configuration keeps the session from being refreshed, or `nil` if none does.
+    /// The failure of a configured program or file that prevents refreshes, or `nil` if there is none.
     package var helperFailure: RefreshFailure? {
         if case .retrying(_, let setback) = state, setback.latest.kind == .helperFailed {
             return setback.latest
@@ -12,7 +12,8 @@ extension Session {
         return nil
     }
 
-    /// An attempt brought no tokens: keep everything, and plan what its kind of failure calls for.
+    /// Handles an attempt that brought no tokens: keeps everything, and plans as the class of the failure
+    /// requires.
     mutating func attemptFailed(
         _ failure: RefreshFailure,
         jitter: Double,
@@ -36,10 +37,16 @@ extension Session {
         }
     }
 
-    /// The issuer asked, perhaps in an answer to another session, to be left alone until `nextTry`: the
-    /// attempt has sent nothing and is made then.
+    /// Postpones an attempt that has sent nothing until `nextTry`.
     ///
-    /// `failure`: why else it is made then.
+    /// The issuer requested the delay, perhaps in a response to another session.
+    ///
+    /// - Parameters:
+    ///   - number: the number of the attempt.
+    ///   - nextTry: the time of the next attempt.
+    ///   - failure: another reason for the delay, or `nil` for the issuer's request.
+    ///   - moment: the current time.
+    /// - Returns: the effects to execute.
     package mutating func attemptPostponed(
         _ number: AttemptNumber,
         until nextTry: Instant,
@@ -65,9 +72,9 @@ extension Session {
     private static let replyLostMessage =
         "the answer to a refresh was lost, and the server does not accept the old refresh token again"
 
-    /// What is known about the refresh token after this failure.
+    /// Returns the known use of the refresh token after this failure.
     private func use(after kind: FailureClass, of attempt: Attempt) -> Login.RefreshTokenUse {
-        // The answer brought another one.
+        // The response contained another refresh token.
         if attempt.refusal != nil { return .unsent }
         if attempt.isReplay { return .unanswered }
         switch kind.consequences.tokenUse {
@@ -91,8 +98,8 @@ extension Session {
         case .end where login.renewal == .anew || policy.isShared,
             .endAndConfirm where login.renewal == .anew || policy.isShared,
             .endUnlessConfirmed where login.renewal == .anew || policy.isShared:
-            // There is no login to lose: whatever the server says, it may say something else soon. And a fleet's
-            // record says when the login is over.
+            // There is no login to lose: the server's next response may differ. And a fleet's record says
+            // when the login is over.
             return retryLater(failure, attempt, login, jitter: jitter, at: moment)
         case .endWithSource: return endWithSource(failure, login, at: moment)
         case .retry, .retryThenSuspend, .refuseSource:
@@ -105,7 +112,7 @@ extension Session {
                 attempt.isFirstUse ? moment.now + RetrySchedule.confirmationDelay(jitter: jitter) : nil
             return end(reason, failure.message, login, probeAt: probeAt, at: moment)
         case .end(let reason, let remains):
-            // The refresh token was read from a damaged response: the one before it may be the right one.
+            // The refresh token was read from a damaged response, so the one before it may be the right one.
             if failure.kind == .sessionOver, let former = login.withFormerRefreshToken {
                 let probeAt = moment.now + RetrySchedule.confirmationDelay(jitter: jitter)
                 return end(reason, failure.message, former, probeAt: probeAt, at: moment)
@@ -118,7 +125,9 @@ extension Session {
         }
     }
 
-    /// What was to be had for the login's own token could not be had: that says nothing about the login.
+    /// Handles a failure to obtain role credentials.
+    ///
+    /// The login itself remains valid.
     private mutating func roleCredentialsFailed(
         _ failure: RefreshFailure,
         _ attempt: Attempt,
@@ -135,7 +144,7 @@ extension Session {
         }
     }
 
-    /// The server has refused the login's own token, for which another was to be had.
+    /// Replaces the login's own token, which the server rejected as the source of another.
     private mutating func replaceOwnToken(
         _ failure: RefreshFailure,
         _ attempt: Attempt,
@@ -195,7 +204,7 @@ extension Session {
         let told =
             release(attempt, login, after: failure.kind)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
-        // What had to be fixed still has to be: this failure says nothing about it.
+        // The cause still has to be corrected: this failure says nothing about it.
         if let suspension = attempt.suspension, login.renewal != .anew {
             let retryAt = max(setback.nextTry, moment.now + RetrySchedule.unconfirmedFixRetry)
             state = .suspended(login, Suspension(failure: suspension.failure, retryAt: retryAt))
@@ -210,8 +219,7 @@ extension Session {
         return told + answerAfterFailure(setback, at: moment.now)
     }
 
-    /// Answers the requests for which waiting makes no sense: a token is left to serve, or the next try is
-    /// too late.
+    /// Responds to requests that need not wait: a token is left to serve, or the next attempt is too late.
     mutating func answerAfterFailure(_ setback: RetryState, at now: Instant) -> [Effect] {
         let session = self
         let failure =
@@ -242,7 +250,7 @@ extension Session {
         if failure.kind.consequences.awaitsPerson {
             suspension.retryAt = nil
         } else if login.renewal == .anew, failure.kind != .clientRejected {
-            // The other side, a file or a command may come right although nobody looks after this session.
+            // The server, a file or a command may recover without any action at this session.
             suspension.failures = (attempt.suspension?.failures ?? attempt.setback?.failures ?? 0) + 1
             let cap = RetrySchedule.cap(tokenExpiresAt: login.tokenExpiresAt, now: moment.now)
             let delay = RetrySchedule.backoff(failures: suspension.failures, cap: cap, jitter: jitter)
@@ -254,7 +262,9 @@ extension Session {
             + settleAll(misconfigured(by: failure), at: moment.now)
     }
 
-    /// Only this variant cannot be had; the login itself is fine.
+    /// Records that only this variant is unavailable.
+    ///
+    /// The login itself is valid.
     private mutating func refuse(
         _ variant: TokenVariant,
         _ failure: RefreshFailure,

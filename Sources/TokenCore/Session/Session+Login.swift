@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// A login begins; one that a person is still at gives way to it, and it gives way to one that is being made durable.
+    /// Begins a login.
+    ///
+    /// It supersedes a login that the user has not finished, and is superseded by one that is being made
+    /// durable.
     package mutating func loginStarted(_ number: LoginNumber, at moment: Moment) -> [Effect] {
         guard !isAdopting else { return [.finishLogin(number, .superseded)] }
         let superseded = progress.map { [Effect.finishLogin($0.number, .superseded)] } ?? []
@@ -9,7 +12,9 @@ extension Session {
         return superseded + abandonSilentLogin(at: moment)
     }
 
-    /// A login ended; its tokens become the session's when they are durable.
+    /// Ends a login.
+    ///
+    /// Its tokens become the session's when they are durable.
     package mutating func loginFinished(
         _ number: LoginNumber,
         _ outcome: LoginOutcome,
@@ -29,7 +34,9 @@ extension Session {
         }
     }
 
-    /// Makes a granted login durable; it becomes the session's when that is done.
+    /// Makes a granted login durable.
+    ///
+    /// Then it becomes the session's.
     mutating func accept(
         _ grant: LoginGrant,
         _ number: LoginNumber,
@@ -44,10 +51,10 @@ extension Session {
         return [.commit(commit, login.snapshot(standing: .loggedIn, at: moment))]
     }
 
-    /// The new login's record is as safe as it could be made: it replaces whatever was there.
+    /// Replaces the session's login after the record of the new one is as safe as it could be made.
     ///
-    /// The old login ends at the server too, if that is known to end nothing else, and the new one is durable. That of a
-    /// fleet is ended by the host that replaces it in etcd.
+    /// The old login is also revoked at the server, if that is known to end nothing else and the new one is
+    /// durable. That of a fleet is revoked by the host that replaces it in etcd.
     mutating func adopt(
         _ adopted: Login,
         finishing number: LoginNumber,
@@ -69,7 +76,9 @@ extension Session {
         return effects + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
-    /// Whatever the attempt in flight brings is late from here on: the new login must not be overwritten.
+    /// Abandons the attempt in flight.
+    ///
+    /// Its result is late and must not overwrite the new login.
     private mutating func abandonAttempt() {
         switch state {
         case .refreshing(let login, let attempt):
@@ -85,12 +94,12 @@ extension Session {
         }
     }
 
-    /// What a new login may want to know of the one that stands, or stood last.
+    /// The data of the current or latest login that a new one may need.
     package var currentLogin: CurrentLogin? { revocable?.present }
 
     func discard(_ outcome: LoginOutcome) -> [Effect] {
         guard case .granted(let grant) = outcome else { return [] }
-        // Revoking needs no proof (RFC 9449 §5), so the key can go at once.
+        // A revocation needs no proof (RFC 9449 §5), so the key can be erased at once.
         return (grant.proofKey.map { [.erase($0)] } ?? [])
             + endLate(
                 RevocationRequest(
@@ -103,7 +112,7 @@ extension Session {
             )
     }
 
-    /// Every secret the session names, wherever it stands.
+    /// Every secret that the session names, in any state.
     var heldSecrets: Set<SecretID> {
         var held: Set<SecretID> = []
         switch state {
@@ -119,7 +128,7 @@ extension Session {
 }
 
 extension Attempt {
-    /// The secrets of an answer that is being made durable.
+    /// The secrets of a response that is being made durable.
     fileprivate var secrets: Set<SecretID> {
         guard case .committing(_, let renewed, let obsolete) = phase else { return [] }
         return renewed.secrets.union(obsolete)

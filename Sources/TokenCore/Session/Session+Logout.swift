@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// A person logs out: the session is gone here at once, and the server is told unless `local`.
+    /// Logs out: removes the session here at once, and revokes it at the server unless `local`.
     ///
-    /// A refresh in flight cannot bring the session back: its answer is late and will be revoked.
+    /// A refresh in flight cannot bring the session back. Its response is late and will be revoked.
     package mutating func logoutRequested(local: Bool, at moment: Moment) -> [Effect] {
         let interrupted = interruptLogin()
         let held = heldSecrets
@@ -24,7 +24,7 @@ extension Session {
             + [.notify(SessionEvent(.loggedOut))]
     }
 
-    /// Ends the login under way; tokens it already has are revoked.
+    /// Ends the active login, and revokes tokens that it already has.
     private mutating func interruptLogin() -> [Effect] {
         guard let interrupted = progress else { return [] }
         progress = nil
@@ -33,7 +33,7 @@ extension Session {
         return [told, .discard(Session.revocationRequest(for: login))]
     }
 
-    /// Keeps the tombstone and the tokens until the server has been told.
+    /// Keeps the record of the logout and the tokens until they are revoked.
     private mutating func beginRevoking(_ login: Login, _ message: String, at moment: Moment) -> [Effect] {
         let request = Session.revocationRequest(for: login)
         let givenUpAt = moment.now + RetrySchedule.revocationPersistence
@@ -48,14 +48,14 @@ extension Session {
         return record + [.revoke(request)]
     }
 
-    /// The server was told of `request`, or could not be.
+    /// Processes the result of a revocation.
     package mutating func revocationFinished(
         _ request: RevocationRequest,
         _ outcome: RevocationOutcome,
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        // That of an earlier login, which a later logout has taken the place of, says nothing of the later one's tokens.
+        // The result is of an earlier logout and says nothing about the tokens of a later one.
         if case .loggedOut(let ended) = state, case .revoking(_, let present, _, _, _) = ended.afterlife,
             present != request
         {
@@ -64,14 +64,14 @@ extension Session {
         return revocationFinished(outcome, jitter: jitter, at: moment)
     }
 
-    /// The server was told of the present logout's tokens, or could not be.
+    /// Processes the result of the current logout's revocation.
     mutating func revocationFinished(
         _ outcome: RevocationOutcome,
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
         guard case .loggedOut(var ended) = state else {
-            // Somebody has logged in since, and whoever logged out waits all the same.
+            // The user has logged in again since, and the requester of the logout is still waiting.
             guard case .failed(let failure) = outcome else { return [.finishLogout(result(of: outcome))] }
             return [.finishLogout(.refused(message: failure.message))]
         }
@@ -98,7 +98,7 @@ extension Session {
         return [.finishLogout(.notYetRevoked(message: failure.message))] + startIfWanted(at: moment)
     }
 
-    /// What a logout should revoke: a login that stands, one that ended, or one whose answer is being stored.
+    /// The login to revoke at a logout: a live one, an ended one, or one whose response is being stored.
     var revocable: Login? {
         switch state {
         case .ready(let login), .retrying(let login, _), .suspended(let login, _): login
@@ -115,7 +115,7 @@ extension Session {
         return RevocationRequest(
             refreshToken: refreshToken,
             accessToken: login.primary?.secret,
-            // Without a login of a person there is none to end.
+            // Without a login of a user there is none to end at the issuer.
             idToken: login.renewal == .anew ? nil : login.primary?.idToken?.secret,
             tokenEndpoint: login.tokenEndpoint.isEmpty ? nil : login.tokenEndpoint,
             server: login.server,
@@ -123,7 +123,9 @@ extension Session {
         )
     }
 
-    /// What a final outcome means for those who asked; `.failed` is final when the time is over.
+    /// Returns the logout result for a final outcome.
+    ///
+    /// `.failed` is final when the time is over.
     private func result(of outcome: RevocationOutcome) -> LogoutResult {
         switch outcome {
         case .revoked: .revoked
@@ -134,7 +136,7 @@ extension Session {
         }
     }
 
-    /// Tells of tokens that go on working, and of those revoked when nobody waited any more.
+    /// Reports tokens that remain valid, and those that were revoked after the requester had stopped waiting.
     private func notice(of result: LogoutResult, afterTries failures: Int) -> [Effect] {
         if let leftover = result.leftover {
             return [.notify(SessionEvent(.loggedOut, reason: "not_revoked", message: leftover))]
@@ -158,7 +160,7 @@ extension EndedLogin.Disposition {
 }
 
 extension RevocationRequest {
-    /// What ends the tokens of a record that no session has.
+    /// Creates the request to revoke the tokens of a record without a session.
     package init(ending snapshot: SessionSnapshot) {
         let refreshToken: SecretID? =
             if case .refreshToken(let secret) = snapshot.renewal { secret } else { nil }

@@ -19,7 +19,7 @@ extension Session {
         }
     }
 
-    /// The login the attempt in flight renews.
+    /// The login that the attempt in flight renews.
     private var renewing: Login? {
         get {
             switch state {
@@ -37,9 +37,9 @@ extension Session {
         }
     }
 
-    /// The intent to send is durable, or the refresh token must not be sent, or not yet.
+    /// Processes the permission to send the refresh token, which is granted, denied or delayed.
     ///
-    /// After `held` another answer may follow.
+    /// After `held` another result may follow.
     package mutating func reservationFinished(
         _ number: AttemptNumber,
         _ answer: ReservationResult,
@@ -61,7 +61,7 @@ extension Session {
         case .unasked(let failure): return keeperRequestFailed(failure.message, at: moment)
         case .unreachable(let trouble):
             return attemptFailed(RefreshFailure(trouble), jitter: jitter, at: moment)
-        // A server that keeps refresh tokens cannot take this one away, so nothing is at stake.
+        // A server that keeps refresh tokens cannot take this one away, so it is sent without a reservation.
         case .failed where login.rotation == .keeps && !policy.isShared:
             return send(attempt, login, within: nil)
         case .failed(let failure):
@@ -73,7 +73,7 @@ extension Session {
         }
     }
 
-    /// The server answered, or did not.
+    /// Processes the result of a token request.
     package mutating func refreshFinished(
         _ number: AttemptNumber,
         _ outcome: RefreshOutcome,
@@ -90,7 +90,7 @@ extension Session {
                 granted,
                 by: attempt,
                 roles: policy.roles,
-                // A fleet settles by its own rules which refresh token counts.
+                // A fleet has its own rules for the refresh token that counts.
                 keepsFormer: !policy.isShared,
                 jitter: jitter
             )
@@ -105,7 +105,7 @@ extension Session {
         }
     }
 
-    /// A record is durable, or as safe as it could be made.
+    /// Continues after a record is durable, or as safe as it could be made.
     package mutating func commitFinished(
         _ number: CommitNumber,
         _ outcome: CommitOutcome,
@@ -127,7 +127,7 @@ extension Session {
         return attemptFailed(refusal.failure, jitter: refusal.jitter, at: moment) + erase(obsolete)
     }
 
-    /// The refresh token of an answer that brings nothing to serve is made durable before anything else.
+    /// Makes the refresh token of a response with nothing to serve durable before anything else.
     private mutating func keep(
         _ saved: SavedRenewal,
         of login: Login,
@@ -135,7 +135,7 @@ extension Session {
         jitter: Double,
         at moment: Moment
     ) -> [Effect] {
-        // A malformed answer may hold something else in place of the refresh token.
+        // A malformed response may contain something else in place of the refresh token.
         let keepsFormer = failure.kind == .misbehaved && !policy.isShared
         let (renewed, obsolete) = login.renewed(by: saved, keepsFormer: keepsFormer)
         let commit = nextCommit()
@@ -144,7 +144,8 @@ extension Session {
         return [.commit(commit, renewed.snapshot(standing: .loggedIn, at: moment))]
     }
 
-    /// Makes the answer of `attempt` the session's tokens: callers first, then the old secrets go.
+    /// Serves the tokens of the response to `attempt`: responds to requests first, then erases the old
+    /// secrets.
     private mutating func publish(
         _ renewed: Login,
         _ attempt: Attempt,
@@ -159,7 +160,10 @@ extension Session {
         return effects + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
-    /// An answer with the very token that was refused is a failure, although it may have brought a refresh token.
+    /// Records a refresh, and returns its event.
+    ///
+    /// A response with the rejected token itself is a failure, although it may have contained a refresh
+    /// token.
     private mutating func noteRenewal(
         by attempt: Attempt,
         _ renewed: Login,
@@ -184,13 +188,13 @@ extension Session {
         return SessionEvent(failure, of: attempt.reason)
     }
 
-    /// Starts what `variant` needs, if anything can be started now.
+    /// Starts a refresh for `variant`, if one can be started now.
     mutating func advance(wanting variant: TokenVariant?, at moment: Moment) -> [Effect] {
         guard let variant else { return [] }
         let reason = waiters.reason(for: variant)
         switch state {
         case .ready(let login):
-            // One that was refused as soon as it came is replaced when its pause is over.
+            // A token that was rejected immediately is replaced after its delay.
             guard heldBack(step(toward: variant, at: moment.now), at: moment.now) == nil else { return [] }
             return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback)
@@ -201,26 +205,30 @@ extension Session {
         }
     }
 
-    /// Whether the token of `variant` is had for the login's own one, and not with the refresh token.
+    /// Returns whether the token of `variant` is obtained with the login's own access token, not the refresh
+    /// token.
     func isDerived(_ variant: TokenVariant) -> Bool { policy.roles == .variants && variant != .primary }
 
-    /// Whether another token of `variant` can be had; the keepers renew a login's own one.
+    /// Returns whether another token of `variant` can be obtained.
+    ///
+    /// The keepers renew only a login's own one.
     func isRenewed(_ variant: TokenVariant, _ login: Login) -> Bool {
         guard !isDerived(variant) else { return true }
         return login.renewal != .impossible && (login.renewal != .byKeepers || variant == .primary)
     }
 
-    /// What is renewed next for those who want `variant`: the login's own token, if that is needed for it and not good.
+    /// Returns the variant to renew first for `variant`: the login's own token, if it is required and not
+    /// valid.
     func step(toward variant: TokenVariant, at now: Instant) -> TokenVariant {
         isDerived(variant) && !hasGoodOwnToken(at: now) ? .primary : variant
     }
 
-    /// Whether the login's own token is good.
+    /// Returns whether the login's own token is valid.
     func hasGoodOwnToken(at now: Instant) -> Bool {
         adequateToken(for: TokenRequirements(deadline: now, wantsLiveLogin: true), at: now) != nil
     }
 
-    /// Starts a refresh of a token that is good but due, so that a variant in use stays fresh.
+    /// Starts a refresh of a valid token that is due, so that a variant in use stays fresh.
     mutating func startIfDue(_ variant: TokenVariant, at moment: Moment) -> [Effect] {
         guard case .ready(let login) = state, let token = login.tokens[variant],
             isRenewed(variant, login),
@@ -231,7 +239,9 @@ extension Session {
         return start(variant, login, setback: nil, reason: .due, at: moment)
     }
 
-    /// Begins attempt number n+1; a refresh token known to be expired is never sent.
+    /// Begins a new attempt.
+    ///
+    /// A refresh token known to be expired is never sent.
     mutating func start(
         _ wanted: TokenVariant,
         _ login: Login,
@@ -278,7 +288,7 @@ extension Session {
         )
     }
 
-    /// First step of an attempt that already stands in the state.
+    /// Executes the first step of an attempt that is already in the state.
     mutating func begin(_ attempt: Attempt, _ login: Login, at moment: Moment) -> [Effect] {
         guard attempt.usesRefreshToken else { return send(attempt, login, within: nil) }
         let snapshot = snapshot(at: moment) ?? login.snapshot(standing: .loggedIn, at: moment)
@@ -291,7 +301,7 @@ extension Session {
         within fence: ExchangeDeadlines?
     ) -> [Effect] {
         currentAttempt?.phase = .sending
-        // From here on the answer can be lost, so it counts as missing until it arrives.
+        // From here on the response can be lost, so it counts as missing until it arrives.
         if attempt.usesRefreshToken { renewing?.use = .unanswered }
         return [
             .refresh(
@@ -301,7 +311,8 @@ extension Session {
                     variant: attempt.variant,
                     idToken: login.primary?.idToken?.secret,
                     accessToken: login.primary?.secret,
-                    // The configuration says where to ask anew; only what a login brought goes back to its endpoint.
+                    // Without a login the configuration names the endpoint. A login's secrets are sent only
+                    // to its own endpoint.
                     tokenEndpoint: login.renewal == .anew ? nil : login.tokenEndpoint,
                     proofKey: login.proofKey,
                     grantedScope: login.primary?.scope ?? [],
@@ -312,21 +323,21 @@ extension Session {
         ]
     }
 
-    /// A request may bring the next try forward, at most once in ten seconds.
+    /// Returns whether a request may bring the next attempt forward, at most once in ten seconds.
     func canRetryEarly(at now: Instant) -> Bool {
         guard let last = history.lastAttemptEnded else { return true }
         return now - last >= .seconds(10)
     }
 
-    /// Tokens that nobody waits for any more are revoked after a logout, and after another login where that does not end
-    /// with them.
+    /// Revokes tokens that are no longer needed, after a logout, or after another login that is not ended by
+    /// it.
     ///
-    /// Not in a fleet: there whoever made the exchange has them, and nobody revokes them before it is settled what they
-    /// are worth, because that may end the login for all.
+    /// Not in a fleet: there the host that made the exchange has them. They are not revoked before their use
+    /// is settled, because a revocation may end the login for all hosts.
     private func discardLate(_ outcome: RefreshOutcome) -> [Effect] {
         guard !policy.isShared, let late = revocation(of: outcome) else { return [] }
         guard case .granted(let granted) = outcome else { return endLate(late) }
-        // Nothing ends the credentials of a role before their time.
+        // Role credentials cannot be revoked.
         if policy.roles != .none, granted.tokenType == RoleTokens.tokenType {
             return [.erase(granted.accessToken)]
         }
@@ -334,12 +345,12 @@ extension Session {
         return [.erase(key)] + endLate(late)
     }
 
-    /// Ends the tokens of an answer that the fleet has no use for either.
+    /// Revokes the tokens of a response that the fleet does not need either.
     package func endUnused(_ outcome: RefreshOutcome) -> [Effect] {
         revocation(of: outcome).map(endLate) ?? []
     }
 
-    /// What ends the tokens that an answer to this session has brought; `nil`: it brought none.
+    /// Returns the request to revoke the tokens of a response to this session, or `nil` if it has none.
     func revocation(of outcome: RefreshOutcome) -> RevocationRequest? {
         var late = RevocationRequest(
             refreshToken: nil,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// A server refused one of the session's tokens: it is never handed out again, whatever else happens.
+    /// Records that a server rejected one of the session's tokens, which is never served again.
     ///
     /// - Parameters:
-    ///   - waiter: who reports it, and waits for another token.
-    ///   - secret: the refused token.
-    ///   - fingerprint: recognizes it, should the authorization server give it out once more.
-    ///   - deadline: when the requester gives up.
-    ///   - moment: now.
-    /// - Returns: what to do; a session that cannot be refreshed ends.
+    ///   - waiter: the requester that reports it, and waits for another token.
+    ///   - secret: the rejected token.
+    ///   - fingerprint: the digest that recognizes the token if the authorization server issues it again.
+    ///   - deadline: the requester's deadline.
+    ///   - moment: the current time.
+    /// - Returns: the effects to execute. A session that cannot be refreshed ends.
     package mutating func tokenRefused(
         by waiter: WaiterID,
         _ secret: SecretID,
@@ -37,14 +37,14 @@ extension Session {
         return refreshRequested(by: waiter, variant, rejecting: secret, deadline: deadline, at: moment)
     }
 
-    /// Whether `secret` replaced a refused token so recently that another one would not help.
+    /// Returns whether `secret` replaced a rejected token so recently that another one would not help.
     package func isFreshReplacement(_ secret: SecretID, at now: Instant) -> Bool {
         guard let token = servable?.tokens.values.first(where: { $0.secret == secret }) else { return false }
         return token.refusedBefore > 0 && now < token.replaceableAt
     }
 
-    /// Ends the trials of tokens in doubt that have lasted long enough, and begins one if the requester
-    /// reports refusals.
+    /// Ends trials of doubtful tokens that have lasted long enough, and begins one if the requester reports
+    /// rejections.
     mutating func resolveTokenTrials(_ need: TokenRequirements, at now: Instant) {
         guard let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) else { return }
         changeLogins { login in
@@ -53,7 +53,7 @@ extension Session {
         }
     }
 
-    /// Why a refused token is not replaced yet; `nil`: it may be.
+    /// Returns the failure while a rejected token is not replaced yet, or `nil` if it may be.
     func heldBack(_ variant: TokenVariant, at now: Instant) -> ServingFailure? {
         guard let token = login?.tokens[variant], token.isRefused, token.replaceableAt > now else {
             return nil

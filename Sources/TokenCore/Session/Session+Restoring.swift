@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// A session as it was stored.
+    /// Creates a session from its record.
+    ///
+    /// If an intent to refresh was found, the refresh token may have been sent. Its response is read where it
+    /// is stored here, or requested again, after ``InterruptedRefresh/wait``.
     ///
     /// - Parameters:
     ///   - snapshot: the latest durable record.
     ///   - name: the session's name.
-    ///   - policy: its timing settings as they are now.
-    ///   - interruption: an intent to refresh was found: the refresh token may have been sent, and its answer is taken
-    ///     where it lies here, or asked for again, after ``Interruption/wait``; `nil`: none was.
-    ///   - moment: now.
+    ///   - policy: its current timing settings.
+    ///   - interruption: the unfinished refresh, or `nil` if no intent was found.
+    ///   - moment: the current time.
     package init(
         restoring snapshot: SessionSnapshot,
         name: SessionName,
@@ -32,7 +34,7 @@ extension Session {
         }
     }
 
-    /// A session whose record could not be used.
+    /// Creates a session whose record could not be used.
     package init(lost reason: EndReason, message: String, name: SessionName, policy: SessionPolicy) {
         self.init(name: name, policy: policy)
         state = .loggedOut(EndedLogin(reason: reason, message: message, afterlife: .none))
@@ -81,7 +83,7 @@ extension Session {
         until: Instant,
         at now: Instant
     ) -> EndedLogin {
-        // Older records have the reason alone.
+        // Older records contain only the reason.
         let message = details?.message ?? "the session ended before the agent was started or unlocked"
         guard reason == .loggedOut else {
             let isAskedAgain = reason.consequences.isAskedAgain && !policy.isShared
@@ -94,7 +96,7 @@ extension Session {
                 afterlife: .quarantined(login, erasedAt: until, probeAt: probeAt)
             )
         }
-        // The server was told, and the fleet's place alone is kept.
+        // The tokens were revoked, and the record contains only the fleet data.
         guard !login.secrets.isEmpty else {
             return EndedLogin(reason: reason, message: message, at: details?.at, afterlife: .none)
         }
@@ -114,7 +116,7 @@ extension Session {
         )
     }
 
-    /// What has to be written so that a restart finds the session as it is; `nil`: nothing to keep.
+    /// Returns the record from which a restart restores the session, or `nil` if there is nothing to store.
     package func snapshot(at moment: Moment) -> SessionSnapshot? {
         switch state {
         case .ready(let login), .retrying(let login, _), .suspended(let login, _):
@@ -131,7 +133,7 @@ extension Session {
 }
 
 extension EndedLogin {
-    /// What its record holds; `nil`: it has none.
+    /// Returns the contents of the record, or `nil` if there is none.
     func snapshot(at moment: Moment) -> SessionSnapshot? {
         switch afterlife {
         case .none: return nil

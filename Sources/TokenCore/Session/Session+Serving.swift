@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// A token is asked for.
+    /// Requests a token.
     ///
-    /// A token with enough life left is the answer at once, whatever else goes on. Otherwise the request joins
-    /// the one refresh of its variant.
+    /// A token with enough remaining validity is served at once, regardless of the state. Otherwise the
+    /// request joins the one refresh of its variant.
     package mutating func tokenRequested(
         by waiter: WaiterID,
         _ need: TokenRequirements,
@@ -25,9 +25,10 @@ extension Session {
         return advance(wanting: wanted, at: moment) + answerNonWaitingRequests(at: moment.now)
     }
 
-    /// The answer to every request that asks for nothing but a token, as long as the ``revision`` stays the same.
+    /// Returns the response to all requests without special requirements, valid while ``revision`` is
+    /// unchanged.
     ///
-    /// - Returns: `nil` if each request has to be decided, because it may change something.
+    /// - Returns: the token, or `nil` if each request has to be decided, because it may change something.
     package func cachedToken(at now: Instant) -> CachedToken? {
         if let login, login.tokens.values.contains(where: { $0.standing.isInDoubt }) { return nil }
         guard let token = adequateToken(for: TokenRequirements(deadline: now), at: now) else { return nil }
@@ -42,18 +43,21 @@ extension Session {
         return until > now ? CachedToken(token: token, until: until) : nil
     }
 
-    /// Whether `need` can be met at once; asking changes nothing.
+    /// Returns whether `need` can be met at once, without changing anything.
     package func meets(_ need: TokenRequirements, at now: Instant) -> Bool {
         adequateToken(for: need, at: now) != nil
     }
 
-    /// The token that `need` can be met with without waiting, if only for its last seconds; asking changes nothing.
+    /// Returns the token that meets `need` without waiting, even in its last seconds, without changing
+    /// anything.
     package func token(for need: TokenRequirements, at now: Instant) -> AccessToken? {
         adequateToken(for: need, at: now) ?? lastResort(for: need, at: now)
     }
 
-    /// What to refresh first for those who wait: what the owner's programs want, then the login's own token
-    /// if it is due, then what was asked for through a `[[socket]]`; `nil`: nobody waits.
+    /// Returns the variant to refresh first for waiting requests, or `nil` if there are none.
+    ///
+    /// Requests of the owner's programs are first, then the login's own token if it is due, then requests
+    /// through a `[[socket]]`.
     func nextWanted(at now: Instant) -> TokenVariant? {
         if let own = waiters.nextVariant(isForeign: false) { return own }
         guard let foreign = waiters.nextVariant(isForeign: true) else { return nil }
@@ -61,40 +65,44 @@ extension Session {
         return foreign
     }
 
-    /// The attempt under way is only for requests through a `[[socket]]`, and not for the login's own token.
+    /// Whether the attempt in flight is only for requests through a `[[socket]]`, and not for the login's own
+    /// token.
     package var isForeignAttempt: Bool {
         guard let variant = currentAttempt?.variant, variant != .primary else { return false }
         return waiters.areForeign(for: variant)
     }
 
-    /// Nothing is under way and nothing has failed: a token that is asked for is requested at once.
+    /// Whether no attempt is in flight and none has failed, so that a requested token is fetched at once.
     package var isReady: Bool {
         if case .ready = state { true } else { false }
     }
 
-    /// New tokens can be had without logging in again.
+    /// Whether new tokens can be obtained without logging in again.
     package var canRefresh: Bool { login.map { $0.renewal != .impossible } ?? policy.startsByItself }
 
-    /// One of the owner's programs waits.
+    /// Whether a request of the owner's programs waits.
     package var isDemanded: Bool { waiters.nextVariant(isForeign: false) != nil }
 
-    /// The requester left; what it started goes on for the others.
+    /// Removes a requester that left.
+    ///
+    /// A refresh that it started continues for the others.
     package mutating func requestWithdrawn(by waiter: WaiterID) -> [Effect] {
         _ = waiters.remove(waiter)
         return []
     }
 
-    /// A new token is asked for although the present one may be good.
+    /// Requests a new token although the current one may be valid.
     ///
     /// - Parameters:
-    ///   - waiter: who asks.
-    ///   - variant: which of the session's tokens is meant.
-    ///   - rejected: a token that will not do; when the session already has another one, that is the answer.
-    ///     `nil`: refresh in any case.
-    ///   - reason: why; by default because some server just refused the token, or without one because a person asked.
-    ///   - deadline: when the requester gives up.
-    ///   - moment: now.
-    /// - Returns: what to do.
+    ///   - waiter: the requester.
+    ///   - variant: the variant of the token.
+    ///   - rejected: a token that is not accepted. If the session already has another one, that is served.
+    ///     With `nil` the session refreshes in any case.
+    ///   - reason: the reason. By default a server has just rejected the token, or without `rejected` the
+    ///     user requested it.
+    ///   - deadline: the requester's deadline.
+    ///   - moment: the current time.
+    /// - Returns: the effects to execute.
     package mutating func refreshRequested(
         by waiter: WaiterID,
         _ variant: TokenVariant = .primary,
@@ -118,7 +126,7 @@ extension Session {
             return startAnew(wanting: variant, reason: .person, at: moment)
         }
         guard login.renewal != .impossible else {
-            // Its token is good all the same, unless a server has refused it.
+            // The token is valid anyway, unless a server has rejected it.
             let failure = rejected == nil && usableToken(variant) != nil ? notRefreshable : loginRequired
             return [.reply(waiter, .failure(failure))]
         }
@@ -139,8 +147,8 @@ extension Session {
         case .ready(let login), .suspended(let login, _):
             return start(variant, login, setback: nil, reason: reason, at: moment)
         case .retrying(let login, let setback):
-            // A person may always start one; a report of a refusal may not soon after a try, nor while the
-            // server asked for a pause.
+            // The user may always start an attempt. A report of a rejection may not, soon after an attempt or
+            // during a delay that the server requested.
             let mayStart =
                 rejected == nil || setback.latest.retryAfter == nil && canRetryEarly(at: moment.now)
             guard mayStart else { return answerNonWaitingRequests(at: moment.now) }
@@ -150,17 +158,17 @@ extension Session {
         }
     }
 
-    /// What callers are told of a mistake that only a person can correct.
+    /// Returns the failure for requests when only the user can correct the cause.
     func misconfigured(by failure: RefreshFailure) -> ServingFailure {
         .misconfigured(message: failure.message, remedy: failure.correction(of: name))
     }
 
-    /// Why the server did not give a token of `variant`, as long as it is not asked again; `nil`: it has not refused one.
+    /// Returns the message of the server's rejection of `variant` while it is not requested again, or `nil`.
     package func refusal(of variant: TokenVariant, at now: Instant) -> String? {
         login?.refusals[variant].flatMap { $0.until > now ? $0.message : nil }
     }
 
-    /// What callers are told of a token that the server did not give.
+    /// Returns the failure for requests for a token that the server rejected.
     func misconfigured(by refusal: Login.Refusal) -> ServingFailure {
         let failure = RefreshFailure(kind: .misconfigured, message: refusal.message)
         return .misconfigured(
@@ -169,7 +177,7 @@ extension Session {
         )
     }
 
-    /// Why `need` cannot be met now or by waiting; `nil`: it waits.
+    /// Returns the reason `need` cannot be met now or by waiting, or `nil` if it waits.
     private func immediateFailure(for need: TokenRequirements, at now: Instant) -> ServingFailure? {
         guard let login else { return isReauthenticating || mayStart(at: now) ? nil : loginRequired }
         if let refusal = login.refusals[need.variant], refusal.until > now {
@@ -190,10 +198,12 @@ extension Session {
         return recentRefreshFailure(need, login, at: now)
     }
 
-    /// What the server just could not give: asking again would be a request storm.
+    /// Returns the failure that the server just caused.
     ///
-    /// For an ID token that none has come after, or that had ended when it came, that is so until the access token beside
-    /// it is due.
+    /// Another request would cause a request storm.
+    ///
+    /// For an ID token that no newer one has followed, or that had expired when it arrived, this holds until
+    /// its access token is due.
     private func recentRefreshFailure(
         _ need: TokenRequirements,
         _ login: Login,
@@ -217,7 +227,7 @@ extension Session {
         return .validityUnattainable(lifetime: lifetime)
     }
 
-    /// Why `token`, which has just come, is not given to whom it is not enough; `nil`: it is given all the same.
+    /// Returns the reason a new `token` does not meet `need`, or `nil` if it is served anyway.
     private func validityFailure(
         of token: AccessToken,
         for need: TokenRequirements,
@@ -236,9 +246,9 @@ extension Session {
         return life.lifetime.map { .validityUnattainable(lifetime: $0) }
     }
 
-    /// What those are told whom an ID token with this life is not enough, where the refresh has brought no better one.
+    /// Returns the failure for requests that need a longer valid ID token than the last refresh provided.
     private func notRenewed(_ life: TokenValidity, for need: TokenRequirements) -> ServingFailure {
-        // One that had ended when it came says nothing of how long others live.
+        // An ID token that had expired when it arrived says nothing about the lifetime of others.
         if let minimum = need.minimumValidity, let lifetime = life.lifetime, lifetime > .zero,
             minimum > lifetime
         {
@@ -247,7 +257,7 @@ extension Session {
         return .idTokenNotRenewed(remedy: loginElsewhere)
     }
 
-    /// Whether the ID token of `variant` has ended, and the server brought no better one when it was asked.
+    /// Returns whether the ID token of `variant` has expired, and a refresh brought no better one.
     package func isIDTokenExpired(of variant: TokenVariant, at now: Instant) -> Bool {
         let need = TokenRequirements(variant: variant, wantsIDToken: true, deadline: now)
         guard let login, token(for: need, at: now) == nil else { return false }
@@ -255,7 +265,7 @@ extension Session {
         return false
     }
 
-    /// Why a login that cannot be refreshed does not meet `need`.
+    /// Returns the reason a login that cannot be refreshed does not meet `need`.
     private func lacking(_ need: TokenRequirements, _ login: Login) -> ServingFailure {
         let isMissed = need.wantsIDToken && usableToken(need.variant).map { $0.idToken == nil } ?? false
         return isMissed ? .noIDToken : loginRequired
@@ -265,12 +275,12 @@ extension Session {
         if case .reauthenticating = state { true } else { false }
     }
 
-    /// The token of `variant` unless a server has refused it.
+    /// Returns the token of `variant`, or `nil` if a server has rejected it.
     func usableToken(_ variant: TokenVariant) -> AccessToken? {
         servable?.tokens[variant].flatMap { $0.isRefused ? nil : $0 }
     }
 
-    /// A token that meets `need`.
+    /// Returns a token that meets `need`.
     func adequateToken(for need: TokenRequirements, at now: Instant) -> AccessToken? {
         guard !need.wantsLiveLogin || login != nil, let token = usableToken(need.variant),
             !need.wantsIDToken || token.idToken != nil, isServed(token, to: need)
@@ -279,7 +289,9 @@ extension Session {
         return life.lasts(leastLife(of: life, for: need), from: now) ? token : nil
     }
 
-    /// How much must be left of `life` to meet `need`; something, even if nobody asks for any.
+    /// Returns the remaining validity that meets `need`.
+    ///
+    /// It is positive even if no minimum is requested.
     private func leastLife(of life: TokenValidity, for need: TokenRequirements) -> Duration {
         let least = RefreshSchedule.requiredValidity(
             of: life,
@@ -289,22 +301,25 @@ extension Session {
         return max(least, .nanoseconds(1))
     }
 
-    /// Whether `token` may be served: one in doubt is renewed instead, if a live login can do that.
+    /// Returns whether `token` may be served.
+    ///
+    /// A doubtful one is renewed instead, if a live login can do that.
     private func isServed(_ token: AccessToken, to need: TokenRequirements) -> Bool {
         switch token.standing {
         case .good: true
         case .doubtful: login == nil
         case .onTrial: login == nil || need.reportsRefusals
-        // A token that this host cannot refresh is served while its own claims allow it (``TokenValidity/statedEnd``).
+        // A token that this host cannot refresh is served while its own claims allow it
+        // (``TokenValidity/statedEnd``).
         case .possiblyExpired:
             login.map { $0.renewal == .byKeepers || !isRenewed(need.variant, $0) } ?? true
         case .refused: false
         }
     }
 
-    /// A token with at least a second left, for a requester that named no minimum.
+    /// Returns a token valid for at least a second, for a requester that named no minimum.
     ///
-    /// Credentials of a role are never handed out like that: an SDK uses them until they end.
+    /// Role credentials are never served like that, because an SDK uses them until they expire.
     func lastResort(for need: TokenRequirements, at now: Instant) -> AccessToken? {
         guard need.minimumValidity == nil, !policy.roles.include(need.variant),
             !need.wantsLiveLogin || login != nil,
@@ -313,7 +328,7 @@ extension Session {
         return token.life(isID: need.wantsIDToken).lasts(.seconds(1), from: now) ? token : nil
     }
 
-    /// Answers the requests that do not wait, or for which waiting makes no sense.
+    /// Responds to the requests that do not wait, or for which waiting is useless.
     private mutating func answerNonWaitingRequests(at now: Instant) -> [Effect] {
         guard case .retrying(_, let setback) = state else {
             return failDeniedRequests() + failOverdueRequests(at: now)
@@ -321,7 +336,7 @@ extension Session {
         return answerAfterFailure(setback, at: now)
     }
 
-    /// Answers the requests that gave up waiting.
+    /// Responds to the requests whose deadline has passed.
     mutating func failOverdueRequests(at now: Instant) -> [Effect] {
         guard let earliest = waiters.earliestDeadline, earliest <= now else { return [] }
         let failure = ServingFailure.temporarilyUnavailable(
@@ -338,10 +353,15 @@ extension Session {
         }
     }
 
-    /// Answers the requests that the present tokens satisfy; `fresh` has just come, so nobody waits for a
-    /// better one.
+    /// Responds to the requests that the current tokens satisfy.
     ///
-    /// `isAdopted`: another host got it, and its time is that of another clock; to this host it is new.
+    /// - Parameters:
+    ///   - fresh: the variant that has just been refreshed, so that its requests do not wait for a better
+    ///     token.
+    ///   - isAdopted: whether another host obtained the tokens. Their times are of another clock, and the
+    ///     tokens are new here.
+    ///   - now: the current time.
+    /// - Returns: the replies.
     mutating func answerSatisfiedRequests(
         fresh: TokenVariant?,
         isAdopted: Bool = false,
@@ -359,7 +379,8 @@ extension Session {
         }
     }
 
-    /// Answers the requests for `variant` (all of them if `nil`) with `failure`, or with what is left to serve.
+    /// Responds to the requests for `variant` (or all for `nil`) with `failure`, or with a token that is
+    /// still valid.
     mutating func settleAll(
         _ failure: ServingFailure,
         variant: TokenVariant? = nil,
@@ -384,7 +405,7 @@ extension Session {
         }
     }
 
-    /// What brings back a login that is over, where that is not a login to this session at this host.
+    /// Returns the advice for an ended login, if it is not to log in to this session at this host.
     func substitute(for ended: EndedLogin) -> String? {
         if policy.isShared, ended.isHereAlone { return SessionPolicy.rejoining(name) }
         return ended.remedy ?? loginElsewhere

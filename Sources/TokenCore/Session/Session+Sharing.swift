@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// Sessions that all hosts of a fleet have (``SessionPolicy/isShared``): what another host did to the login.
+/// Sessions shared by all hosts of a fleet (``SessionPolicy/isShared``), and the effects of other hosts on
+/// the login.
 extension Session {
-    /// The fleet has another record of this session, which is durable here: it takes the place of the login.
+    /// Replaces the login with another record of the fleet, which is durable here.
     ///
     /// - Parameters:
-    ///   - snapshot: the record, its times as the clocks of this host show them.
-    ///   - isUnproven: nobody knows whether its refresh token is good, so it is tried at once.
-    ///   - mayLogInSilently: if the login is over, this host may log in anew without a person; of all hosts one should.
-    ///   - jitter: in `0..<1`; hosts that adopt the same record have different ones, and refresh at different times.
-    ///   - moment: now.
-    /// - Returns: what to do.
+    ///   - snapshot: the record, with its times converted to the clocks of this host.
+    ///   - isUnproven: whether it is unknown if its refresh token is valid, so that it is tried at once.
+    ///   - mayLogInSilently: whether this host may make a noninteractive login if the login is over. One of
+    ///     all hosts should.
+    ///   - jitter: a random number in `0..<1`. Hosts that adopt the same record have different ones, and
+    ///     refresh at different times.
+    ///   - moment: the current time.
+    /// - Returns: the effects to execute.
     package mutating func recordAdopted(
         _ snapshot: SessionSnapshot,
         isUnproven: Bool = false,
@@ -29,7 +32,7 @@ extension Session {
         }
     }
 
-    /// A person has this host take part again, after a logout here alone.
+    /// Returns this host to the fleet after a logout here alone, as the user requested.
     package mutating func rejoined() -> [Effect] {
         guard case .loggedOut(var ended) = state else { return [] }
         ended.isHereAlone = false
@@ -37,9 +40,9 @@ extension Session {
         return []
     }
 
-    /// Somebody else's login came first: the one that is being stored here is given up.
+    /// Abandons the login that is being stored here, because another login came first.
     ///
-    /// Its tokens end at the server too, if that is known to end nothing else.
+    /// Its tokens are also revoked at the server, if that is known to end nothing else.
     package mutating func loginSuperseded(_ number: CommitNumber) -> [Effect] {
         guard case .committing(let login, let granted, number) = progress else { return [] }
         progress = nil
@@ -72,11 +75,12 @@ extension Session {
         return told + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
-    /// At this host the login has ended by itself; it stays ended here, whatever the others make of it.
+    /// Keeps the session logged out, because the login has expired at this host, even if other hosts
+    /// continue.
     private mutating func pass(over adopted: Login, _ ending: Ending, at moment: Moment) -> [Effect] {
         guard case .loggedOut = state else { return erase(adopted.secrets.subtracting(heldSecrets)) }
         let held = heldSecrets.union(adopted.secrets)
-        // A person may still log out, here and everywhere.
+        // The user may still log out, here and everywhere.
         let erasedAt = moment.now + RetrySchedule.quarantine
         let afterlife = EndedLogin.Disposition.quarantined(adopted, erasedAt: erasedAt, probeAt: nil)
         var ended = EndedLogin(
@@ -90,7 +94,10 @@ extension Session {
         return erase(held.subtracting(heldSecrets))
     }
 
-    /// Somebody logged out elsewhere while a refresh is under way: its answer is late, and ``recordAdopted`` follows it.
+    /// Ends the login because of a logout on another host during a refresh here.
+    ///
+    /// The response to the refresh is late. ``recordAdopted(_:isUnproven:mayLogInSilently:jitter:at:)``
+    /// follows.
     package mutating func loggedOutElsewhere(at moment: Moment) -> [Effect] {
         guard login != nil else { return [] }
         let held = heldSecrets
@@ -103,13 +110,13 @@ extension Session {
             + [.notify(SessionEvent(.loggedOut))]
     }
 
-    /// Somebody logged out elsewhere, and has told the server.
+    /// Ends the login because of a logout on another host, which has revoked it at the server.
     private mutating func leave(_ adopted: Login, at moment: Moment) -> [Effect] {
         let told = loggedOutElsewhere(at: moment)
         return told + [.forget] + erase(adopted.secrets.subtracting(heldSecrets))
     }
 
-    /// The server refuses the login, as one of the hosts has found out.
+    /// Ends the login because the server rejects it, as one of the hosts has found out.
     private mutating func end(
         _ adopted: Login,
         _ reason: EndReason,
@@ -128,29 +135,31 @@ extension Session {
         return obsolete + end(reason, Session.refusedMessage, adopted, probeAt: nil, at: moment)
     }
 
-    /// The commit with this number makes a new login durable.
+    /// Returns whether the commit with this number makes a new login durable.
     package func isLogin(_ commit: CommitNumber) -> Bool {
         if case .committing(_, _, commit) = progress { true } else { false }
     }
 
-    /// The server has turned out to keep refresh tokens: each refresh is answered with the one that was sent.
+    /// Whether the server does not replace refresh tokens, so that each refresh returns the one that was
+    /// sent.
     package var keepsRefreshToken: Bool { login?.rotation == .keeps }
 
-    /// The refresh token of the attempt under way had never been sent when the attempt began.
+    /// Whether the refresh token of the attempt in flight had never been sent when the attempt began.
     package var isFirstUse: Bool { currentAttempt?.isFirstUse ?? false }
 
-    /// The login has been refreshed before.
+    /// Whether the login has been refreshed before.
     package var hasRefreshed: Bool { login?.hasRefreshed ?? false }
 
-    /// Another host, which cannot refresh by itself, wants a token other than the present one.
+    /// Refreshes because another host, which cannot refresh by itself, requests a token other than the
+    /// current one.
     package mutating func refreshAsked(at moment: Moment) -> [Effect] {
         guard case .ready(let login) = state else { return [] }
         return start(.primary, login, setback: nil, reason: .asked, at: moment)
     }
 
-    /// This host has no right to ask the keepers for another token: who wants one waits in vain.
+    /// Fails requests for another token, because this host may not ask the keepers for one.
     ///
-    /// Once the present one is due, who wants any waits: the keepers refresh it by themselves.
+    /// Once the current one is due, all requests wait: the keepers refresh it automatically.
     mutating func keeperRequestFailed(_ message: String, at moment: Moment) -> [Effect] {
         guard case .refreshing(let login, var attempt) = state else { return [] }
         let denial = ServingFailure.temporarilyUnavailable(message: message, retryAfter: nil)
@@ -163,14 +172,17 @@ extension Session {
         return failDeniedRequests()
     }
 
-    /// Answers those who want another token although nobody can be asked for one; where the present one was refused, all do.
+    /// Fails the requests for another token when nobody can be asked for one.
+    ///
+    /// If the current one was rejected, all fail.
     mutating func failDeniedRequests() -> [Effect] {
         guard let denial = currentAttempt?.denial else { return [] }
         let isRefused = unavailabilityReason != nil
         return waiters.answer { $0.newerThan == nil && !isRefused ? nil : .failure(denial) }
     }
 
-    /// Why there is no token to be had before the keepers refresh by themselves; `nil`: there is one, or one comes soon.
+    /// The reason no token is available until a keeper refreshes, or `nil` if one is available or expected
+    /// soon.
     var unavailabilityReason: String? {
         guard case .temporarilyUnavailable(let message, _)? = currentAttempt?.denial,
             login?.primary?.isRefused == true
@@ -178,7 +190,7 @@ extension Session {
         return message
     }
 
-    /// Answers those who asked before there was a login for what no reader gets.
+    /// Fails requests made before there was a login, if no reader can get their token.
     private mutating func failUnsatisfiableRequests(at now: Instant) -> [Effect] {
         guard let login else { return [] }
         let session = self
@@ -188,7 +200,9 @@ extension Session {
         }
     }
 
-    /// A reader has the tokens of other scopes and audiences that the keepers had when they refreshed.
+    /// Returns the failure for a token that a reader cannot get, or `nil` if it can.
+    ///
+    /// A reader has only the tokens of other scopes and audiences that the keepers had when they refreshed.
     func readerFailure(_ step: TokenVariant, _ login: Login) -> ServingFailure? {
         guard login.renewal == .byKeepers, !isRenewed(step, login) else { return nil }
         return .misconfigured(
@@ -197,7 +211,7 @@ extension Session {
         )
     }
 
-    /// Whether this host is a reader that has to refuse `need`, as far as it knows.
+    /// Returns whether this host is a reader that has to deny `need`, as far as it knows.
     package func lacksAsReader(_ need: TokenRequirements, at now: Instant) -> Bool {
         guard let login, !meets(need, at: now) else { return false }
         return readerFailure(step(toward: need.variant, at: now), login) != nil
@@ -207,7 +221,9 @@ extension Session {
 }
 
 extension Login {
-    /// On a reader the keepers refresh what it has, and else nobody.
+    /// Delegates the refresh to the keepers if this host is a reader.
+    ///
+    /// If it is not, a login that the keepers refreshed cannot be renewed.
     mutating func delegateRefresh(to policy: SessionPolicy) {
         if policy.isReader { renewal = .byKeepers } else if renewal == .byKeepers { renewal = .impossible }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension Session {
-    /// When the session next needs ``timeReached(_:jitter:)``; `nil`: only an event can change anything.
+    /// The next time for ``timeReached(_:jitter:)``, or `nil` if only an event can change anything.
     package var wakeTime: Instant? {
         [waiters.earliestDeadline, recommitTime, stateWakeTime].compactMap(\.self).min()
     }
@@ -19,12 +19,12 @@ extension Session {
         }
     }
 
-    /// The next planned try, or the login's own end or warning if that comes first.
+    /// Returns the time of the next attempt, or of the login's own end or warning if that comes first.
     private func earliest(_ planned: Instant?, _ login: Login) -> Instant? {
         [planned, endTime(of: login)?.at, notice(of: login)?.at].compactMap(\.self).min()
     }
 
-    /// A moment at or after ``wakeTime`` has come.
+    /// Executes everything that is due at ``wakeTime`` or later.
     package mutating func timeReached(_ moment: Moment, jitter: Double) -> [Effect] {
         var effects = failOverdueRequests(at: moment.now)
         effects += recommitIfDue(at: moment)
@@ -56,10 +56,10 @@ extension Session {
         return effects
     }
 
-    /// Makes the try that was planned after `setback`.
+    /// Makes the attempt that was planned after `setback`.
     private mutating func retry(_ login: Login, _ setback: RetryState, at moment: Moment) -> [Effect] {
         let wanted = nextWanted(at: moment.now)
-        // Where only a role could not be had, and nobody wants it any more, nothing has to be renewed.
+        // If only a role was unavailable and no request needs it any more, nothing has to be renewed.
         if wanted == nil, policy.roles == .variants, hasGoodOwnToken(at: moment.now),
             dueTime(of: login).map({ $0 > moment.now }) ?? true
         {
@@ -69,23 +69,28 @@ extension Session {
         return start(wanted ?? .primary, login, setback: setback, reason: setback.reason, at: moment)
     }
 
-    /// A new login is being made durable, so nothing of the old one is started or ended, and the next login waits.
+    /// Whether a new login is being made durable.
+    ///
+    /// Nothing of the old one is started or ended meanwhile, and the next login waits.
     package var isAdopting: Bool {
         if case .committing = progress { true } else { false }
     }
 
-    /// The tokens of this login are being made durable.
+    /// Returns whether the tokens of this login are being made durable.
     package func isStoring(_ number: LoginNumber) -> Bool {
         if case .committing(number, _, _) = progress { true } else { false }
     }
 
-    /// Why `next` is refreshed; what came due while no agent ran has the reason `start`.
+    /// Returns the reason for refreshing `next`.
+    ///
+    /// It is `start` if that was due while no agent was running.
     private func reason(for next: (variant: TokenVariant, at: Instant), _ login: Login) -> RefreshReason {
         guard login.tokens[next.variant]?.isRefused != true else { return .refusedToken }
         return restoredAt.map { next.at <= $0 } == true ? .start : .due
     }
 
-    /// What is refreshed next, and when: the login's own token once due, or a refused one somebody waits for.
+    /// Returns the next refresh and its time: the login's own token once due, or a requested token that was
+    /// rejected.
     private func nextStart(of login: Login) -> (variant: TokenVariant, at: Instant)? {
         guard login.renewal != .impossible else { return nil }
         let due = dueTime(of: login).map { (variant: TokenVariant.primary, at: $0) }
@@ -98,7 +103,8 @@ extension Session {
         return [due, wanted].compactMap(\.self).min { $0.at < $1.at }
     }
 
-    /// When the login's own token is refreshed by itself: before it ends, or before the login does.
+    /// Returns the time at which the login's own token is refreshed automatically: before its expiry, or the
+    /// login's end.
     func dueTime(of login: Login) -> Instant? {
         guard login.renewal != .impossible else { return nil }
         guard let primary = login.primary else {
@@ -112,7 +118,7 @@ extension Session {
         return [RefreshSchedule.dueTime(for: primary, policy: policy), beforeEnd].compactMap(\.self).min()
     }
 
-    /// When and why this login ends without any server saying so.
+    /// Returns the end of this login without a server's response, with its reason.
     func endTime(of login: Login) -> Ending? {
         endings(of: login).filter(\.isCertain).map { ending in
             var ending = ending
@@ -121,7 +127,7 @@ extension Session {
         }.min { $0.at < $1.at }
     }
 
-    /// When the login ends, as far as anybody can tell: what a person is shown.
+    /// Returns the end of the login as far as known, for display.
     func shownEnd(of login: Login) -> Instant? { endings(of: login).map(\.at).min() }
 
     private func endings(of login: Login) -> [Ending] {
@@ -154,21 +160,21 @@ extension Session {
         return endings
     }
 
-    /// The end to warn a person about next, and when; `nil` once warned.
+    /// Returns the end to warn the user about next, and the time, or `nil` once warned.
     private func notice(of login: Login) -> (ending: Ending, at: Instant)? {
         approach(of: login).flatMap { login.hasNoticed($0.ending.at) ? nil : $0 }
     }
 
-    /// From when on a person is to know that the login ends.
+    /// Returns the time from which to warn the user about the login's end.
     func noticeTime(of login: Login) -> Instant? { approach(of: login)?.at }
 
-    /// The first end that no refresh moves, and from when on it is near.
+    /// Returns the first end that no refresh extends, and the time from which it is near.
     private func approach(of login: Login) -> (ending: Ending, at: Instant)? {
         guard let ending = endings(of: login).filter({ !$0.moves }).min(by: { $0.at < $1.at }) else {
             return nil
         }
         let time = policy.noticeTime(before: ending.at, since: login.loggedInAt)
-        // If it is not known yet what a refresh does to the end, wait for the next one, which shows it.
+        // If it is unknown whether a refresh extends the login, wait for the next one, which shows it.
         guard ending.mayMove, case .ready = state, let due = dueTime(of: login), due < ending.at else {
             return (ending, time)
         }
@@ -176,7 +182,7 @@ extension Session {
     }
 
     private mutating func noticeIfDue(at moment: Moment) -> [Effect] {
-        // While a refresh is under way nobody knows what it does to the end.
+        // During a refresh it is unknown whether the login is extended.
         guard let login, currentAttempt == nil, let (ending, at) = notice(of: login), at <= moment.now else {
             return []
         }
@@ -191,7 +197,9 @@ extension Session {
         return [.notify(event)]
     }
 
-    /// When a record is written again; not while one is reserved for an answer, which no reader waits for.
+    /// The time at which a record is written again.
+    ///
+    /// It is `nil` while a record is reserved for a response, which does not apply to a reader.
     private var recommitTime: Instant? {
         let isReserved = currentAttempt != nil && login?.renewal != .byKeepers
         return isReserved || isAdopting ? nil : storage.retryAt
@@ -232,20 +240,20 @@ extension Session {
     }
 }
 
-/// Steps of the wall clock against the boot-time clock.
+/// Steps of the wall clock relative to the boot-time clock.
 ///
-/// Either time has passed that the boot-time clock did not count, or one of the two wall clock times is wrong. Nobody can
-/// tell which, so a step costs a refresh and never a login.
+/// Either time has passed that the boot-time clock did not count, or one of the two wall-clock times is
+/// wrong. It is impossible to tell which, so a step costs a refresh and never a login.
 extension Session {
-    /// Reacts to a step of the wall clock.
+    /// Processes a step of the wall clock.
     ///
-    /// After a step forward every token counts as possibly expired. After a step back, whatever the start of the agent
-    /// concluded from the earlier wall clock time is corrected.
+    /// After a step forward every token counts as possibly expired. After a step back, conclusions from the
+    /// earlier wall-clock time at the start of the agent are corrected.
     ///
     /// - Parameters:
-    ///   - step: how far the wall clock stepped, positive for forward (``ClockOffset/step(since:)``).
+    ///   - step: the step, positive for forward (``ClockOffset/step(since:)``).
     ///   - statedEnds: the `exp` of each token that is a JWT.
-    ///   - moment: now.
+    ///   - moment: the current time.
     package mutating func wallClockStepped(
         by step: Duration,
         statedEnds: [SecretID: WallTime],
@@ -266,7 +274,7 @@ extension Session {
         }
     }
 
-    /// Gives tokens that were restored as possibly expired their stated ends.
+    /// Sets the stated ends of tokens that were restored as possibly expired.
     package mutating func restoredTokensState(_ ends: [SecretID: WallTime], at moment: Moment) {
         changeLogins { $0.setStatedEnds(ends, at: moment) }
     }
@@ -276,30 +284,31 @@ extension Session {
         heldTokens.values.contains { $0.standing == .possiblyExpired }
     }
 
-    /// The earliest moment at which `ending` ends `login`.
+    /// Returns the earliest moment at which `ending` ends `login`.
     ///
-    /// After a reboot only the wall clock says how old a login is. It gets ``RetrySchedule/wallClockGrace`` to be set right,
-    /// and the server is asked meanwhile.
+    /// After a reboot only the wall clock tells the age of a login. It gets ``RetrySchedule/wallClockGrace``
+    /// to be corrected, and requests to the server continue meanwhile.
     func confirmedTime(of ending: Instant, of login: Login) -> Instant {
         guard login.isDatedByWallClock, let restoredAt else { return ending }
         return max(ending, restoredAt + RetrySchedule.wallClockGrace)
     }
 
-    /// When the refresh token of `login` is not sent any more.
+    /// Returns the time after which the refresh token of `login` is not sent.
     func certainEnd(of login: Login) -> Instant? {
         login.certainEnd.map { confirmedTime(of: $0, of: login) }
     }
 }
 
-/// How far the wall clock has stepped since a start of the agent.
+/// The steps of the wall clock since a start of the agent.
 struct ClockStepsSinceStart: Equatable, Sendable {
     private var sum = Duration.zero
     private var lowest = Duration.zero
 
     /// Adds a step.
     ///
-    /// - Returns: by how much the clock is now behind everything it has shown since the start, so that the times which the
-    ///   start concluded from it were too old by that; a step back that only ends an earlier one forward corrects nothing.
+    /// - Returns: the time by which the clock is now behind all times that it has shown since the start. The
+    ///   times that the start concluded from it were too early by that. A step back that only undoes a step
+    ///   forward corrects nothing.
     mutating func correction(after step: Duration) -> Duration {
         sum += step
         defer { lowest = min(lowest, sum) }
@@ -307,21 +316,22 @@ struct ClockStepsSinceStart: Equatable, Sendable {
     }
 }
 
-/// An end that a login comes to by itself.
+/// The end of a login without a server's response.
 struct Ending {
     var at: Instant
     var reason: EndReason
     var message: String
-    /// No server is asked after it.
+    /// Whether the end is certain, so that no server gets a request after it.
     var isCertain = true
-    /// The last refresh moved it on.
+    /// Whether the last refresh extended the login.
     var moves = false
-    /// No refresh has shown yet whether it moves.
+    /// Whether no refresh has shown yet if it extends the login.
     var mayMove = false
 }
 
 extension Login {
-    /// Ends this close together count as the same: clocks and whole seconds blur them.
+    /// The maximum difference of ends that count as the same, 60 seconds, because of inexact clocks and whole
+    /// seconds.
     private static let blur = Duration.seconds(60)
 
     fileprivate func hasNoticed(_ end: Instant) -> Bool {
@@ -331,7 +341,7 @@ extension Login {
 }
 
 extension EndedLogin.Disposition {
-    /// When the server is asked once more.
+    /// The time of the next request to the server.
     fileprivate var nextTry: Instant? {
         switch self {
         case .none: nil

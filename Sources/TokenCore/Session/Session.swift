@@ -1,45 +1,57 @@
 // SPDX-License-Identifier: MIT
 
-/// One login and everything decided about it: a pure state machine.
+/// One session with its login and all decisions about it, as a pure state machine.
 ///
-/// Events come in as method calls with the time and the chance they need; what to do comes out as ``Effect``s
-/// to be run in order. It holds identifiers, never secret bytes, so a state can be printed and compared.
+/// Events arrive as method calls, with the time and the random number that they need. ``Effect``s are
+/// returned, to be executed in order. The session contains identifiers, never secret bytes, so a state can be
+/// printed and compared.
 ///
-/// A login under way is not a state: a person may log in again while the old login is being served, so it is
-/// kept beside the state, and ``SessionStatus`` shows it only when there is nothing else to show.
+/// A login in progress is not a state, because the user may log in again while the old login is served. It is
+/// kept next to the state, and ``SessionStatus`` shows it only if there is nothing else to show.
+///
+/// - Entry points: ``tokenRequested(by:_:at:)``, ``refreshFinished(_:_:jitter:at:)``,
+///   ``timeReached(_:jitter:)``.
+/// - May not: use a clock, a random number generator, files or the network.
 package struct Session: Sendable {
-    /// Where the session stands.
+    /// The state of the session.
     ///
-    /// Indirect, because most sessions are in a small state: otherwise each would take the room of the
+    /// It is indirect because most sessions are in a small state. Otherwise each would need the space of the
     /// largest.
     indirect enum State: Equatable, Sendable {
-        /// No login, or one that is over; callers are told to log in unless an access token outlived it.
-        /// Next: `probing` when a refusal is to be checked, `ready` when a login is committed; `refreshing` for a
+        /// There is no login, or it has ended. Requests require a login unless an access token outlived it.
+        ///
+        /// Next: `probing` when a rejection is checked, `ready` when a login is committed; `refreshing` for a
         /// session that starts by itself.
         case loggedOut(EndedLogin)
-        /// Logged out for callers, while one request checks whether the server meant it.
-        /// Next: `ready` if it works, else `loggedOut`.
+        /// The session is logged out for requesters, while one request checks whether the server confirms it.
+        ///
+        /// Next: `ready` if the request works, else `loggedOut`.
         case probing(EndedLogin, Login, Attempt)
-        /// Over; a login without a person is being tried, and callers wait for it.
-        /// Next: `ready` when it worked, else `loggedOut`.
+        /// The login has ended, and requests wait for a noninteractive login.
+        ///
+        /// Next: `ready` if it worked, else `loggedOut`.
         case reauthenticating(EndedLogin, LoginNumber)
-        /// Serving, next refresh planned. Next: `refreshing` when due or asked for, `loggedOut` at the end.
+        /// Tokens are served, and the next refresh is planned.
+        ///
+        /// Next: `refreshing` when due or requested, `loggedOut` at the end.
         case ready(Login)
-        /// One request in flight; the present token is served while it is good.
-        /// Next: `ready`, `retrying`, `suspended` or `loggedOut`, by its outcome.
+        /// One attempt is in flight. The current token is served while it is valid.
+        ///
+        /// Next: `ready`, `retrying`, `suspended` or `loggedOut`, depending on the result.
         case refreshing(Login, Attempt)
-        /// The last attempt failed temporarily, the next is planned. Next: `refreshing`, `loggedOut`.
+        /// The last attempt failed temporarily, and the next is planned. Next: `refreshing`, `loggedOut`.
         case retrying(Login, RetryState)
-        /// Something has to be fixed by hand; the refresh token is kept.
-        /// Next: `refreshing` when asked for, after a reload, or every six hours.
+        /// The user has to correct something. The refresh token is kept.
+        ///
+        /// Next: `refreshing` when requested, after a reload, or every six hours.
         case suspended(Login, Suspension)
     }
 
-    /// A login under way beside the state.
+    /// A login in progress, kept next to the state.
     indirect enum LoginProgress: Equatable, Sendable {
-        /// The person and the server are at it.
+        /// The user and the server are logging in.
         case conversing(LoginNumber)
-        /// Granted; its record is being made durable. No refresh starts meanwhile.
+        /// The login is granted, and its record is being made durable. No refresh starts meanwhile.
         case committing(LoginNumber, Login, CommitNumber)
 
         var number: LoginNumber {
@@ -52,21 +64,23 @@ package struct Session: Sendable {
     package let name: SessionName
     package internal(set) var policy: SessionPolicy { didSet { revision &+= 1 } }
     var state: State { didSet { revision &+= 1 } }
-    /// Changes with everything that a ``CachedToken`` depends on.
+    /// A number that changes with everything that a ``CachedToken`` depends on.
     package private(set) var revision: UInt64 = 0
     var progress: LoginProgress?
     var waiters = Waiters()
     var variantUse = VariantUse()
     var history = RefreshHistory()
     var storage = StorageHealth()
-    /// When it was read from its record; a refresh that was due by then has the reason `start`.
+    /// The time at which the session was restored.
+    ///
+    /// A refresh that was due by then has the reason `start`.
     var restoredAt: Instant?
     var stepsSinceStart = ClockStepsSinceStart()
     private var attempts: UInt64 = 0
     private var commits: UInt64 = 0
     private var silentLogins: UInt64 = 0
 
-    /// A session nobody has logged in to yet.
+    /// Creates a session without any login yet.
     package init(name: SessionName, policy: SessionPolicy) {
         self.name = name
         self.policy = policy
@@ -75,7 +89,7 @@ package struct Session: Sendable {
         )
     }
 
-    /// The login that is kept alive, or `nil` when there is none.
+    /// The login that is kept alive, or `nil` if there is none.
     var login: Login? {
         switch state {
         case .loggedOut, .probing, .reauthenticating: nil
@@ -84,10 +98,10 @@ package struct Session: Sendable {
         }
     }
 
-    /// The key that the served tokens are bound to (RFC 9449); `nil`: they are bound to none.
+    /// The key that the served tokens are bound to (RFC 9449), or `nil` if there is none.
     package var proofKey: SecretID? { servable?.proofKey }
 
-    /// The login whose tokens may be served: the live one, or one that ended with a token still good.
+    /// The login whose tokens may be served: the live one, or one that ended before its token.
     var servable: Login? {
         switch state {
         case .loggedOut(let ended), .probing(let ended, _, _), .reauthenticating(let ended, _):
@@ -96,33 +110,33 @@ package struct Session: Sendable {
         }
     }
 
-    /// The token of the login itself, good or not.
+    /// The login's own token, valid or not.
     package var primaryToken: AccessToken? { servable?.primary }
 
-    /// Every token of the login, good or not.
+    /// All tokens of the login, valid or not.
     package var heldTokens: [TokenVariant: AccessToken] { servable?.tokens ?? [:] }
 
-    /// By when the session has to be renewed so that nothing is lost: its token or its login ends then.
+    /// The time by which the session has to be renewed: the earlier end of its token or its login.
     package var neededBy: Instant? {
         [servable?.primary?.expiresAt, login?.knownEnd].compactMap(\.self).min()
     }
 
-    /// The attempt under way, whichever step it is at.
+    /// The number of the attempt in flight, in any phase.
     package var attemptInFlight: AttemptNumber? { currentAttempt?.number }
-    /// A live login is being renewed.
+    /// Whether a live login is being renewed.
     package var isRefreshing: Bool {
         if case .refreshing = state { true } else { false }
     }
-    /// Why the attempt with this number is made; `nil`: it is not under way any more.
+    /// Returns the reason for the attempt with this number, or `nil` if it is no longer in flight.
     package func reason(of attempt: AttemptNumber) -> RefreshReason? {
         currentAttempt.flatMap { $0.number == attempt ? $0.reason : nil }
     }
-    /// The attempt under way sends a refresh token whose last answer is missing.
+    /// Whether the attempt in flight sends a refresh token whose last response is missing.
     package var isReplaying: Bool { currentAttempt?.isReplay ?? false }
-    /// The refresh request is out, or about to be, and its answer has not come.
+    /// Whether the refresh request is in flight, or about to be, and its response has not arrived.
     package var awaitsAnswer: Bool { currentAttempt?.phase == .sending }
 
-    /// Changes what is known of the login wherever it stands: live, over, or in an answer that is being stored.
+    /// Changes the data of the login in every state: live, ended, or in a response that is being stored.
     mutating func changeLogins(_ change: (inout Login) -> Void) {
         switch state {
         case .loggedOut(var ended):
@@ -157,7 +171,8 @@ package struct Session: Sendable {
         return AttemptNumber(rawValue: attempts)
     }
 
-    /// Counts down from the largest number, so that it never meets those the agent gives to people's logins.
+    /// Returns the next number, counting down from the largest, so that it never equals the agent's login
+    /// numbers.
     mutating func nextSilentLogin() -> LoginNumber {
         silentLogins += 1
         return LoginNumber(rawValue: .max - silentLogins)
@@ -169,17 +184,17 @@ package struct Session: Sendable {
     }
 }
 
-/// Whether the present record is safe on disk.
+/// The durability of the current record.
 struct StorageHealth: Equatable, Sendable {
     var outcome: CommitOutcome = .durable
     var failures = 0
-    /// When the record is written again, because the last one is not safe or no longer up to date.
+    /// The time at which the record is written again, because the last one is not durable or out of date.
     private(set) var retryAt: Instant?
 
-    /// Something has to be stored although no answer of a server brought it.
+    /// Plans a write of the record for a change that no server response caused.
     mutating func owe(at now: Instant) { retryAt = min(retryAt ?? now, now) }
 
-    /// A record is being written.
+    /// Records that a write begins.
     mutating func beginWriting() { retryAt = nil }
 
     mutating func wrote(_ outcome: CommitOutcome, at now: Instant) {

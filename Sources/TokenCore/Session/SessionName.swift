@@ -6,7 +6,7 @@
 package struct SessionName: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let description: String
 
-    /// Accepts `text` if it is a valid name.
+    /// Creates a name, or `nil` if `text` is not a valid one.
     package init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard (1...64).contains(bytes.count), let first = bytes.first, first.isNameStart else { return nil }
