@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /// The reason a request to an authorization server returned no token.
+///
+/// - Entry points: ``FailureClass/consequences`` defines the reaction to a failure, `RetryState` the next
+///   attempt, and ``EndReason`` the end of a login.
+/// - May not: contain secrets, or unprintable text of a server (``ServerText``).
 package struct RefreshFailure: Error, Equatable, Sendable {
     package var kind: FailureClass
     /// The error code as on the wire (`invalid_grant`, `ErrRefreshTokenExpired`), if there was one.

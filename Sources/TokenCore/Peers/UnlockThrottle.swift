@@ -8,6 +8,7 @@
 package struct UnlockThrottle: Equatable, Sendable {
     /// The delay that each failed attempt adds before the next, 100 ms.
     package static let step = Duration.milliseconds(100)
+    /// The maximum delay before an attempt, 10 seconds.
     package static let longestPause = Duration.seconds(10)
     /// The time without an attempt after which failed attempts are forgotten, 60 seconds.
     package static let memory = Duration.seconds(60)

@@ -3,6 +3,9 @@
 /// All requests to authorization servers, as the port between the session's decisions and the network.
 ///
 /// Implementations never discard a response: the tokens that they return are already in sealed memory.
+///
+/// The other ports are ``SessionStoring`` and ``RegistrationStoring`` (disk), ``FleetSharing`` (etcd),
+/// ``CommandRunning`` (programs) and ``LoginPrompting`` (the user).
 package protocol AuthorizationServing: Sendable {
     /// Sends one token request that renews `session`, without any retry.
     func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome
@@ -166,6 +169,7 @@ package enum Renewal: Equatable, Sendable {
     case byKeepers
 }
 
+/// The result of one token request.
 package enum RefreshOutcome: Equatable, Sendable {
     case granted(GrantedTokens)
     case failed(RefreshFailure)
@@ -301,6 +305,7 @@ package struct LoginPrompt: Equatable, Sendable {
     }
 }
 
+/// The result of a login.
 package enum LoginOutcome: Equatable, Sendable {
     case granted(LoginGrant)
     case failed(RefreshFailure)
@@ -379,6 +384,7 @@ package struct RevocationRequest: Equatable, Sendable {
     }
 }
 
+/// The result of a revocation.
 package enum RevocationOutcome: Equatable, Sendable {
     case revoked
     /// There was no token that a server could revoke.

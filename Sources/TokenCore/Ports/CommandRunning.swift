@@ -29,6 +29,7 @@ extension CommandRunning {
     }
 }
 
+/// The result of a command that ran to its end.
 package struct CommandResult: Equatable, Sendable {
     /// The exit status, or 128 + signal number.
     package var status: Int32

@@ -58,6 +58,7 @@ package struct SealedFleetTransaction: Equatable, Sendable {
         case value([UInt8], [UInt8])
     }
 
+    /// A change of etcd's keys, as bytes.
     package enum Change: Equatable, Sendable {
         /// Puts a value under a key. If `isLeased`, the key ends with ``SealedFleetTransaction/lease``.
         case put([UInt8], [UInt8], isLeased: Bool)

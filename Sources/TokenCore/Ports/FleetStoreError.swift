@@ -2,6 +2,7 @@
 
 /// The reason the fleet's store cannot be used now.
 package struct FleetStoreError: Error, Hashable, Sendable {
+    /// The effect of the failed request, or the kind of unusable value.
     package enum Kind: Hashable, Sendable {
         /// Nothing was done.
         case unavailable

@@ -9,6 +9,7 @@
 /// a request, at increasing intervals. After the first success the others follow over half a minute, the most
 /// urgent first. A `Retry-After` applies to the issuer, not to the session.
 package struct IssuerPacing: Equatable, Sendable {
+    /// The maximum number of requests in flight at the default rate.
     package static let concurrency = 4
     /// The default number of requests per second (``SessionPolicy/refreshesPerSecond``).
     package static let ratePerSecond = 5

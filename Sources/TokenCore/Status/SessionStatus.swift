@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 /// The state of a session as shown to users and programs.
+///
+/// ``Session/status`` creates it from the session's state, history and tokens. It contains no secrets and no
+/// identifiers of secrets.
 package struct SessionStatus: Equatable, Sendable {
     /// The public states, spelled as in status responses.
     package enum State: String, CaseIterable, Sendable {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 /// An access token that may be served, with everything known about it except its bytes.
+///
+/// The bytes are in sealed memory under ``secret``. Nothing in this folder contains secret bytes, so all
+/// values can be printed and compared.
+///
+/// - Entry points: ``TokenVariant`` names a token of a session, ``TokenRequirements`` a request for one,
+///   ``GrantedTokens`` a response.
 package struct AccessToken: Equatable, Sendable {
     /// The known acceptance of the token by servers.
     package enum Standing: Equatable, Sendable {

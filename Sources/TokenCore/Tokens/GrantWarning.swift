@@ -16,7 +16,8 @@ package struct GrantWarning: Equatable, Sendable {
         case responseSalvaged = "response_salvaged"
         /// The token response names an impossible lifetime.
         case lifetimeIgnored = "lifetime_ignored"
-        /// The server accepts the client secret only in a nonstandard place (RFC 6749 §2.3.1).
+        /// The server accepts the client secret only in the request body, not by HTTP Basic (RFC 6749
+        /// §2.3.1).
         case clientSecretInBody = "client_secret_in_body"
         /// The response had no ID token, so nothing about the account was verified.
         case accountUnknown = "account_unknown"

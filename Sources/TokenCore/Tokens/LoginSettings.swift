@@ -2,9 +2,7 @@
 
 /// The settings under which a login was made, as far as they decide where its tokens may be revoked.
 package struct LoginSettings: Equatable, Sendable {
-    /// The digest that identifies the server and the client.
-    ///
-    /// It contains no line end.
+    /// The text that identifies the server and the client, without a line end.
     package var fingerprint: String
     /// The origins of configured revocation endpoints, for example `https://id.example:443`.
     package var endings: [String]

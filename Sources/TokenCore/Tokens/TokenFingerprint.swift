@@ -2,6 +2,7 @@
 
 /// A digest of a token's bytes, used to recognize the token if a server issues it again.
 package struct TokenFingerprint: Hashable, Sendable {
+    /// The size of the digest in bytes.
     package static let byteCount = 32
 
     package let bytes: [UInt8]

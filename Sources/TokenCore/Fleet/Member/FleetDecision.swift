@@ -185,7 +185,7 @@ struct FleetDecision: Equatable, Sendable {
         return .transact(.mark(lost, on: record, over: view.intent))
     }
 
-    // MARK: Late answers
+    // MARK: Late responses
 
     private func adoptLate() -> Next? {
         guard let record = view.record, view.lock == nil, let late = view.nextAdoption(timing) else {

@@ -99,5 +99,6 @@ struct FleetPollSchedule: Equatable, Sendable {
         wakeTime = now + delay
     }
 
+    /// The maximum delay before a failed read or write is retried, 60 seconds.
     private static let longestPause = Duration.seconds(60)
 }

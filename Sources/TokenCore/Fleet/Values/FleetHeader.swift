@@ -4,6 +4,7 @@
 ///
 /// The tokens themselves belong to ``attempt``: records with the same attempt contain the same tokens.
 package struct FleetHeader: Hashable, Sendable {
+    /// The state of the login at this record.
     package enum Status: Hashable, Sendable {
         /// The login is refreshed. Next: `live` of the next generation, `dead`, `out`.
         case live

@@ -59,6 +59,9 @@ package struct FleetTiming: Equatable, Sendable {
         max(lease, min(FleetTiming.maximumLease, lease * (1 << min(max(delays, 0), 8))))
     }
 
+    /// The maximum lease, 30 seconds.
+    ///
+    /// The patience is longer, so a lock never outlasts it.
     private static let maximumLease = Duration.seconds(30)
 
     /// The default of ``patience``, 120 seconds.

@@ -6,6 +6,7 @@
 /// only values that the latest ``FleetSnapshot`` showed or that this host has written itself, so the executor
 /// has their bytes.
 package struct FleetTransaction: Hashable, Sendable {
+    /// A condition on one key of the session.
     package enum Condition: Hashable, Sendable {
         /// The record is exactly this one, or absent for `nil`.
         case record(FleetHeader?)
@@ -19,6 +20,7 @@ package struct FleetTransaction: Hashable, Sendable {
         case noLate(Lineage, parent: UInt64)
     }
 
+    /// A change of the session's keys.
     package enum Change: Hashable, Sendable {
         /// Writes `rt` and `at` with the tokens of the header's attempt. A header that is `out` has none.
         case putRecord(FleetHeader)
