@@ -350,7 +350,7 @@ final class ProxiedExchange: UpstreamResponseDelegate, @unchecked Sendable {
         )
     }
 
-    /// Whether the request can be sent again after the upstream closed a reused connection without a response.
+    /// Whether the request can be sent again, as the upstream closed a reused connection without a response.
     private var mayReconnect: Bool {
         guard let upstream, upstream.isReused, !upstream.hasHeard, !attempts.hasReconnected else {
             return false
