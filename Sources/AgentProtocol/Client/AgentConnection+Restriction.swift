@@ -4,7 +4,7 @@ import Glibc
 import Text
 
 extension AgentConnection {
-    /// Makes the agent restrict this connection to a `[[socket]]` for `sessions`, and returns its descriptor.
+    /// Restricts this connection to what a `[[socket]]` for `sessions` serves, and returns its descriptor.
     ///
     /// - Parameters:
     ///   - sessions: The names of the sessions.

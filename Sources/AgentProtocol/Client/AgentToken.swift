@@ -80,6 +80,8 @@ extension AgentConnection {
     }
 
     /// Sends the request that `demand` describes, for JSON or plain text.
+    ///
+    /// - Throws: ``AgentError`` as ``exchange(_:timeout:maximumSilence:)`` does.
     package mutating func exchange(
         _ demand: TokenRequest,
         plainText: Bool

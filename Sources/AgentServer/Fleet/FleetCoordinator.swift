@@ -5,8 +5,8 @@ import TokenCore
 
 /// The sessions that this host shares with other hosts through etcd.
 ///
-/// ``FleetCoordinator`` keeps one ``SharedSession`` per session, which executes the decisions of
-/// `FleetMember` (TokenCore). Revocations wait until the login or logout that caused them is in etcd.
+/// ``FleetCoordinator`` has one ``SharedSession`` per session, which executes the decisions of `FleetMember`
+/// (TokenCore). Revocations wait until the login or logout that caused them is in etcd.
 ///
 /// - Entry points: ``FleetCoordinator``, ``FleetLoginGate``, ``FleetRequests``.
 /// - May not: send tokens to etcd unsealed, or talk to authorization servers.

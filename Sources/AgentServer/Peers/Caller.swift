@@ -4,6 +4,11 @@ import Glibc
 import TokenCore
 
 /// The peer of a connection, and the socket on which it connected.
+///
+/// - Entry points: ``Caller`` for the connection, ``PeerInspector`` for the peer's process, ``Confirmations``
+///   for the user's consent, and the extension of ``LiveConfiguration`` for what is visible to a peer.
+/// - May not: trust what a peer says about itself. The audit log records it as a claim.
+/// - Runs on: the agent's event loop.
 struct Caller {
     /// The process that connected.
     let peer: PeerCredentials

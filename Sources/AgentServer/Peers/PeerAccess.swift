@@ -6,7 +6,7 @@ import Glibc
 struct PeerAccess: Equatable, Sendable {
     /// Whether root may connect although the agent belongs to another user.
     var allowsRoot = false
-    /// The user IDs that may connect in addition to the agent's own.
+    /// The IDs of users that may connect in addition to the agent's own.
     var users: Set<uid_t> = []
 
     func admits(_ user: uid_t) -> Bool {

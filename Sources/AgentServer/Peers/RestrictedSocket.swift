@@ -20,7 +20,7 @@ package struct RestrictedSocket: Equatable, Sendable {
     package var mode: mode_t
     /// The group of the socket's file, or `nil` for the process's group.
     package var group: gid_t?
-    /// The user IDs that may connect in addition to the agent's own.
+    /// The IDs of users that may connect in addition to the agent's own.
     package var users: Set<uid_t>
     /// Whether each peer gets the bare token of the one session without a request.
     package var writesToken: Bool

@@ -76,7 +76,7 @@ extension LiveConfiguration {
     /// Checks the scopes, audience or role of a request for something other than the plain token.
     ///
     /// A `[[socket]]` permits only those that its configuration names, and a forwarded connection permits
-    /// none. Roles are served only where their credentials are.
+    /// none. A role is accepted only at the endpoint that serves the credentials of roles.
     ///
     /// - Throws: ``RequestFailure`` if the variant is not permitted.
     func checkVariant(_ variant: TokenVariant, _ call: PendingTokenRequest) throws(RequestFailure) {

@@ -11,7 +11,7 @@ import TokenCore
 /// It checks every request in a fixed order, then passes it to the part that serves its route.
 ///
 /// - Entry points: ``handle(_:on:in:)``, ``withdraw(_:in:)``, ``refuseAll(_:within:in:)``.
-/// - May not: read from or write to connections except through ``Connection``.
+/// - May not: reveal a session to a peer before the check that it is visible.
 /// - Runs on: the agent's event loop, to which it is confined.
 final class RequestHandler {
     let tokens: TokenRequests

@@ -35,7 +35,7 @@ package struct ListeningSocket: Sendable {
     /// Creates or checks the directory of the socket `path`.
     ///
     /// It must belong to the agent's user, and be closed to others unless `isOpenToOthers`. A new directory
-    /// lets those users pass whom the socket admits by `mode`.
+    /// is open to those users that the socket admits by `mode`.
     ///
     /// - Throws: ``ListenFailure`` if the directory is unsafe or a system call fails.
     package static func prepareDirectory(

@@ -33,7 +33,8 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     // Unchecked: every property that changes is confined to the event loop.
     /// The number of peers that are accepted before the loop checks its other descriptors.
     private static let mostAccepted = 16
-    /// Half of the second within which the agent must accept again once descriptors are available.
+    /// The pause once descriptors have run out: half of the second within which the agent must accept again
+    /// when there are some.
     private static let pause = TimeAmount.milliseconds(500)
     /// The maximum number of peers that are kept waiting because they may not have the bare token.
     private static let mostWithheld = 8

@@ -18,9 +18,10 @@ final class UnlockAttemptQueue: Sendable {
     static let mostWaiting = 8
 
     private struct Guess {
-        /// Makes the attempt.
+        /// The closure that makes the attempt.
         ///
-        /// Returns whether it was right (`nil` if that is unknown), and the closure that reports it.
+        /// It returns whether the attempt was right (`nil` if that is unknown), and a closure that reports
+        /// it.
         var attempt: @Sendable () -> (isRight: Bool?, answer: @Sendable () -> Void)
         var turnAway: @Sendable (StoreAccessError) -> Void
     }

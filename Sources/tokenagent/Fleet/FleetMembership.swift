@@ -10,7 +10,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The opener of the store that this host's fleet shares, according to the configuration.
+/// The membership of this host in a fleet, which opens the shared store according to the configuration.
 struct FleetMembership: Sendable {
     /// The time limit of a command that prints a key or a password: 30 seconds.
     private static let timeLimit = Duration.seconds(30)

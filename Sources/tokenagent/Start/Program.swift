@@ -5,7 +5,13 @@ import AgentSettings
 import CommandExecution
 import Glibc
 
-/// The program: it parses the command line and runs what it requests.
+/// The program `tokenagent`, which parses the command line and runs what it requests.
+///
+/// - Entry points: ``run()``. The agent itself is ``ForegroundAgent``, whose parts are joined by
+///   ``AgentAssembly``.
+/// - Order: the process that runs commands starts before the agent holds secrets, and the sandbox is entered
+///   before a second thread starts.
+/// - May not: decide about sessions or requests, which is the part of AgentServer and TokenCore.
 enum Program {
     static func run() -> Never {
         do throws(StartFailure) {

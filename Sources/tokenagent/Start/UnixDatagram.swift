@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// The sender of single messages to sockets of the system: the service manager's and the journal's.
+/// The messages to datagram sockets of the system, such as the service manager's and the journal's.
 enum UnixDatagram {
     /// Sends `message` to the socket at `path` without waiting.
     ///

@@ -7,7 +7,7 @@ import Text
 
 /// The variables with which a GitHub Actions job gets tokens, removed from the environment.
 ///
-/// Whoever has the variables can act as the job, so no program that the agent starts gets them.
+/// Any program with the variables can act as the job, so no program that the agent starts gets them.
 final class WorkflowVariables {
     private let address: [UInt8]
     private var bearer: [UInt8]

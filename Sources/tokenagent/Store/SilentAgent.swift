@@ -4,7 +4,7 @@ import AgentProtocol
 import CHardening
 import Glibc
 
-/// The end of an agent that does not respond at its socket.
+/// The forced stop of an agent that does not respond at its socket.
 enum SilentAgent {
     /// Stops the process that holds the lock of the store, even a suspended one, and kills it if it does not
     /// stop.

@@ -4,7 +4,7 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// The search for the user of a store, which does not disturb it.
+/// The lookup of the agent that uses a store, without disturbing it.
 enum StoreHolder {
     static func exists(_ stateDirectory: String) -> Bool {
         StoreLockFile(of: stateDirectory)?.isHeld == true

@@ -14,8 +14,8 @@ import TokenCore
 /// sessions.
 ///
 /// - Entry points: ``load()``, ``changes()``, ``adopt(_:keeping:)``.
-/// - May not: keep client secrets in its settings. They are sealed in memory.
-/// - Safe to call from any thread.
+/// - May not: hold client secrets in its settings. They are sealed in memory.
+/// - Runs on: any thread, but ``load()`` and ``adopt(_:keeping:)`` block, so never on an event loop.
 final class ActiveConfiguration: ConfigurationProviding {
     private let file: ConfigurationFile
     private let home: String?

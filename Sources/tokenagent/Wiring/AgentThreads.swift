@@ -17,7 +17,11 @@ struct AgentThreads {
     let secretCommands: SerialCommands
 
     /// Starts the threads and takes ownership of `runner`, the agent's end of the socket to the process that
-    /// runs `table`.
+    /// runs commands.
+    ///
+    /// `table` has the commands that the process knows.
+    ///
+    /// - Throws: ``StartFailure`` if the event loop cannot start.
     init(runner: Int32, table: CommandTable) throws(StartFailure) {
         network = TaskThread.install()
         pool = NIOThreadPool(numberOfThreads: 1)

@@ -13,7 +13,7 @@ struct ConfigurationDifference {
     let atStart: SettingsAtStart?
     /// Whether the command line sets the log level.
     let isLevelFixed: Bool
-    /// Returns whether a client secret written in the file is the active one.
+    /// A closure that returns whether a client secret written in the file is the active one.
     let isInForce: (String, SessionName) -> Bool
 
     func changes(to settings: Settings, in file: String) -> ConfigurationChanges {

@@ -22,7 +22,7 @@ struct ExternalSecrets: Sendable {
     let eventLoop: any EventLoop
     let credentials: String?
     let logger: Logger
-    /// Returns whether the configuration permits this command to open the store.
+    /// A closure that returns whether the configuration permits this command to open the store.
     let mayRun: @Sendable ([String]) -> Bool
 
     /// Reads the current secrets of `slots`, by slot.

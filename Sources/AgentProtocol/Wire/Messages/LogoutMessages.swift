@@ -3,7 +3,9 @@
 /// The body of `POST …/logout`.
 package struct LogoutMembers: WireMembers {
     package let local = WireMember<Bool>("local", isOptional: true)
-    /// Whether the logout must reach every host of the fleet, and is rejected otherwise.
+    /// Whether the logout is meant for every host of the fleet.
+    ///
+    /// A reader, which logs out for itself only, rejects it.
     package let allHosts = WireMember<Bool>("all_hosts", isOptional: true)
     package let unregister = WireMember<Bool>("unregister", isOptional: true)
 
