@@ -4,29 +4,35 @@ import Crypto
 import Text
 import TokenCore
 
-/// What an ID token must say (OIDC Core §3.1.3.7, §12.2); its signature is checked elsewhere.
+/// The rules for the claims of an ID token (OIDC Core §3.1.3.7, §12.2).
+///
+/// The signature is verified elsewhere.
 struct IDTokenRules: Sendable {
+    /// The accepted clock difference.
+    ///
     /// Clocks of servers and laptops differ by this much without anybody noticing.
     static let skew: Duration = .seconds(300)
-    /// By how much a person may have authenticated before ``maximumAge``.
+    /// The time by which the user may have authenticated before ``maximumAge``.
     static let ageSkew: Duration = .seconds(120)
 
-    /// `nil`: the configuration names none, so any is accepted.
+    /// The required issuer, or `nil` if the configuration names none and any is accepted.
     var issuer: String?
     var clientID: String
-    /// The nonce of our authorization request, which must come back.
+    /// The nonce of the authorization request, which the token must repeat.
     var nonce: String?
-    /// Algorithms accepted in the header.
+    /// The algorithms accepted in the header.
     var algorithms: Set<SignatureAlgorithm>
-    /// `max_age` of our authorization request.
+    /// The `max_age` of the authorization request.
     var maximumAge: Duration?
 
-    /// Why an ID token is not believed; texts are the token's own and have not been cleaned.
+    /// The reason an ID token is rejected.
+    ///
+    /// Texts from the token have not been made printable.
     enum Problem: Error, Equatable {
         case malformed
-        /// Five parts (RFC 7516 §3.1).
+        /// The token has five parts (RFC 7516 §3.1).
         case encrypted
-        /// A claim is missing or is no number.
+        /// A claim is missing or not a number.
         case time(String)
         case algorithm(String?, accepted: Set<SignatureAlgorithm>)
         case criticalHeader
@@ -41,7 +47,7 @@ struct IDTokenRules: Sendable {
         case subject
         case accessTokenHash
         case signature(SignatureAlgorithm, key: String?)
-        /// A claim of a refreshed ID token that must stay the same has changed.
+        /// A claim of a refreshed ID token has changed but must not.
         case changed(String)
 
         var message: String {
@@ -74,7 +80,7 @@ struct IDTokenRules: Sendable {
             }
         }
 
-        /// What is wrong with the algorithm: unknown here, or not one that the server's metadata list.
+        /// Returns the message for an algorithm that is unknown here or not listed in the server's metadata.
         private static func algorithmText(_ name: String?, _ accepted: Set<SignatureAlgorithm>) -> String {
             let shown = quoted(name)
             guard let name, let algorithm = SignatureAlgorithm(named: name.bytewise) else {
@@ -90,7 +96,7 @@ struct IDTokenRules: Sendable {
                 "the ID token is signed with \(shown), which is not among those that the server's metadata list (\(list))"
         }
 
-        /// How the key `name` is called in a message.
+        /// Returns the key's name for a message.
         static func named(_ name: String?) -> String { name.map { "key \(quoted($0))" } ?? "no key named" }
 
         private static func phrase(_ duration: Duration) -> String {
@@ -102,14 +108,18 @@ struct IDTokenRules: Sendable {
         }
     }
 
-    /// The parts of `token`, if it is a signed JWT.
+    /// Splits `token` into its parts.
+    ///
+    /// - Throws: `encrypted` or `malformed` if the token is not a signed JWT.
     static func parts(_ token: String) throws(Problem) -> JWTParts {
         if let parts = JWTParts(token) { return parts }
         throw token.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 4
             ? Problem.encrypted : Problem.malformed
     }
 
-    /// The algorithm of `token`, if it is one we accept.
+    /// Returns the algorithm of `token`.
+    ///
+    /// - Throws: The reason the header is not accepted.
     func algorithm(of token: JWTParts) throws(Problem) -> SignatureAlgorithm {
         guard token.header["crit"] == nil else { throw .criticalHeader }
         let name = token.header["alg"]?.string
@@ -119,13 +129,13 @@ struct IDTokenRules: Sendable {
         return algorithm
     }
 
-    /// Checks every claim but the times.
+    /// Checks every claim except the times.
     func checkBinding(_ token: JWTParts, accessToken: String) throws(Problem) {
         let claims = token.claims
         guard let named = claims["iss"]?.string, issuer.map({ $0.bytewise == named.bytewise }) ?? true else {
             throw .issuer(claims["iss"]?.string, expected: issuer)
         }
-        // Others may be named beside us (OIDC Core with errata set 2, §3.1.3.7).
+        // Other audiences may be named too (OIDC Core with errata set 2, §3.1.3.7).
         let audiences = claims.audiences
         guard audiences?.contains(clientID.bytewise) == true else { throw .audience(audiences) }
         if let party = claims.stated("azp"), party != .string(clientID) { throw .authorizedParty }
@@ -136,7 +146,7 @@ struct IDTokenRules: Sendable {
         try checkHash(claims.stated("at_hash"), of: accessToken, algorithm: try algorithm(of: token))
     }
 
-    /// Checks `exp`, `iat` and `nbf`.
+    /// Checks `exp`, `iat` and `nbf`, and `auth_time` if a maximum age was requested.
     func checkTimes(_ token: JWTParts, at now: WallTime) throws(Problem) {
         guard let expiry = token.claims.time("exp") else { throw .time("exp") }
         guard let issued = token.claims.time("iat") else { throw .time("iat") }
@@ -149,7 +159,9 @@ struct IDTokenRules: Sendable {
         guard start <= late else { throw .notYetValid(for: start - now) }
     }
 
-    /// OIDC Core §3.1.3.7 (13); a server that does not say when shows nothing.
+    /// Checks `auth_time` (OIDC Core §3.1.3.7 (13)).
+    ///
+    /// A token without it is accepted, because it proves nothing.
     private func checkAuthenticationTime(_ token: JWTParts, at now: WallTime) throws(Problem) {
         guard let maximumAge, let time = token.claims.seconds("auth_time") else { return }
         guard now - WallTime(secondsSince1970: time) <= maximumAge + IDTokenRules.ageSkew else {
@@ -157,10 +169,10 @@ struct IDTokenRules: Sendable {
         }
     }
 
-    /// OIDC Core §12.2: the new token is about the same person at the same issuer.
+    /// Checks that the new token belongs to the same user at the same issuer (OIDC Core §12.2).
     ///
-    /// Only a claim that both tokens have and that differs shows that it is not; a token without the claim is
-    /// merely useless.
+    /// Only a claim that is in both tokens and differs shows another identity. A token without the claim is
+    /// only useless.
     static func checkIdentity(_ token: JWTParts, as original: JWTParts) throws(Problem) {
         for (claim, word) in [("iss", "issuer"), ("sub", "subject")] {
             guard let now = token.claims[claim]?.string, let before = original.claims[claim]?.string else {
@@ -170,7 +182,9 @@ struct IDTokenRules: Sendable {
         }
     }
 
-    /// OIDC Core §12.2: the other claims that must stay; `auth_time` and `nonce` need not be repeated.
+    /// Checks the other claims that must stay (OIDC Core §12.2).
+    ///
+    /// `auth_time` and `nonce` need not be repeated.
     static func checkContinuity(_ token: JWTParts, with original: JWTParts) throws(Problem) {
         guard let audiences = token.claims.audiences, let before = original.claims.audiences,
             Set(audiences).isSuperset(of: before)
@@ -185,7 +199,7 @@ struct IDTokenRules: Sendable {
         }
     }
 
-    /// OIDC Core §3.1.3.8: the left half of the hash that belongs to the signature algorithm.
+    /// Checks `at_hash`, the left half of the hash of the signature algorithm (OIDC Core §3.1.3.8).
     private func checkHash(
         _ value: JSONValue?,
         of accessToken: String,
@@ -204,7 +218,9 @@ struct IDTokenRules: Sendable {
 }
 
 extension JSONObject {
-    /// A claim that need not be there; some servers write `null` for it then.
+    /// Returns an optional claim.
+    ///
+    /// Some servers write `null` if they have none.
     fileprivate func stated(_ claim: String) -> JSONValue? { self[claim].flatMap { $0 == .null ? nil : $0 } }
 
     fileprivate func time(_ claim: String) -> WallTime? {

@@ -4,7 +4,12 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Decides whether the ID token of an answer is believed.
+/// A verifier of the ID token in a response.
+///
+/// It checks the claims with ``IDTokenRules`` and the signature with the keys of ``KeySetCache``.
+///
+/// - Entry points: ``verifyLogin(_:accessToken:)``, ``objection(to:accessToken:original:)``.
+/// - May not: take keys from the token, or accept an algorithm that the server does not list.
 struct IDTokenVerifier: Sendable {
     var rules: IDTokenRules
     var metadata: ServerMetadata
@@ -33,10 +38,10 @@ struct IDTokenVerifier: Sendable {
         self.tools = tools
     }
 
-    /// What the metadata lists; MACs only with a secret.
+    /// Returns the algorithms that the metadata list, with MACs only if there is a secret.
     ///
-    /// Where it lists nothing, the published key decides, so it is every algorithm that has one. Without a metadata
-    /// document it is every algorithm we know.
+    /// If the metadata list none, the published key decides, so every algorithm with published keys is
+    /// accepted. Without a metadata document, every known algorithm is accepted.
     private static func algorithms(_ metadata: ServerMetadata, hasSecret: Bool) -> Set<SignatureAlgorithm> {
         if let listed = metadata.signingAlgorithms {
             return Set(listed.compactMap(SignatureAlgorithm.init(named:))).filter {
@@ -46,8 +51,10 @@ struct IDTokenVerifier: Sendable {
         return Set(SignatureAlgorithm.allCases).filter { metadata.isFixed && hasSecret || !$0.isSymmetric }
     }
 
-    /// Checks the ID token of a login completely.
-    /// - Returns: its subject.
+    /// Verifies the ID token of a login completely.
+    ///
+    /// - Returns: The subject of the token.
+    /// - Throws: The reason the token is rejected.
     func verifyLogin(_ token: String, accessToken: String) async throws(RefreshFailure) -> String {
         do throws(Refusal) {
             let parts = try parse(token)
@@ -62,7 +69,7 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    /// Whether `token` names the nonce of another authorization request.
+    /// Returns whether `token` names the nonce of another authorization request.
     func hasForeignNonce(_ token: String) -> Bool {
         guard let asked = rules.nonce, let given = JWTParts(token)?.claims["nonce"]?.string else {
             return false
@@ -70,12 +77,11 @@ struct IDTokenVerifier: Sendable {
         return given.bytewise != asked.bytewise
     }
 
-    /// Looks for a reason not to take over the ID token of a refresh.
+    /// Returns the reason to reject the ID token of a refresh, or `nil` if it is valid.
     ///
-    /// The caller has ruled out that the token names another person than `original`.
-    ///
-    /// No such reason says anything about the session: keys change, clocks differ, and a server that repeats
-    /// a lost answer may bring the ID token of another access token.
+    /// The caller has checked that the token does not name another user than `original`. The reason says
+    /// nothing about the session: keys change, clocks differ, and a server that repeats a lost response may
+    /// send the ID token of another access token.
     func objection(to token: String, accessToken: String, original: String?) async -> String? {
         do throws(Refusal) {
             let parts = try parse(token)
@@ -93,7 +99,7 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    /// Why a token is not believed, or cannot be judged now.
+    /// The reason a token is rejected, or cannot be verified now.
     private enum Refusal: Error {
         case broken(IDTokenRules.Problem)
         case undecided(RefreshFailure)
@@ -118,12 +124,15 @@ struct IDTokenVerifier: Sendable {
         }
     }
 
-    /// `jku`, `jwk`, `x5u` and `x5c` of the header are never looked at: keys come from the metadata only.
+    /// Verifies the signature with keys from the metadata only.
+    ///
+    /// The header's `jku`, `jwk`, `x5u` and `x5c` are ignored.
     private func verifySignature(_ token: JWTParts) async throws(Refusal) {
         let algorithm = try rule { () throws(IDTokenRules.Problem) in try rules.algorithm(of: token) }
         guard !algorithm.isSymmetric else { return try verifyMAC(token, algorithm) }
         guard let url = metadata.keySet else {
-            // No keys, but TLS to the very server that made it (OIDC Core §3.1.3.7 (6)).
+            // There are no keys, but the token came over TLS directly from its issuer (OIDC Core §3.1.3.7
+            // (6)).
             guard !metadata.isFixed else { return }
             throw .undecided(
                 RefreshFailure(

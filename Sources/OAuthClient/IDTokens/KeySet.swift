@@ -5,27 +5,27 @@ import TokenCore
 
 /// The public keys of an issuer (RFC 7517 §5), reduced to those that can verify signatures.
 struct KeySet: Equatable, Sendable {
-    /// The number of keys that are tried for one token.
+    /// The maximum number of keys tried for one token.
     ///
-    /// Issuers publish a handful, some one for each of their customers. The document itself is bounded by
+    /// Issuers publish a handful, some of them one for each customer. The document itself is limited by
     /// ``HTTPLimits/body``.
     static let limit = 128
 
     struct Key: Equatable, Sendable {
         var identifier: ByteText?
-        /// `alg`, when the key is meant for one algorithm only.
+        /// The `alg`, if the key is for one algorithm only.
         var algorithm: ByteText?
         var material: Material
     }
 
-    /// What a key is made of, in base64url as published.
+    /// The numbers of a key, in base64url as published.
     enum Material: Equatable, Sendable {
         case rsa(modulus: String, exponent: String)
         case elliptic(Curve, x: String, y: String)
         case edwards(x: String)
     }
 
-    /// The curves ID tokens are signed on (RFC 7518 §6.2.1.1).
+    /// The curves for ID tokens (RFC 7518 §6.2.1.1).
     enum Curve: String, CaseIterable, Sendable {
         case p256 = "P-256"
         case p384 = "P-384"
@@ -34,7 +34,9 @@ struct KeySet: Equatable, Sendable {
 
     var keys: [Key]
 
-    /// Reads a JWK set; keys of unknown kinds, or meant for encryption, are passed over.
+    /// Reads a JWK set, or returns `nil` if `document` is not one.
+    ///
+    /// Keys of unknown kinds, and keys for encryption, are ignored.
     init?(_ document: JSONObject) {
         guard let list = document["keys"]?.array else { return nil }
         keys = list.compactMap { $0.object.flatMap(KeySet.key) }
@@ -74,20 +76,27 @@ struct KeySet: Equatable, Sendable {
         }
     }
 
-    /// Bytes of base64url: a key of 16,384 bits, which takes a thousand times the work of an ordinary one already.
+    /// The maximum length in base64url: a key of 16,384 bits, which already takes a thousand times the work
+    /// of an ordinary one.
     private static let longestModulus = 2_731
-    /// Four bytes; everybody has 65,537.
+    /// The maximum length in base64url of a four-byte exponent.
+    ///
+    /// Nearly all keys use 65,537.
     private static let longestExponent = 8
-    /// The 66 bytes of P-521.
+    /// The maximum length in base64url of the 66 bytes of P-521.
     private static let longestCoordinate = 88
 
-    /// A number of a key; one longer than in any real key is refused, as it would only cost time.
+    /// Returns a number of a key.
+    ///
+    /// One that is longer than in any real key is rejected, because it only costs time.
     private static func number(_ name: String, of jwk: JSONObject, atMost limit: Int) -> String? {
         guard let text = jwk[name]?.string, (1...limit).contains(text.utf8.count) else { return nil }
         return text
     }
 
-    /// What a number of a key stands for; some who publish keys pad it, or use the other alphabet.
+    /// Decodes a number of a key.
+    ///
+    /// Some publishers pad it or use the other alphabet.
     static func bytes(of number: String) -> [UInt8]? {
         let digits = number.utf8.map { digit in
             switch digit {
@@ -99,10 +108,10 @@ struct KeySet: Equatable, Sendable {
         return Base64.urlDecoded(digits.prefix { $0 != UInt8(ascii: "=") })
     }
 
-    /// Keys that may have made a signature with this `kid` and `alg`.
+    /// Returns the keys that may have made a signature with this `kid` and `alg`.
     ///
-    /// If the token has no `kid`, every fitting key is a candidate; a key without `kid` always is. All keys
-    /// that share an identifier are tried, the first ``limit`` of them: those that have the token's `kid` come first.
+    /// If the token has no `kid`, every fitting key is a candidate, and a key without `kid` always is. All
+    /// keys that share an identifier are tried, up to ``limit``. Those with the token's `kid` come first.
     func candidates(identifier: String?, algorithm: SignatureAlgorithm) -> [Key] {
         let identifier = identifier?.bytewise
         let fitting = keys.filter { key in
@@ -115,7 +124,9 @@ struct KeySet: Equatable, Sendable {
     }
 }
 
-/// Signature algorithms an ID token may use (RFC 7518 §3.1, RFC 8037, RFC 9864); `none` is not one.
+/// The signature algorithms for ID tokens (RFC 7518 §3.1, RFC 8037, RFC 9864).
+///
+/// `none` is not one of them.
 enum SignatureAlgorithm: String, CaseIterable, Sendable {
     case rs256 = "RS256"
     case rs384 = "RS384"
@@ -131,9 +142,9 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
     case hs384 = "HS384"
     case hs512 = "HS512"
 
-    /// The algorithm that a server calls `name`; like ``init(rawValue:)``, but compared as bytes.
+    /// Returns the algorithm called `name`, like ``init(rawValue:)`` but compared as bytes.
     ///
-    /// Only Ed25519 is known of what `EdDSA` may be, which RFC 9864 gives a name of its own.
+    /// Of the curves of `EdDSA` only Ed25519 is supported, which has its own name in RFC 9864.
     init?(named name: ByteText) {
         if name == "Ed25519" {
             self = .edDSA
@@ -145,7 +156,7 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
         self = known
     }
 
-    /// Whether the client secret verifies it instead of a published key.
+    /// Whether the signature is verified with the client secret and not with a published key.
     var isSymmetric: Bool {
         switch self {
         case .hs256, .hs384, .hs512: true
@@ -153,7 +164,9 @@ enum SignatureAlgorithm: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether a key of this kind can make such signatures: the token must not choose how a key is used.
+    /// Returns whether a key of this kind can make such signatures.
+    ///
+    /// The token must not choose the use of a key.
     func fits(_ material: KeySet.Material) -> Bool {
         switch (self, material) {
         case (.rs256, .rsa), (.rs384, .rsa), (.rs512, .rsa), (.ps256, .rsa), (.ps384, .rsa), (.ps512, .rsa):

@@ -3,18 +3,21 @@
 import Text
 import TokenCore
 
-/// The key set of one issuer, fetched when needed; a signature that no known key made causes at most one
-/// fetch a minute.
+/// A cache of the key set of one issuer, fetched when needed.
+///
+/// A signature by an unknown key causes at most one fetch a minute.
 actor KeySetCache {
-    /// Between fetches in vain: tokens with invented keys must not make us hammer the issuer.
+    /// The minimum time between fetches without success.
+    ///
+    /// Tokens with invented keys must not cause load at the issuer.
     static let pause: Duration = .seconds(60)
-    /// A withdrawn key is forgotten after this long.
+    /// The time after which a withdrawn key is no longer used.
     static let lifetime: Duration = .seconds(3_600)
 
     private let trust: ServerTrust
     private let tools: ServerDependencies
     private var known: (keys: KeySet, url: EndpointURL, at: Instant)?
-    /// When a fresh key set last lacked the key that had signed.
+    /// The last time that a newly fetched key set did not contain the signing key.
     private var missedAt: Instant?
 
     init(trust: ServerTrust, tools: ServerDependencies) {
@@ -22,25 +25,25 @@ actor KeySetCache {
         self.tools = tools
     }
 
-    /// What the issuer's keys say about a signature.
+    /// The result of verifying a signature.
     enum Verdict: Equatable, Sendable {
         case verified
-        /// Some keys could have made it, but none of them did.
+        /// Some keys could have made the signature, but none did.
         case refused
         case noKey
     }
 
-    /// Tries the keys that are known, and then, if none of them made the signature, the keys published now.
+    /// Tries the cached keys, and then the keys published now if none of the cached ones made the signature.
     ///
-    /// An issuer may have replaced a key under the same name or under none (OIDC Core §10.1.1).
+    /// An issuer may have replaced a key under the same name or without a name (OIDC Core §10.1.1).
     ///
     /// - Parameters:
-    ///   - token: only its signature is checked.
-    ///   - algorithm: the one in its header, already accepted.
-    ///   - url: of the key set.
-    ///   - publicAddressOnly: see ``OutgoingRequest/publicAddressOnly``.
-    /// - Returns: what the keys say.
-    /// - Throws: why the key set cannot be had.
+    ///   - token: The token, of which only the signature is verified.
+    ///   - algorithm: The algorithm in the header, already accepted.
+    ///   - url: The URL of the key set.
+    ///   - publicAddressOnly: See ``OutgoingRequest/publicAddressOnly``.
+    /// - Returns: The result.
+    /// - Throws: The reason the key set cannot be fetched.
     func verdict(
         on token: JWTParts,
         _ algorithm: SignatureAlgorithm,
@@ -64,7 +67,7 @@ actor KeySetCache {
         return found.isEmpty ? .noKey : .refused
     }
 
-    /// Whether the keys may be fetched again: always, except in the minute after a fetch in vain.
+    /// Whether the keys may be fetched again: always, except in the minute after a fetch without success.
     private var mayLookAgain: Bool {
         missedAt.map { tools.timekeeper.now - $0 >= KeySetCache.pause } ?? true
     }

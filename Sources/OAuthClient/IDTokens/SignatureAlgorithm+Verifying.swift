@@ -5,7 +5,7 @@ import CryptoExtras
 import Text
 
 extension SignatureAlgorithm {
-    /// How RSA fills up what it signs (RFC 7518 §3.3, §3.5).
+    /// The padding of RSA signatures (RFC 7518 §3.3, §3.5).
     var padding: _RSA.Signing.Padding {
         switch self {
         case .ps256, .ps384, .ps512: .PSS
@@ -13,7 +13,7 @@ extension SignatureAlgorithm {
         }
     }
 
-    /// Whether `key` made the signature of `token`; `false` also for a key that cannot be used.
+    /// Returns whether `key` made the signature of `token`, or `false` if the key cannot be used.
     func verify(_ token: JWTParts, with key: KeySet.Material) -> Bool {
         (try? isValid(token.signature, of: token.signedBytes, by: key)) ?? false
     }
@@ -54,7 +54,7 @@ extension SignatureAlgorithm {
         }
     }
 
-    /// Whether the signature of `token` is a MAC under `secret`.
+    /// Returns whether the signature of `token` is a MAC with `secret` as the key.
     func verify(_ token: JWTParts, secret: [UInt8]) -> Bool {
         switch self {
         case .hs256: token.hasCode(HMAC<SHA256>.self, under: secret)
@@ -76,7 +76,9 @@ extension JWTParts {
 }
 
 extension KeySet.Curve {
-    /// Whether the key at `point`, which is written in full (SEC 1 §2.3.3), made `signature`.
+    /// Returns whether the key at `point` made `signature`.
+    ///
+    /// The point is uncompressed (SEC 1 §2.3.3).
     fileprivate func isValid(_ signature: [UInt8], of text: [UInt8], by point: [UInt8]) throws -> Bool {
         switch self {
         case .p256:
