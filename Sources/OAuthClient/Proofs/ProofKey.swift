@@ -5,18 +5,18 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The key pair whose possession a client proves with every request (RFC 9449 §4), for ES256 (RFC 7518 §3.4).
+/// A key pair whose possession a client proves with every request (RFC 9449 §4), for ES256 (RFC 7518 §3.4).
 ///
-/// Lives for one signature; at rest its private half stays in sealed memory, as 32 bytes.
+/// The value lives for one signature. Between signatures, the private key is in sealed memory, as 32 bytes.
 struct ProofKey {
     /// The algorithm that every server with DPoP supports.
     static let algorithm = "ES256"
 
     private let key: P256.Signing.PrivateKey
 
-    /// Makes a new key and seals it.
+    /// Creates a key and seals it.
     ///
-    /// - Returns: its name in `memory`.
+    /// - Returns: The name of the key in `memory`.
     /// - Throws: `busy` while sealed memory is locked.
     static func make(in memory: SealedMemory) throws(RefreshFailure) -> SecretID {
         let key = P256.Signing.PrivateKey()
@@ -29,7 +29,7 @@ struct ProofKey {
         }
     }
 
-    /// The key that ``make(in:)`` sealed.
+    /// Opens a key that ``make(in:)`` sealed.
     ///
     /// - Throws: `busy` while sealed memory is locked.
     init(_ secret: SecretID, in memory: SealedMemory) throws(RefreshFailure) {
@@ -40,13 +40,14 @@ struct ProofKey {
         }
     }
 
-    /// x and y of the public half, in base64url.
+    /// The coordinates of the public key in base64url.
     private var coordinates: (x: String, y: String) {
         let point = Array(key.publicKey.rawRepresentation)
         return (Base64.urlEncoded(point.prefix(32)), Base64.urlEncoded(point.suffix(32)))
     }
 
-    /// A public key (RFC 7518 §6.2), with exactly the members, in the order, that RFC 7638 §3 hashes.
+    /// Returns a public key (RFC 7518 §6.2) with exactly the members, and in the order, that RFC 7638 §3
+    /// hashes.
     private static func jwk(x: String, y: String) -> JSONValue {
         ["crv": "P-256", "kty": "EC", "x": .string(x), "y": .string(y)]
     }
@@ -56,12 +57,12 @@ struct ProofKey {
         ProofKey.thumbprint(x: coordinates.x, y: coordinates.y)
     }
 
-    /// The thumbprint of a public key (RFC 7638).
+    /// Returns the thumbprint of a public key (RFC 7638).
     static func thumbprint(x: String, y: String) -> String {
         Base64.urlEncoded(SHA256.hash(data: jwk(x: x, y: y).serialized))
     }
 
-    /// `claims` as a signed proof (RFC 9449 §4.2).
+    /// Signs `claims` as a proof (RFC 9449 §4.2).
     func sign(_ claims: JSONObject) throws -> String {
         let jwk = ProofKey.jwk(x: coordinates.x, y: coordinates.y)
         let header: JSONObject = ["typ": "dpop+jwt", "alg": .string(ProofKey.algorithm), "jwk": jwk]

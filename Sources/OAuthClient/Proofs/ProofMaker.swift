@@ -5,18 +5,23 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Makes proofs with one session's key (RFC 9449 §4.2).
+/// A maker of proofs with one session's key (RFC 9449 §4.2).
+///
+/// - Entry point: ``proof(for:at:showing:)``.
+/// - May not: keep the private key outside sealed memory for longer than one signature.
 struct ProofMaker: Sendable {
     var key: SecretID
     var memory: SealedMemory
 
-    /// A proof for one request; every call makes a new one, since servers accept each only once.
+    /// Returns a proof for one request.
+    ///
+    /// Every call makes a new one, because servers accept each only once.
     ///
     /// - Parameters:
-    ///   - demand: the request.
-    ///   - time: now, as the server sees it.
-    ///   - token: the access token that the request shows, if any.
-    /// - Returns: the value of the header `DPoP`.
+    ///   - demand: The request.
+    ///   - time: The current time by the server's clock.
+    ///   - token: The access token in the request, or `nil` if there is none.
+    /// - Returns: The value of the header `DPoP`.
     /// - Throws: `busy` while sealed memory is locked.
     func proof(
         for demand: ProofRequest,
@@ -46,7 +51,9 @@ struct ProofMaker: Sendable {
 }
 
 extension EndpointURL {
-    /// The URL as a proof names it: without the query (RFC 9449 §4.2 `htu`); it never has a fragment.
+    /// The URL in a proof, without the query (RFC 9449 §4.2 `htu`).
+    ///
+    /// It never has a fragment.
     var proofTarget: String {
         query == nil ? description : String(description.prefix { $0 != "?" })
     }

@@ -3,7 +3,9 @@
 import Synchronization
 import TokenCore
 
-/// The newest `DPoP-Nonce` of each authorization server (RFC 9449 §8.2), by origin.
+/// The latest `DPoP-Nonce` of each authorization server (RFC 9449 §8.2), by origin.
+///
+/// Safe to call from any thread.
 final class ProofNonces: Sendable {
     private let newest = Mutex<[String: String]>([:])
 
@@ -11,9 +13,9 @@ final class ProofNonces: Sendable {
         newest.withLock { $0[url.origin] }
     }
 
-    /// Keeps the nonce that came with a reply of `url`, if one did.
+    /// Stores the nonce in a response from `url`.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: Whether there was a nonce.
     @discardableResult
     func remember(from reply: ServerResponse, of url: EndpointURL) -> Bool {
         guard let nonce = reply.header("dpop-nonce"), ProofRequest.isNonce(nonce) else { return false }
