@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// What the configuration says about a session at a protected resource (RFC 9728).
+/// The configuration of a session for a protected resource (RFC 9728).
 package struct ProtectedResource: Hashable, Sendable {
-    /// Its address, an https URL.
+    /// The URL of the resource, with `https`.
     package var address: String
-    /// The authorization server to take, if the resource names it; `nil`: the first that it names.
+    /// The issuer to use if the resource names it, or `nil` for the first one that the resource names.
     package var issuer: String?
-    /// Where the metadata of ``issuer`` are; `nil`: where its name leads.
+    /// The address of the metadata of ``issuer``, or `nil` for the one that the issuer's name leads to.
     package var metadata: String?
 
     package init(address: String, issuer: String? = nil, metadata: String? = nil) {
@@ -15,6 +15,6 @@ package struct ProtectedResource: Hashable, Sendable {
         self.metadata = metadata
     }
 
-    /// Host and port, as an entry of `hosts`: where its tokens go.
+    /// The host and port, as an entry of `hosts`, that the tokens are sent to.
     package var host: String? { (try? EndpointURL(address))?.hostAndPort }
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// What a protected resource says before any session uses it.
+/// The capabilities of a protected resource that no session uses yet.
 ///
-/// The texts are those of the resource, checked for what they are.
+/// The texts come from the resource, after a check of their syntax.
 package struct ResourceCapabilities: Equatable, Sendable {
-    /// What it calls itself: an address that covers the one that was asked for.
+    /// The resource's own identifier, a URL that covers the requested one.
     package var resource: String
-    /// The issuer at which a login would be.
+    /// The issuer for a login.
     package var issuer: String
-    /// What a login would ask for.
+    /// The scopes that a login would request.
     package var scopes: [String]
-    /// What the issuer offers.
+    /// The capabilities of the issuer.
     package var server: IssuerCapabilities
 }

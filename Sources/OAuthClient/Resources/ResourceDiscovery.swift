@@ -3,39 +3,42 @@
 import Text
 import TokenCore
 
-/// One look at what a protected resource says about its authorization servers (RFC 9728 §3, §5).
+/// One discovery of the authorization servers of a protected resource (RFC 9728 §3, §5).
 ///
-/// No secret is sent, and no redirect is followed: an answer that is one is no answer.
+/// No secret is sent. Redirects are not followed and count as no response.
 struct ResourceDiscovery: Sendable {
     var address: String
     var trust: ServerTrust
     var tools: ServerDependencies
-    /// Longest wait for each answer, where that is to be shorter than usual.
+    /// The maximum wait for each response, or `nil` for the usual one.
     var limit: Duration?
-    /// Whether a resource without metadata may be its own authorization server, as in version 2025-03-26 of the Model
-    /// Context Protocol.
+    /// Whether a resource without metadata may be its own authorization server, as in MCP version 2025-03-26.
     var allowsOwnServer = false
 
-    /// Most addresses of metadata that are read from a refusal.
+    /// The maximum number of metadata URLs read from a rejection.
     private static let maximumNamed = 4
 
     struct Found: Equatable, Sendable {
         var metadata: ResourceMetadata
-        /// What the refusal asks for, which counts more than what the metadata lists (RFC 6750 §3).
+        /// The scope that the rejection requires.
+        ///
+        /// It takes precedence over the scopes in the metadata (RFC 6750 §3).
         var challengedScope: String?
-        /// The resource is on the public Internet: nothing that it names may be anywhere else.
+        /// Whether the resource is on the public Internet.
+        ///
+        /// Then nothing that it names may be anywhere else.
         var isPublic: Bool
     }
 
-    /// Asks the resource, then the place that its refusal names, else the two well-known ones.
+    /// Asks the resource, and then the URL that its rejection names, or else the two well-known ones.
     ///
-    /// - Returns: what the first of them says that has something.
-    /// - Throws: `misconfigured` if none has, or if what it says is not about this resource.
+    /// - Returns: The contents of the first usable document.
+    /// - Throws: `misconfigured` if there is none, or if it is about another resource.
     func run() async throws(RefreshFailure) -> Found {
         let url = try EndpointURL(address, of: "resource")
         var request = OutgoingRequest(url: url, trust: trust)
         request.limit = limit
-        // Some resources answer a GET with a stream of events, which has no end.
+        // Some resources respond to a GET with an endless stream of events.
         request.readsBody = false
         let reply = try await tools.send(request)
         let challenges = reply.status == 401 ? reply.challenges : nil
@@ -50,8 +53,8 @@ struct ResourceDiscovery: Sendable {
         )
     }
 
-    /// The metadata at the first address that a refusal names, or at a later one if that is of no use; without an address
-    /// at a well-known one.
+    /// Fetches the metadata from the first usable URL of a rejection, or from a well-known URL if the
+    /// rejection names none.
     private func metadata(
         of url: EndpointURL,
         named: [String],
@@ -82,8 +85,9 @@ struct ResourceDiscovery: Sendable {
         }
     }
 
-    /// The origin of the resource, if it publishes that it is an authorization server (Model Context Protocol 2025-03-26,
-    /// Authorization, Server Metadata Discovery).
+    /// Returns metadata with the origin of the resource if it publishes that it is an authorization server.
+    ///
+    /// See Model Context Protocol 2025-03-26, Authorization, Server Metadata Discovery.
     private func ownServer(
         of url: EndpointURL,
         isPublic: Bool
@@ -103,7 +107,7 @@ struct ResourceDiscovery: Sendable {
         }
     }
 
-    /// What `read` makes of the first document at one of `places` that it accepts.
+    /// Returns the result of `read` for the first document at one of `places` that it accepts.
     private func first<Value>(
         of places: [String],
         isPublic: Bool,
@@ -135,14 +139,15 @@ struct ResourceDiscovery: Sendable {
 }
 
 extension Challenges {
-    /// The values of a parameter in challenges for tokens, for any bearer or bound to a key (RFC 6750 §3, RFC 9449 §7.1).
+    /// Returns the values of a parameter in challenges for bearer or key-bound tokens (RFC 6750 §3, RFC 9449
+    /// §7.1).
     fileprivate func tokenValues(of name: String) -> [String] {
         values(of: name, scheme: "bearer") + values(of: name, scheme: "dpop")
     }
 }
 
 extension ServerResponse {
-    /// What the fields `WWW-Authenticate` ask for.
+    /// The challenges in the fields `WWW-Authenticate`.
     var challenges: Challenges {
         let fields = headers.filter { $0.name == "www-authenticate" }.map(\.value)
         return Challenges(fields.joined(separator: ", "))

@@ -3,24 +3,26 @@
 import Text
 import TokenCore
 
-/// What a protected resource publishes about itself, checked (RFC 9728 §2).
+/// The metadata that a protected resource publishes, validated (RFC 9728 §2).
 struct ResourceMetadata: Equatable, Sendable {
-    /// What it calls itself, or `nil` if it publishes no metadata; goes with every request for a token (RFC 8707 §2).
+    /// The resource's identifier, sent with every token request (RFC 8707 §2), or `nil` if the resource
+    /// publishes no metadata.
     var resource: String?
-    /// The issuers of the authorization servers whose tokens it takes, in its order; at least one.
+    /// The issuers of the accepted authorization servers, at least one, in the resource's order.
     var servers: [String]
-    /// `nil`: not said.
+    /// The scopes, or `nil` if not published.
     var scopes: [String]?
 
-    /// Why a document is not used.
+    /// The reason a document is not used.
     struct Problem: Error, Equatable {
         var message: String
     }
 
-    /// Reads a document that must be about the resource at `address`.
+    /// Validates a document that must be about the resource at `address`.
     ///
-    /// RFC 9728 §3.3 wants the very address. Resources name one that stands for everything below it, so a parent by
-    /// whole segments of the path will do: it is of the same origin, and nothing it could say goes beyond that.
+    /// RFC 9728 §3.3 requires the exact URL. Resources also name one that covers everything below it, so a
+    /// parent by whole path segments is accepted: it has the same origin, and could not declare anything
+    /// beyond that.
     init(_ document: JSONObject, of address: EndpointURL) throws(Problem) {
         guard let resource = document["resource"]?.string else {
             throw Problem(message: "the document names no resource")
@@ -42,7 +44,7 @@ struct ResourceMetadata: Equatable, Sendable {
         scopes = document["scopes_supported"]?.array?.compactMap(\.string)
     }
 
-    /// A resource without metadata whose origin is the issuer.
+    /// Creates metadata for a resource without a document whose origin is the issuer.
     init(ownServer issuer: String) {
         servers = [issuer]
     }
@@ -53,7 +55,8 @@ struct ResourceMetadata: Equatable, Sendable {
 }
 
 extension EndpointURL {
-    /// Whether `other` is this address or one below it: same origin, and this path's segments at its beginning.
+    /// Returns whether `other` is this URL or below it: same origin, and this path's segments at its
+    /// beginning.
     func covers(_ other: EndpointURL) -> Bool {
         guard origin == other.origin, query == nil || query == other.query,
             let own = PathSegments(path), let others = PathSegments(other.path)
@@ -62,14 +65,16 @@ extension EndpointURL {
     }
 }
 
-/// The scopes that a server's text asks for, kept to what goes into an address.
+/// The scopes in a server's text, reduced to those that are allowed in a URL.
 enum NamedScopes {
-    /// Words, and bytes of all together: more than any server has, and no more than every server reads.
+    /// The maximum numbers of scopes and of bytes of all together: more than any server has, but not more
+    /// than servers accept.
     private static let mostWords = 64
     private static let mostBytes = 2_000
 
-    /// The words without repetitions, in their order; `nil` if one of them is no scope (RFC 6749 §3.3), or if there are
-    /// too many.
+    /// Returns the scopes without duplicates, in their order.
+    ///
+    /// - Returns: The scopes, or `nil` if one is malformed (RFC 6749 §3.3) or there are too many.
     static func checked(_ words: [String]) -> [String]? {
         guard words.count <= mostWords, words.reduce(0, { $0 + $1.utf8.count + 1 }) <= mostBytes,
             words.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(\.isNQChar) })
@@ -78,7 +83,7 @@ enum NamedScopes {
         return words.filter { seen.insert($0.bytewise).inserted }
     }
 
-    /// ``checked(_:)`` of words with blanks between them.
+    /// Returns ``checked(_:)`` of scopes separated by blanks.
     static func checked(_ text: String) -> [String]? {
         guard text.utf8.count <= mostBytes else { return nil }
         return checked(text.bytewise.split(on: " ").map(String.init))

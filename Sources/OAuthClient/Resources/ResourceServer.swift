@@ -5,9 +5,15 @@ import Synchronization
 import Text
 import TokenCore
 
-/// The authorization server of a protected resource, which the resource itself names at each login (RFC 9728).
+/// The authorization server of a protected resource, which the resource names at each login (RFC 9728).
 ///
-/// What it names is kept with the login: refreshes and the logout go there, wherever the resource points later.
+/// The server is stored with the login. Refreshes and the logout use it even if the resource names another
+/// one later.
+///
+/// - Entry points: ``refresh(_:)``, ``logIn(_:conversation:)``, ``revoke(_:)``, and ``offer()`` to look
+///   without a login.
+/// - May not: send tokens to a server that the login was not made at, or follow the resource to another
+///   issuer without the user.
 final class ResourceServer: AuthorizationServer {
     let profile: ServerProfile
     private let resource: ProtectedResource
@@ -15,7 +21,8 @@ final class ResourceServer: AuthorizationServer {
     private let watch: ResourceWatch
     private let servers = Mutex<[DiscoveredServer: StandardServer]>([:])
 
-    /// Servers that are remembered with what they published: the present one, and one more or two after changes.
+    /// The maximum number of cached servers with their metadata: the current one, and a few more after
+    /// changes.
     private static let mostServers = 4
 
     init(profile: ServerProfile, resource: ProtectedResource, tools: ServerDependencies) {
@@ -77,7 +84,9 @@ final class ResourceServer: AuthorizationServer {
         }
     }
 
-    /// What the resource names, with the checks that a login makes; nothing but documents is asked for.
+    /// Returns the capabilities of the resource and its issuer, with the checks of a login.
+    ///
+    /// Only documents are fetched.
     func offer() async throws(RefreshFailure) -> ResourceCapabilities {
         let (place, server) = try await named(after: nil)
         return ResourceCapabilities(
@@ -88,7 +97,7 @@ final class ResourceServer: AuthorizationServer {
         )
     }
 
-    /// Asks for tokens without a login, at the configured issuer, which such a session has to name.
+    /// Requests tokens without a login at the configured issuer, which such a session must have.
     private func renewAnew(_ request: RefreshRequest) async -> RefreshOutcome {
         do throws(RefreshFailure) {
             let (place, server) = try await named(after: request.server)
@@ -101,11 +110,12 @@ final class ResourceServer: AuthorizationServer {
         }
     }
 
-    /// The server that the resource names now, with the scopes to ask it for.
+    /// Returns the server that the resource names now, with the scopes to request.
     ///
-    /// - Parameter former: the server that nobody may leave without a person; `nil`: there is a person, or none yet.
-    /// - Returns: the server, and what is to be kept of it with the login.
-    /// - Throws: why there is none, or that it is not `former`.
+    /// - Parameter former: The server that must not change without the user, or `nil` if the user is present
+    ///   or there was no server yet.
+    /// - Returns: The server, and its description to store with the login.
+    /// - Throws: The reason there is no server, or that it is not `former`.
     private func named(
         after former: DiscoveredServer?
     ) async throws(RefreshFailure) -> (DiscoveredServer, StandardServer) {
@@ -131,21 +141,23 @@ final class ResourceServer: AuthorizationServer {
         return (place, server)
     }
 
-    /// The configured issuer, else the first one named.
+    /// Returns the configured issuer, or else the first one that the resource names.
     private func issuer(of metadata: ResourceMetadata) throws(RefreshFailure) -> String {
         guard let configured = resource.issuer else { return metadata.servers[0] }
         guard metadata.names(configured) else { throw .issuerNotNamed(configured, only: metadata.servers) }
         return configured
     }
 
-    /// A server that says for which resources it gives tokens has to know this one (RFC 9728 §4).
+    /// Checks that a server that lists its resources includes this one (RFC 9728 §4).
     private func check(_ metadata: ServerMetadata, names resource: String) throws(RefreshFailure) {
         guard let known = metadata.protectedResources, !known.contains(resource.bytewise) else { return }
         let message = "\(metadata.token.hostAndPort) does not give tokens for \(resource)"
         throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message))
     }
 
-    /// What the configuration says, else the refusal, else the metadata; with `offline_access` where that is known.
+    /// Returns the configured scopes, or those of the rejection, or those of the metadata.
+    ///
+    /// In the latter two cases `offline_access` is added if the server supports it.
     private func scopes(
         _ found: ResourceDiscovery.Found,
         _ metadata: ServerMetadata
@@ -187,7 +199,7 @@ final class ResourceServer: AuthorizationServer {
 }
 
 extension LoginOutcome {
-    /// The outcome of a login at `server`.
+    /// Returns the outcome with `server` as the server of the login.
     fileprivate func at(_ server: DiscoveredServer) -> LoginOutcome {
         guard case .granted(var grant) = self else { return self }
         var server = server
@@ -198,7 +210,7 @@ extension LoginOutcome {
 }
 
 extension RefreshFailure {
-    /// The resource names other issuers than the one that a person has written or agreed to.
+    /// Returns the failure if the resource does not name the issuer that the user configured or agreed to.
     fileprivate static func issuerNotNamed(_ issuer: String, only servers: [String]) -> RefreshFailure {
         let named = ServerText.cleaned(servers.joined(separator: ", "), limit: 300)
         return RefreshFailure(
@@ -210,7 +222,7 @@ extension RefreshFailure {
         )
     }
 
-    /// A login that was made before the session had a resource.
+    /// The failure of a login that was made before the session had a resource.
     fileprivate static let serverUnknown = RefreshFailure(
         kind: .misconfigured,
         message: "it is not known which server the resource named",

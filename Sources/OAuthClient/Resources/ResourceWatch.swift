@@ -2,11 +2,13 @@
 
 import TokenCore
 
-/// Notices that a resource has begun to name another authorization server than the one of the login.
+/// A monitor that notices when a resource names another authorization server than that of the login.
 actor ResourceWatch {
-    /// Between two looks that found nothing wrong.
+    /// The minimum time between two checks that found no change.
     private static let pause: Duration = .seconds(60)
-    /// After a look that failed: a resource that is away must not hold up its refreshes.
+    /// The delay after a failed check.
+    ///
+    /// A resource that is unreachable must not delay its refreshes.
     private static let longPause: Duration = .seconds(600)
 
     private let isIssuerWritten: Bool
@@ -24,7 +26,8 @@ actor ResourceWatch {
         self.look = look
     }
 
-    /// Why the login at `server` is not to be renewed now; `nil`: the resource still names it, or says nothing.
+    /// Returns the reason not to refresh the login at `server` now, or `nil` if the resource still names it
+    /// or does not respond.
     func objection(to server: DiscoveredServer) async -> RefreshFailure? {
         if let quietUntil, timekeeper.now < quietUntil { return nil }
         do throws(RefreshFailure) {
@@ -45,9 +48,10 @@ actor ResourceWatch {
 extension RefreshFailure {
     static let issuerChangedCode = "issuer_changed"
 
-    /// A resource names another authorization server than before: only a person may follow it there.
+    /// Returns the failure if a resource names another authorization server.
     ///
-    /// With `isWritten` the configuration has the old one, so that a login alone would not leave it.
+    /// Only the user may follow it there. With `isWritten`, the old issuer is in the configuration, so a
+    /// login alone would not change it.
     static func issuerChanged(from old: String, to new: String, isWritten: Bool) -> RefreshFailure {
         let names =
             "\(ServerText.cleaned(new, limit: 150)), not \(ServerText.cleaned(old, limit: 150)) as at the login"
@@ -60,7 +64,7 @@ extension RefreshFailure {
         )
     }
 
-    /// What a person changes who follows a resource to `issuer`; the login comes after it.
+    /// Returns the change that makes the session follow a resource to `issuer`, before the login.
     static func issuerCorrection(_ issuer: String) -> String {
         let written = "issuer = \"\(ServerText.cleaned(issuer, limit: 300))\""
         return "if that is right, set \(written) in the session's table"
