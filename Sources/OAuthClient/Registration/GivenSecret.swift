@@ -4,14 +4,15 @@ import Text
 import TokenCore
 
 extension ServerProfile {
-    /// What the secret is kept for that a person has given to this session; `nil`: it keeps none.
+    /// The purpose under which the store keeps the client secret given to this session, or `nil` if it keeps
+    /// none.
     ///
-    /// It is used by this session, for its client and at its server alone: an issuer that somebody has written in place
-    /// of another does not get it.
+    /// The secret is used only by this session, for its client and at its server. An issuer that replaces
+    /// another in the configuration does not get it.
     var givenSecret: ClientRegistration.Purpose? {
         guard case .given(let session) = client.proof.secret else { return nil }
         let identity = kind.identity
-        // Of a resource it is the issuer that the configuration names: its own address may not stand for it.
+        // For a resource this is the configured issuer: the resource's own address must not replace it.
         let server: String? =
             switch kind {
             case .oidc(let issuer, let metadata): metadata ?? issuer
@@ -31,26 +32,30 @@ extension ClientRegistration.Purpose {
     fileprivate static func authentication(of session: SessionName) -> String { "given to \(session)" }
 }
 
-/// Secrets of clients that people have registered, given to be kept sealed beside those of registered clients.
+/// The secrets of manually registered clients.
+///
+/// They are kept sealed next to those of clients that a server registered.
 extension Registrar {
-    /// The secret that was given for `client`; `nil`: there is none, or the store is locked.
+    /// Returns the secret that the user gave for `client`, or `nil` if there is none or the store is locked.
     ///
-    /// The newest comes first. Where the server has rejected that, and the one before it may still be right, it is their
-    /// turn one after the other until one has worked.
+    /// The newest comes first. If the server has rejected it and the previous one may still be right, both
+    /// are tried alternately until one has worked.
     func givenSecret(for purpose: ClientRegistration.Purpose, of client: String) async -> SecretID? {
         let given = await given(for: purpose, of: client).compactMap(\.secret)
         if given.allSatisfy(rejectedSecrets.contains) { rejectedSecrets.subtract(given) }
         return given.last { !rejectedSecrets.contains($0) }
     }
 
-    /// The server has taken `secret`: those that were given before or after it are forgotten.
+    /// Records that the server accepted `secret`.
+    ///
+    /// The secrets given before or after it are forgotten.
     func accepted(_ secret: SecretID, for purpose: ClientRegistration.Purpose, of client: String) async {
         let given = await given(for: purpose, of: client)
         guard given.count > 1, given.contains(where: { $0.secret == secret }) else { return }
         for registration in given where registration.secret != secret { await forget(registration) }
     }
 
-    /// The server has rejected `secret`.
+    /// Records that the server rejected `secret`.
     func rejected(_ secret: SecretID) {
         rejectedSecrets.insert(secret)
     }
@@ -60,13 +65,15 @@ extension Registrar {
         await drop(registration)
     }
 
-    /// Keeps `secret`, which is durable then; the one before it is kept too until this one has worked.
+    /// Stores `secret` durably.
+    ///
+    /// The previous secret is also kept until the new one has worked.
     ///
     /// - Parameters:
-    ///   - secret: belongs to the store from now on, and is erased if that cannot keep it.
-    ///   - purpose: what it is for.
-    ///   - client: whose it is.
-    /// - Throws: why it is not kept; one from before still is.
+    ///   - secret: The secret. The store owns it from now on, and it is erased if the store cannot keep it.
+    ///   - purpose: The purpose of the secret.
+    ///   - client: The client ID that it belongs to.
+    /// - Throws: The reason the secret is not stored. The previous one is still stored then.
     func keep(
         given secret: SecretID,
         for purpose: ClientRegistration.Purpose,
@@ -81,13 +88,13 @@ extension Registrar {
         )
         registration.secret = secret
         try await store.keep(registration)
-        // Of several that have not worked yet, the first may have done so before.
+        // Of several that have not worked yet, the first may have worked earlier.
         for registration in old.dropFirst(old.first?.isClient(client, at: purpose.issuer) == true ? 1 : 0) {
             await forget(registration)
         }
     }
 
-    /// Forgets whatever was given to `session`.
+    /// Forgets all secrets given to `session`.
     func forgetSecrets(givenTo session: SessionName) async {
         let authentication = ClientRegistration.Purpose.authentication(of: session)
         for registration in await given(as: authentication) { await forget(registration) }

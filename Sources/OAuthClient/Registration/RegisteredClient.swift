@@ -4,14 +4,14 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A session without `client_id`: who we are at its server is found out at each login, and kept with it.
+/// The client of a session without `client_id`, which is found at each login and stored with it.
 extension StandardServer {
-    /// Whether the server has to say who we are.
+    /// Whether the client ID comes from the server and not from the configuration.
     var lacksClient: Bool { profile.client.introduction != nil }
 
-    /// This server, with the client that a login at it was made with.
+    /// Returns this server with the client that a login was made with.
     ///
-    /// - Throws: `clientUnknown` if that client is gone.
+    /// - Throws: `clientUnknown` if that client no longer exists.
     func knownClient(_ found: DiscoveredServer?) async throws(RefreshFailure) -> StandardServer {
         guard let introduction = profile.client.introduction else { return self }
         guard let client = found?.client, let address else { throw .clientUnknown }
@@ -24,7 +24,9 @@ extension StandardServer {
         return with(registration)
     }
 
-    /// This server, with the client for a new login.
+    /// Returns this server with the client for a new login.
+    ///
+    /// - Throws: The reason there is no client.
     func clientForLogin(
         _ metadata: ServerMetadata,
         _ request: LoginRequest
@@ -59,12 +61,12 @@ extension StandardServer {
         guard lacksClient, let address, let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: address)
         else { return }
-        // A server that is away keeps a client that nobody uses any more.
+        // If the server is unreachable, it keeps a client that is no longer used.
         try? await delete(registration)
         await tools.registrar.drop(registration)
     }
 
-    /// Has the server delete the client, if it offers that (RFC 7592 §2.3).
+    /// Deletes the client at the server, if the server supports it (RFC 7592 §2.3).
     private func delete(_ registration: ClientRegistration) async throws {
         guard let address = registration.managementURI, let token = registration.managementToken else {
             return
@@ -78,7 +80,7 @@ extension StandardServer {
         _ = try await tools.exchanged(request)
     }
 
-    /// Drops a client that the server has turned out not to know, so that the next login gets another.
+    /// Forgets a client that the server no longer knows, so that the next login registers another.
     func forgetClient() async {
         guard let address,
             let registration = await tools.registrar.registration(of: profile.client.id, at: address)
@@ -86,10 +88,10 @@ extension StandardServer {
         await tools.registrar.drop(registration)
     }
 
-    /// Whether a registration can be used for a login.
+    /// Returns whether a registration can be used for a login.
     ///
-    /// A browser that is sent to a server which has forgotten the client shows an error and never comes back, so the
-    /// token endpoint is asked first, with a code that nobody has.
+    /// A server that has forgotten the client shows an error in the browser and never redirects. So the token
+    /// endpoint is tested first, with a random code.
     private func isGood(
         _ registration: ClientRegistration,
         _ metadata: ServerMetadata
@@ -141,7 +143,7 @@ extension StandardServer {
 }
 
 extension AuthorizationRequest {
-    /// The redirect address that a registration is for; without a port where any will do.
+    /// The redirect URI of a registration, without a port if any port is accepted.
     fileprivate var registeredURI: String {
         guard case .port(0) = redirect else { return redirectURI(port: place?.port ?? 0) }
         return "http://127.0.0.1\(LoopbackRedirect.standardPath)"
@@ -154,7 +156,9 @@ extension RefreshFailure {
         message: "the client that the server registered is not known here any more"
     )
 
-    /// A server that has registered a client for the agent does not know it any more: the next login registers another.
+    /// Converts the rejection of a client that the server registered but no longer knows.
+    ///
+    /// The next login registers another.
     static func clientForgotten(_ refusal: RefreshFailure) -> RefreshFailure {
         var failure = refusal
         failure.kind = .clientUnknown
@@ -164,7 +168,9 @@ extension RefreshFailure {
         return failure
     }
 
-    /// A refresh token works for the client alone that it was given to.
+    /// The failure of an import without a client.
+    ///
+    /// A refresh token works only for the client it was issued to.
     fileprivate static let clientOfImportUnknown = RefreshFailure(
         kind: .misconfigured,
         message: "a refresh token is of one client, and the session has none",

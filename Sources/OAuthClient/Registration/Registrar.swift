@@ -3,47 +3,56 @@
 import SealedStore
 import TokenCore
 
-/// The clients that servers have registered for us, and the registrations under way.
+/// The registry of clients that servers have registered for the agent, and of registrations in flight.
+///
+/// - Entry points: ``registration(for:standing:register:)`` for a login, ``registration(of:at:)`` afterwards.
+/// - May not: hand out a client before it is stored durably.
 actor Registrar {
-    /// What a registration that is there can be used for.
+    /// The use that can be made of an existing registration.
     enum Standing: Sendable {
-        /// Everything.
+        /// It can be used for logins.
         case good
-        /// Whoever is logged in with it goes on with it; another login gets another.
+        /// Existing logins continue with it.
+        ///
+        /// A new login registers another.
         case ending
-        /// Nothing: the server does not know it.
+        /// It is useless, because the server does not know it.
         case gone
     }
 
-    /// Registrations kept of one purpose: sessions may still be logged in as older clients.
+    /// The maximum number of registrations kept for one purpose.
+    ///
+    /// Sessions may still be logged in with older clients.
     private static let mostOfOnePurpose = 8
 
     let store: any RegistrationStoring
-    /// Given secrets that a server has rejected, while another may be right.
+    /// The given secrets that a server has rejected, while another may be right.
     var rejectedSecrets: Set<SecretID> = []
     private var underWay:
         [ClientRegistration.Purpose: Task<Result<ClientRegistration, RefreshFailure>, Never>] = [:]
 
-    /// Keeps the registrations in `store`.
+    /// Creates a registry that keeps its registrations in `store`.
     init(_ store: any RegistrationStoring = TransientRegistrations()) {
         self.store = store
     }
 
-    /// The client named `client` at `issuer`.
+    /// Returns the client named `client` at `issuer`, or `nil` if there is none.
     func registration(of client: String, at issuer: String) async -> ClientRegistration? {
         await store.registrations().last {
             $0.isClient(client, at: issuer) && $0.method != ClientRegistration.given
         }
     }
 
-    /// The client to log in with: one that is there, else a new one, which all who want it wait for.
+    /// Returns the client to log in with: an existing one, or a new one.
+    ///
+    /// Concurrent requests share one registration.
     ///
     /// - Parameters:
-    ///   - purpose: what it is for.
-    ///   - standing: of a client that is there; one that is gone is dropped.
-    ///   - register: registers a new one.
-    /// - Returns: the client, which is durable.
-    /// - Throws: why there is none.
+    ///   - purpose: The purpose of the client.
+    ///   - standing: Returns the standing of an existing client. One that is `gone` is dropped.
+    ///   - register: Registers a new client.
+    /// - Returns: The client, which is stored durably.
+    /// - Throws: The reason there is no client.
     func registration(
         for purpose: ClientRegistration.Purpose,
         standing: @escaping @Sendable (ClientRegistration) async throws(RefreshFailure) -> Standing,
@@ -87,13 +96,13 @@ actor Registrar {
         }
     }
 
-    /// Forgets a client, here alone.
+    /// Forgets a client locally, without a request to the server.
     func drop(_ registration: ClientRegistration) async {
-        // What cannot be removed now is dropped by the next login that finds it useless.
+        // If the removal fails, the next login finds the client useless and drops it.
         try? await store.drop(registration)
     }
 
-    /// What `issuer` has given the clients that it registered to prove themselves by.
+    /// Returns the secrets that `issuer` has issued to the clients that it registered.
     func secrets(at issuer: String) async -> [SecretID] {
         await store.registrations().filter { $0.purpose.issuer.bytewise == issuer.bytewise }.flatMap(
             \.secrets
@@ -101,7 +110,7 @@ actor Registrar {
     }
 }
 
-/// Registrations that live as long as the process.
+/// A store of registrations in the memory of the process, which ends with it.
 package actor TransientRegistrations: RegistrationStoring {
     private var kept: [ClientRegistration] = []
 

@@ -4,7 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// Registers this agent as a client of one server (RFC 7591 §3).
+/// A request to register the agent as a client of one server (RFC 7591 §3).
 struct RegistrationRequest: Sendable {
     var purpose: ClientRegistration.Purpose
     var introduction: ClientRegistrationOptions
@@ -12,10 +12,10 @@ struct RegistrationRequest: Sendable {
     var profile: ServerProfile
     var tools: ServerDependencies
 
-    /// Sends it.
+    /// Sends the request.
     ///
-    /// - Returns: the client, whose secrets are sealed and belong to the caller.
-    /// - Throws: why there is none.
+    /// - Returns: The client, whose secrets are sealed and owned by the caller.
+    /// - Throws: The reason there is no client.
     func send() async throws(RefreshFailure) -> ClientRegistration {
         guard let url = metadata.registration else {
             throw RefreshFailure(
@@ -40,8 +40,9 @@ struct RegistrationRequest: Sendable {
         )
     }
 
-    /// How the client is to prove itself: not at all if the server takes that, as nobody can keep a secret on a machine
-    /// of its user (RFC 8252 §8.5).
+    /// The method to authenticate the client: none if the server accepts that.
+    ///
+    /// A secret cannot be kept on a machine of its user (RFC 8252 §8.5).
     private var method: String {
         let listed = metadata.authenticationMethods ?? []
         switch introduction.method {
@@ -49,13 +50,14 @@ struct RegistrationRequest: Sendable {
         case .post: return "client_secret_post"
         case .automatic:
             let wanted: [ByteText] = ["none", "client_secret_post", "client_secret_basic"]
-            // A server that lists nothing takes Basic (RFC 8414 §2).
+            // A server that lists no methods accepts Basic (RFC 8414 §2).
             return (wanted.first(where: listed.contains) ?? "client_secret_basic").text
         }
     }
 
-    /// The address of the configuration; where any port will do there are several, so that logins at once and ports
-    /// that somebody else has need no other client.
+    /// The configured redirect URI, or several if any port may be used.
+    ///
+    /// With several, simultaneous logins and ports used by other programs do not require another client.
     private var redirectURIs: [String] {
         guard case .port(0) = profile.authorization.redirect else {
             return [profile.authorization.redirectURI(port: profile.authorization.place?.port ?? 0)]
@@ -65,12 +67,12 @@ struct RegistrationRequest: Sendable {
         return ports.sorted().map { AuthorizationRequest(redirect: .port($0)).redirectURI(port: $0) }
     }
 
-    /// Below those that Linux takes for outgoing connections (ip_local_port_range).
+    /// Ports below those that Linux uses for outgoing connections (`ip_local_port_range`).
     private static let ports = 20_000...32_767
 
     private var scope: String {
         let offered = metadata.scopes?.map(\.text) ?? []
-        // A client registered for fewer could not ask for more later.
+        // A client registered for fewer scopes could not request more later.
         let all = NamedScopes.checked(offered + profile.scopes) ?? profile.scopes
         return all.joined(separator: " ")
     }
@@ -78,7 +80,7 @@ struct RegistrationRequest: Sendable {
     /// The grants that every server registers a client for.
     private static let plainGrants = ["authorization_code", "refresh_token"]
 
-    /// The grants of the logins that the server offers.
+    /// The grants of the logins that the server supports.
     private var grants: [String] {
         guard metadata.deviceAuthorization != nil else { return RegistrationRequest.plainGrants }
         return RegistrationRequest.plainGrants + ["urn:ietf:params:oauth:grant-type:device_code"]
@@ -124,14 +126,14 @@ struct RegistrationRequest: Sendable {
     }
 }
 
-/// The answer to a registration, judged by what was asked (RFC 7591 §3.2.1, RFC 7592 §3).
+/// The response to a registration, validated against the request (RFC 7591 §3.2.1, RFC 7592 §3).
 struct RegistrationResponse {
     var asked: ClientRegistration.Purpose
     var redirectURIs: [String]
     var method: String
     var url: EndpointURL
 
-    /// Bytes of the longest client id, secret or address that is kept.
+    /// The maximum number of bytes of a client ID, secret or URL.
     private static let longest = 4 << 10
 
     init(asked: ClientRegistration.Purpose, _ redirectURIs: [String], _ method: String, from url: EndpointURL)
@@ -167,7 +169,7 @@ struct RegistrationResponse {
                 throw broken("no client_secret")
             }
             registration.secret = try memory.sealing(secret, as: .clientSecret)
-            // 0: it has no end (RFC 7591 §3.2.1).
+            // 0 means that the secret does not expire (RFC 7591 §3.2.1).
             if let end = object.seconds("client_secret_expires_at"), end > 0 {
                 registration.secretExpiresAt = WallTime(secondsSince1970: end)
             }
@@ -186,7 +188,7 @@ struct RegistrationResponse {
             && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }
 
-    /// The management token goes nowhere but to the server that gave it.
+    /// Returns whether the management token may be sent to `address`: only to the server that issued it.
     private func isManagement(_ address: String) -> Bool {
         guard address.utf8.count <= RegistrationResponse.longest, let management = try? EndpointURL(address)
         else {
