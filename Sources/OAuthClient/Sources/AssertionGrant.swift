@@ -4,23 +4,24 @@ import SealedStore
 import Text
 import TokenCore
 
-/// An assertion that stands for a login (RFC 7523 §2.1).
+/// An assertion that replaces a login (RFC 7523 §2.1).
 package struct AssertionGrant: Equatable, Sendable {
-    /// Where it comes from.
+    /// The source of the assertion.
     package enum Source: Equatable, Sendable {
-        /// Another session: its present token comes with each request.
+        /// Another session, whose current token is sent with each request.
         case session
-        /// A file that another program renews, read for each request.
+        /// A file that another program updates, read for each request.
         case file(String)
-        /// argv of a program that prints it, run for each request.
+        /// The argument vector of a program that prints the assertion, run for each request.
         case command([String])
-        /// We sign it, for each request.
+        /// An assertion signed by the agent for each request.
         case signed(AssertionKey)
-        /// We sign it with the key in this file of a Google service account.
+        /// An assertion signed by the agent with the key in this file of a Google service account.
         case serviceAccount(String)
 
-        /// What is read or run for it, and what that is called in the configuration, without `file` and `command`; `nil`:
-        /// another session has it.
+        /// The file or command to read, and its configuration key without `file` and `command`.
+        ///
+        /// `nil` if another session provides the assertion.
         package var supply: (name: String, source: SecretSource)? {
             switch self {
             case .session: nil
@@ -33,7 +34,7 @@ package struct AssertionGrant: Equatable, Sendable {
     }
 
     package var source: Source
-    /// Of an assertion that we sign: beside those that every one has, or in their place.
+    /// The claims of an assertion signed by the agent, in addition to the standard ones or replacing them.
     package var claims: JSONObject
 
     package init(_ source: Source, claims: JSONObject = JSONObject()) {
@@ -41,25 +42,27 @@ package struct AssertionGrant: Equatable, Sendable {
         self.claims = claims
     }
 
-    /// Where Google's service accounts get their tokens.
+    /// The token endpoint of Google's service accounts.
     package static let serviceAccountEndpoint = "https://oauth2.googleapis.com/token"
-    /// The claims that each assertion has anew.
+    /// The claims that are new in each assertion.
     package static let freshClaims = ["iat", "exp", "jti"]
-    /// The claims that are one string (RFC 7519 §4.1); a list of audiences would do for a server that it is not sent to.
+    /// The claims that must be a single string (RFC 7519 §4.1).
+    ///
+    /// A list of audiences would make an assertion usable at a server that it is not sent to.
     package static let textClaims = ["iss", "sub", "aud"]
 
     static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-    /// Adds the grant to `form`, with the assertion if another session has it.
+    /// Adds the grant to `form`, with the assertion if another session provides it.
     ///
-    /// - Throws: `sourceUnavailable` if that has none, or that the vault is locked.
+    /// - Throws: `sourceUnavailable` if that session has no token, or `busy` while sealed memory is locked.
     func add(
         _ tokens: SourceTokens,
         to form: FormBody,
         _ memory: SealedMemory
     ) throws(RefreshFailure) {
         form.add("grant_type", AssertionGrant.grantType)
-        // Any other is made when the request is sent (``GrantAssertions``).
+        // Other assertions are made when the request is sent (``GrantAssertions``).
         guard case .session = source else { return }
         guard let assertion = tokens.subject else {
             let message = "there is no assertion at this moment"

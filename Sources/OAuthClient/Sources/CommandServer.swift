@@ -3,16 +3,17 @@
 import SealedStore
 import TokenCore
 
-/// A program in place of an authorization server.
+/// A program that provides tokens instead of an authorization server.
 package struct CommandSource: Equatable, Sendable {
-    /// argv of the program that prints a token.
+    /// The argument vector of the program that prints a token.
     package var command: [String]
-    /// What a person does when the program wants a login, such as `az login`.
+    /// The remedy if the program requires a login, such as `az login`.
     package var loginRemedy: String?
-    /// How long a token lives that says nothing of its end.
+    /// The lifetime of a token that states no expiry.
     package var assumedLifetime: Duration
 
-    /// Short enough to be true nearly everywhere, and long enough not to run the program all the time.
+    /// The default lifetime: short enough to be true nearly everywhere, and long enough to run the program
+    /// rarely.
     package static let usualLifetime = Duration.seconds(300)
 
     package init(
@@ -26,7 +27,7 @@ package struct CommandSource: Equatable, Sendable {
     }
 }
 
-/// Tokens that a program prints: kind `command`.
+/// A server of kind `command`: a program that prints tokens.
 struct CommandServer: SourceServer {
     let profile: ServerProfile
     let source: CommandSource
@@ -37,7 +38,7 @@ struct CommandServer: SourceServer {
     var variantRefusal: String { "a command prints one token: no other scope or audience can be asked for" }
     var loginRemedy: String? { source.loginRemedy }
 
-    /// Whoever made the token is not known here.
+    /// Does nothing, because the issuer of the token is unknown.
     func revoke(_ tokens: RevocationRequest) async -> RevocationOutcome { .nothing }
 
     func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens {
@@ -58,7 +59,7 @@ struct CommandServer: SourceServer {
         return GrantedTokens(
             accessToken: try tools.memory.sealing(printed.token, as: .accessToken),
             lifetime: lifetime,
-            // What it prints may be minutes old, so its life counts from now on.
+            // The printed lifetime counts from now, because the output may be minutes old.
             requestedAt: tools.timekeeper.now
         )
     }

@@ -2,30 +2,30 @@
 
 import Text
 
-/// An installation of a GitHub App, as the configuration names it.
+/// The configuration of an installation of a GitHub App.
 package struct GitHubApp: Equatable, Sendable {
-    /// Where the app is installed.
+    /// The installation of the app.
     package enum Installation: Equatable, Sendable {
         case id(Int64)
-        /// The name of the person or organization.
+        /// The name of the user or organization.
         case account(String)
     }
 
-    /// The app's number, or its client ID.
+    /// The app's number or its client ID.
     package var appID: String
-    /// The app's private key, RSA.
+    /// The app's private RSA key.
     package var key: SecretSource
     package var installation: Installation
-    /// Names, without the owner; empty: all that the installation has.
+    /// The names of the repositories, without the owner, or empty for all of the installation.
     package var repositories: [String]
-    /// `read`, `write` or `admin` by the names of permissions; empty: all that the installation has.
+    /// The levels `read`, `write` or `admin` by permission, or empty for all of the installation.
     package var permissions: [String: String]
-    /// Of GitHub, or of a server of one's own (`https://HOST/api/v3`); without a slash at the end.
+    /// The API URL of GitHub or of a self-hosted server (`https://HOST/api/v3`), without a slash at the end.
     package var apiURL: String
 
-    /// GitHub's own.
+    /// The API URL of GitHub.
     package static let usualAPI = "https://api.github.com"
-    /// As many repositories as one token can be for.
+    /// The maximum number of repositories of one token.
     static let mostRepositories = 500
 
     package init(
@@ -44,7 +44,7 @@ package struct GitHubApp: Equatable, Sendable {
         self.apiURL = apiURL
     }
 
-    /// What its tokens are for, a word each.
+    /// The words that identify the purpose of the tokens.
     package var origin: [String] {
         let place =
             switch installation {

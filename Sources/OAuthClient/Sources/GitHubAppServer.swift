@@ -5,10 +5,10 @@ import Synchronization
 import Text
 import TokenCore
 
-/// Tokens of an installation of a GitHub App: kind `github_app`.
+/// A server of kind `github_app`: tokens of an installation of a GitHub App.
 ///
-/// Source: GitHub, "Generating a JSON Web Token (JWT) for a GitHub App" and the REST API's "Create an installation
-/// access token for an app", "Get a user installation", "Revoke an installation access token".
+/// Source: GitHub, "Generating a JSON Web Token (JWT) for a GitHub App" and the REST API's "Create an
+/// installation access token for an app", "Get a user installation", "Revoke an installation access token".
 struct GitHubAppServer: SourceServer {
     let profile: ServerProfile
     let app: GitHubApp
@@ -63,7 +63,7 @@ struct GitHubAppServer: SourceServer {
             let bearer = try tools.memory.text(of: token)
             let answer = try await send("/installation/token", as: bearer) { $0.deletes = true }
             switch answer.reply.status {
-            // 401: it has ended by itself.
+            // A 401 means that the token has expired.
             case 204, 401: return .revoked
             default: return .failed(answer.failure)
             }
@@ -99,13 +99,15 @@ struct GitHubAppServer: SourceServer {
         )
     }
 
-    /// The token by which the app shows who it is: RS256, and at most ten minutes from issue to end.
+    /// Returns the token that proves the app's identity, signed with RS256.
+    ///
+    /// GitHub accepts at most ten minutes from issue to expiry.
     private func assertion() async throws(RefreshFailure) -> String {
         guard let secret = try await key.read() else {
             throw RefreshFailure(kind: .misconfigured, message: "key_file is missing")
         }
         let now = tools.timekeeper.wallTime.secondsSince1970
-        // From a minute ago, as GitHub advises, for clocks that differ.
+        // The time of issue is a minute ago, as GitHub recommends, because clocks differ.
         let claims: JSONObject = [
             "iss": .string(app.appID), "iat": .integer(now - 60), "exp": .integer(now + 300),
         ]
@@ -118,7 +120,9 @@ struct GitHubAppServer: SourceServer {
         }
     }
 
-    /// The number of the installation, asked for once where the configuration names the account.
+    /// Returns the number of the installation.
+    ///
+    /// It is requested once if the configuration names the account.
     private func installation(_ assertion: String) async throws(RefreshFailure) -> Int64 {
         let account: String
         switch app.installation {

@@ -3,11 +3,11 @@
 import Text
 import TokenCore
 
-/// One answer of GitHub to an app.
+/// One response of GitHub to an app.
 struct GitHubResponse {
     let reply: ServerResponse
     let url: EndpointURL
-    /// When it came, by this machine's clock.
+    /// The time of the response, by this machine's clock.
     let now: WallTime
 
     init(_ reply: ServerResponse, from url: EndpointURL, at now: WallTime) {
@@ -16,22 +16,22 @@ struct GitHubResponse {
         self.now = now
     }
 
-    /// The token of an installation, and how long it lives.
+    /// Returns the token of an installation and its lifetime.
     ///
-    /// - Throws: what the answer says instead.
+    /// - Throws: The classified failure if the response has no token.
     func token() throws(RefreshFailure) -> (text: String, lifetime: Duration) {
         guard reply.status == 201, let object = reply.jsonObject else { throw failure }
         guard let token = object["token"]?.string, token.utf8.isVisibleWord,
             let end = object["expires_at"]?.string.flatMap(ZonedTime.read)
         else { throw broken("the answer holds no token, or does not say when it ends") }
-        // Both times are the server's own, so a clock that is wrong here does no harm.
+        // Both times are the server's own, so a wrong clock on this machine has no effect.
         let life = end - (reply.serverTime ?? now)
         return (token, min(max(life, .zero), LifetimeMember.longest))
     }
 
-    /// The number of an installation.
+    /// Returns the number of an installation.
     ///
-    /// - Throws: what the answer says instead.
+    /// - Throws: The classified failure if the response has no number.
     func installation() throws(RefreshFailure) -> Int64 {
         guard reply.status == 200, let object = reply.jsonObject else { throw failure }
         guard let number = object["id"]?.integer, number > 0 else {
@@ -44,7 +44,7 @@ struct GitHubResponse {
         RefreshFailure(kind: .misbehaved, message: "\(url.hostAndPort): \(message)")
     }
 
-    /// What an answer without what was asked for means.
+    /// The classified failure of a response without the requested content.
     var failure: RefreshFailure {
         let said = reply.jsonObject?["message"]?.string.map {
             " " + FailureClassification.quoted($0, at: reply.status)
@@ -66,7 +66,9 @@ struct GitHubResponse {
         )
     }
 
-    /// How long to wait, as the answer says it: GitHub's limits are kept by the hour.
+    /// The delay that the response requests, or `nil` if there is none.
+    ///
+    /// GitHub's limits count by the hour.
     private var pause: Duration? {
         if let text = reply.header("retry-after") { return RetryAfter.read(text, at: now) }
         guard reply.header("x-ratelimit-remaining")?.bytewise == "0",

@@ -3,39 +3,45 @@
 import Text
 import TokenCore
 
-/// A token as programs print it: alone, or in a JSON object with its end.
+/// A token printed by a program, alone or in a JSON object with its expiry.
 struct PrintedToken: Equatable, Sendable {
-    /// When the token ends, as far as it was printed.
+    /// The expiry of the token, if it was printed.
     enum End: Equatable, Sendable {
         case at(WallTime)
         case after(Duration)
         case unsaid
     }
 
-    /// Why the output is no token; never quotes it.
+    /// The reason the output is not a token.
+    ///
+    /// It never quotes the output.
     struct Problem: Error, Equatable {
-        /// Completes "PROGRAM …": "printed nothing".
+        /// The end of a sentence that begins with the program, such as "printed nothing".
         var message: String
     }
 
     var token: String
     var end: End
 
-    /// The members that hold the token, in this order: az, other programs, `gcloud config config-helper`, and
-    /// credential plugins of Kubernetes.
+    /// The members that contain the token, in this order: az, other programs, `gcloud config config-helper`,
+    /// and credential plugins of Kubernetes.
     private static let tokens = [
         ["access_token"], ["accessToken"], ["token"], ["id_token"], ["credential", "access_token"],
         ["status", "token"],
     ].compactMap { JSONPath($0) }
-    /// The members that say when it ends, in this order; `expiresOn` of az has no zone and is then not read.
+    /// The members that contain the expiry, in this order.
+    ///
+    /// The `expiresOn` of az has no zone and is then ignored.
     private static let ends = [
         ["expires_on"], ["expires_in"], ["credential", "token_expiry"], ["status", "expirationTimestamp"],
         ["expiresOn"],
     ].compactMap { JSONPath($0) }
-    /// The one of them that counts from now on.
+    /// The member of ``ends`` that is a lifetime from now.
     private static let lifetime = JSONPath(["expires_in"])
 
-    /// Reads what a program wrote to its standard output.
+    /// Parses the standard output of a program.
+    ///
+    /// - Throws: The reason the output is not a token.
     init(_ output: [UInt8]) throws(Problem) {
         let blanks: [UInt8] = [0x20, 0x09, 0x0A, 0x0D]
         let text = output[...].drop { blanks.contains($0) }
@@ -86,9 +92,9 @@ struct PrintedToken: Equatable, Sendable {
         return .at(WallTime(secondsSince1970: Int64(seconds)))
     }
 
-    /// How long it lives from now on: by what was printed, by its own claims, else as `assumed`.
+    /// Returns the remaining validity: as printed, or by the token's own claims, or else `assumed`.
     ///
-    /// - Throws: it has ended.
+    /// - Throws: An error if the token has expired.
     func lifetime(at now: WallTime, assumed: Duration) throws(Problem) -> Duration {
         let left: Duration
         switch end {
@@ -103,9 +109,10 @@ struct PrintedToken: Equatable, Sendable {
     }
 }
 
-/// Times with their distance from UTC (RFC 3339 §5.6).
+/// Times with an offset from UTC (RFC 3339 §5.6).
 enum ZonedTime {
-    /// Reads `2026-11-14T22:13:20.5+01:00`, also with a blank in place of the T; without a zone it is none.
+    /// Parses `2026-11-14T22:13:20.5+01:00`, also with a blank instead of the T, or returns `nil` for a text
+    /// without a zone.
     static func read(_ text: String) -> WallTime? {
         var bytes = Array(text.utf8)[...]
         guard bytes.count <= HTTPDate.longest, let year = number(&bytes, 4, in: 1970...9999),
@@ -121,21 +128,23 @@ enum ZonedTime {
         return WallTime(secondsSince1970: ((days * 24 + hour) * 60 + minute) * 60 + second - distance)
     }
 
-    /// `2026-11-14T22:13:20Z`; years have four digits, or ``read(_:)`` does not take it.
+    /// Returns `2026-11-14T22:13:20Z`.
+    ///
+    /// ``read(_:)`` accepts only years with four digits.
     static func text(of time: WallTime) -> String {
         let seconds = max(0, time.secondsSince1970)
         let date = HTTPDate.civilDate(daysSince1970: seconds / 86_400)
         return "\(date.year)-\(twoDigits(date.month))-\(twoDigits(date.day))T\(clock(seconds % 86_400))Z"
     }
 
-    /// `22:13:20`, of the seconds since midnight.
+    /// Returns `22:13:20` for a number of seconds since midnight.
     static func clock(_ seconds: Int64) -> String {
         "\(twoDigits(seconds / 3600)):\(twoDigits(seconds / 60 % 60)):\(twoDigits(seconds % 60))"
     }
 
     private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
-    /// Seconds east of UTC.
+    /// Returns the offset in seconds east of UTC.
     private static func distance(_ bytes: inout ArraySlice<UInt8>) -> Int64? {
         if take(&bytes, "Zz") { return 0 }
         let isWest = bytes.first == UInt8(ascii: "-")

@@ -3,15 +3,19 @@
 import SealedStore
 import TokenCore
 
-/// A server without logins: its tokens come from something that is there anyway.
+/// A server without logins, whose tokens come from another source.
+///
+/// - Entry points of this folder: ``SourceServer/fetch(_:)``, ``TokenGrant`` (tokens for another token or an
+///   assertion).
+/// - May not: keep the output of a program outside sealed memory.
 protocol SourceServer: AuthorizationServer {
     var tools: ServerDependencies { get }
-    /// Why no token of another scope or audience can be had.
+    /// The reason that no token with another scope or audience is available.
     var variantRefusal: String { get }
-    /// What a person does who wants to log in, where that is known.
+    /// The remedy for users who want to log in, or `nil` if none is known.
     var loginRemedy: String? { get }
 
-    /// The next token.
+    /// Fetches a new token.
     func fetch(_ request: RefreshRequest) async throws(RefreshFailure) -> GrantedTokens
 }
 

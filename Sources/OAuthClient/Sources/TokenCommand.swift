@@ -6,28 +6,32 @@ import TokenCore
 /// A program that prints a token, such as `az`, `gcloud` or a password manager.
 struct TokenCommand {
     private let words: [String]
-    /// The key of the configuration that names it.
+    /// The configuration key that names the program.
     private let key: String
-    /// What a person does when the program wants a login.
+    /// The remedy if the program requires a login.
     private let loginRemedy: String?
 
     private static let timeLimit = Duration.seconds(30)
-    /// The exit status by which a program says that a person has to log in, as ours does.
+    /// The exit status by which a program reports that the user must log in.
+    ///
+    /// The agent's own programs use it too.
     private static let loginStatus: Int32 = 4
 
-    /// A program that is run for each token.
+    /// Creates a command that is run for each token.
     ///
     /// - Parameters:
-    ///   - words: argv.
-    ///   - key: the key of the configuration that names it.
-    ///   - loginRemedy: what a person does when the program wants a login.
+    ///   - words: The argument vector.
+    ///   - key: The configuration key that names the program.
+    ///   - loginRemedy: The remedy if the program requires a login.
     init(_ words: [String], key: String, loginRemedy: String? = nil) {
         self.words = words
         self.key = key
         self.loginRemedy = loginRemedy
     }
 
-    /// Runs it to its end; what it prints is in no failure.
+    /// Runs the program to its end.
+    ///
+    /// No failure contains its output.
     func run(_ tools: ServerDependencies) async throws(RefreshFailure) -> PrintedToken {
         let result: CommandResult
         do throws(CommandFailure) {

@@ -4,22 +4,22 @@ import SealedStore
 import Text
 import TokenCore
 
-/// What a session exchanges for its tokens (RFC 8693 §2.1).
+/// The token that a session exchanges for its tokens (RFC 8693 §2.1).
 package struct TokenExchange: Equatable, Sendable {
-    /// Where the token comes from that stands for the person.
+    /// The source of the token that represents the user.
     package enum Subject: Equatable, Sendable {
-        /// Another session: its present access or ID token comes with each request.
+        /// Another session, whose current access or ID token is sent with each request.
         case session
-        /// A file that another program renews, read each time.
+        /// A file that another program updates, read each time.
         case file(String)
-        /// argv of a program that prints the token, run each time.
+        /// The argument vector of a program that prints the token, run each time.
         case command([String])
     }
 
     package var subject: Subject
-    /// A URI (RFC 8693 §3), as the other one.
+    /// The type of the subject's token, a URI (RFC 8693 §3).
     package var subjectTokenType: String
-    /// `nil`: the server decides.
+    /// The type of the requested token, a URI, or `nil` if the server decides.
     package var requestedTokenType: String?
 
     package init(subject: Subject, subjectTokenType: String, requestedTokenType: String? = nil) {
@@ -30,7 +30,9 @@ package struct TokenExchange: Equatable, Sendable {
 
     private static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-    /// The subject's token where no session has it; the caller erases it.
+    /// Reads the subject's token, or returns `nil` if a session provides it.
+    ///
+    /// The caller erases it.
     func subjectToken(_ tools: ServerDependencies) async throws(RefreshFailure) -> SecretID? {
         let token: String
         switch subject {
@@ -47,7 +49,7 @@ package struct TokenExchange: Equatable, Sendable {
 
     /// Adds the parameters of an exchange of `tokens` to `form`.
     ///
-    /// - Throws: `sourceUnavailable` without a subject's token, or that the vault is locked.
+    /// - Throws: `sourceUnavailable` if there is no subject token, or `busy` while sealed memory is locked.
     func add(
         _ tokens: SourceTokens,
         to form: FormBody,
@@ -72,7 +74,7 @@ package struct TokenExchange: Equatable, Sendable {
     }
 }
 
-/// What kind of token one is in an exchange (RFC 8693 §3).
+/// The type of a token in an exchange (RFC 8693 §3).
 package struct TokenType: Equatable, Sendable {
     package let uri: String
 
@@ -87,7 +89,9 @@ package struct TokenType: Equatable, Sendable {
         uri = TokenType.prefix + name
     }
 
-    /// The type as it is configured: a URI, or the last word of one of the usual ones; `nil`: it is neither.
+    /// Parses a configured type: a URI, or the last word of a standard type.
+    ///
+    /// `nil` if it is neither.
     package init?(written text: String) {
         let uri = text.utf8.contains(UInt8(ascii: ":")) ? text : TokenType.prefix + text
         guard uri.isAbsoluteURI else { return nil }

@@ -3,31 +3,37 @@
 import SealedStore
 import TokenCore
 
-/// What a session without a login gets its tokens for; without one of these that is the client's own credentials.
+/// The grant of a session without a login.
+///
+/// Without one of these, the client's own credentials are used.
 package enum TokenGrant: Equatable, Sendable {
-    /// Another token (RFC 8693).
+    /// The exchange of another token (RFC 8693).
     case exchange(TokenExchange)
     /// An assertion (RFC 7523 §2.1).
     case assertion(AssertionGrant)
 
-    /// Whether an answer may bring a token that is no access token.
+    /// Whether a response may contain a token that is not an access token.
     var isExchange: Bool { if case .exchange = self { true } else { false } }
 
-    /// Whether the scope stands in the assertion: Google looks for it nowhere else.
+    /// Whether the assertion contains the scope.
+    ///
+    /// Google reads it only there.
     var saysScope: Bool {
         guard case .assertion(let grant) = self, case .serviceAccount = grant.source else { return false }
         return true
     }
 
-    /// The token to exchange, where no session has it; the caller erases it.
+    /// Reads the token to exchange, or returns `nil` if a session provides it.
+    ///
+    /// The caller erases it.
     func subjectToken(_ tools: ServerDependencies) async throws(RefreshFailure) -> SecretID? {
         guard case .exchange(let exchange) = self else { return nil }
         return try await exchange.subjectToken(tools)
     }
 
-    /// Adds the grant to `form`, with what other sessions have for it.
+    /// Adds the grant to `form`, with the tokens of other sessions.
     ///
-    /// - Throws: `sourceUnavailable` if that is not there, or that the vault is locked.
+    /// - Throws: `sourceUnavailable` if such a token is missing, or `busy` while sealed memory is locked.
     func add(
         _ tokens: SourceTokens,
         to form: FormBody,
