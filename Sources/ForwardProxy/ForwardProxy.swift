@@ -148,7 +148,7 @@ package struct ProxyCredentials: Hashable, Sendable {
     /// The maximum length of the text, in bytes.
     private static let maximumLength = 4_096
 
-    /// Parses `USER:PASSWORD`, or returns `nil` without a colon, with a control character, or if it is too long.
+    /// Parses `USER:PASSWORD`, or returns `nil` without a colon, with a control character, or if too long.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count <= ProxyCredentials.maximumLength, bytes.contains(UInt8(ascii: ":")),
             bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
