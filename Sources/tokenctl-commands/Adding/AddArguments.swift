@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import Glibc
 
-/// Where the authorization server of a new session is.
+/// The options for the authorization server of a new session.
 struct ServerArguments: ParsableArguments {
     @Option(help: "A provider whose facts are known.")
     var preset: Preset?
@@ -73,10 +73,10 @@ struct ServerArguments: ParsableArguments {
     @Option(help: ArgumentHelp("For --kind aws_role and aws_sso: the AWS region.", valueName: "region"))
     var region: String?
 
-    /// The kind that was named, or that the rest makes it.
+    /// The kind that was given or that other options imply.
     var kindMeant: SessionKind { kind ?? (roleARN == nil ? preset?.kind ?? .oidc : .awsRole) }
 
-    /// The key of ``endpoint``.
+    /// The configuration key for ``endpoint``.
     private var endpointKey: String {
         switch kindMeant {
         case .awsRole: "sts_endpoint"
@@ -85,7 +85,7 @@ struct ServerArguments: ParsableArguments {
         }
     }
 
-    /// Those given, by their keys.
+    /// The endpoints that were given, with their configuration keys.
     var endpoints: [KnownEndpoint] {
         let given = [
             ("token_endpoint", tokenEndpoint), ("authorization_endpoint", authorizationEndpoint),
@@ -95,7 +95,7 @@ struct ServerArguments: ParsableArguments {
         return given.compactMap { key, address in address.map { KnownEndpoint(key, $0) } }
     }
 
-    /// Whether it is said which server is meant.
+    /// Whether the options identify the server.
     var namesServer: Bool {
         preset != nil || issuer != nil || metadata != nil || resource != nil || !kindMeant.hasIssuer
     }
@@ -129,14 +129,14 @@ struct ServerArguments: ParsableArguments {
 }
 
 extension KnownEndpoint {
-    /// The option that gives it.
+    /// The option for this endpoint.
     fileprivate var option: String { KnownEndpoint.option(giving: key) }
 
-    /// The option that gives the endpoint `key`.
+    /// Returns the option for the endpoint `key`.
     static func option(giving key: String) -> String { "--" + String(key.map { $0 == "_" ? "-" : $0 }) }
 }
 
-/// Who the client of a new session is, and what it proves itself by.
+/// The options for the client of a new session and its authentication.
 struct ClientArguments: ParsableArguments {
     @Option(
         name: .customLong("client-id"),
@@ -180,7 +180,7 @@ struct ClientArguments: ParsableArguments {
     )
     var authentication: Authentication?
 
-    /// Whether the client has something to prove itself by, and so is registered.
+    /// Whether the client has credentials, and so is already registered.
     var hasProof: Bool { secretFile != nil || readsSecret || keyFile != nil || certificateFile != nil }
 
     func validate() throws {
@@ -193,7 +193,7 @@ struct ClientArguments: ParsableArguments {
         ])
     }
 
-    /// The ways that `client_authentication` takes.
+    /// The values of `client_authentication`.
     enum Authentication: String, CaseIterable, ExpressibleByArgument {
         case automatic
         case basic
@@ -203,7 +203,7 @@ struct ClientArguments: ParsableArguments {
         case tls
     }
 
-    /// Checks files that options name.
+    /// Checks the files that options name.
     static func check(_ files: [(option: String, path: String?)]) throws {
         for (option, path) in files {
             guard let objection = path.flatMap({ ClientArguments.objection(to: $0) }) else { continue }
@@ -211,7 +211,8 @@ struct ClientArguments: ParsableArguments {
         }
     }
 
-    /// Why the configuration cannot name the file at `path`, as a clause for a person.
+    /// Returns the reason why the configuration cannot name the file at `path` as a clause, or `nil` if it
+    /// can.
     static func objection(to path: String) -> String? {
         guard path.hasPrefix("/") else { return "\(path) is not an absolute path" }
         guard unsafe access(path, R_OK) == 0 else { return "\(path): \(systemMessage(errno))" }

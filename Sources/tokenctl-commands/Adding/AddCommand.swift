@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Makes a session, in a file of its own beside the configuration file.
+/// The command `add`, which creates a session in a separate file next to the configuration file.
 struct AddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -90,7 +90,7 @@ struct AddCommand: ParsableCommand {
         let file = try SessionFile(try interview.name(), for: agent.endpoint)
         guard isPrinted || !file.exists else { throw file.taken }
         let server = try interview.server(for: file)
-        // The agent reads the copy, so it has to be there before the agent looks at the issuer.
+        // The agent reads the copy, so it must exist before the agent probes the issuer.
         try server.authority?.put()
         do {
             try add(server, interview, file)
@@ -116,13 +116,13 @@ struct AddCommand: ParsableCommand {
         try offerLogin(to: wish, by: chosen.flow, after: takeover.remedy)
     }
 
-    /// Puts the file in place, and what belongs to it into the agent's store.
+    /// Writes the file, reloads the agent and stores the client secret in its store.
     private func put(
         _ file: SessionFile,
         _ text: String
     ) throws(AgentError) -> SessionFileReload.Takeover {
         let reload = SessionFileReload(endpoint: agent.endpoint)
-        // Without a secret there is nothing to write.
+        // Read the secret first: without it nothing is written.
         let secret = try client.readsSecret ? ClientSecretRequest.secret() : nil
         try file.put(text)
         guard let secret else { return try reload.takeOver(file) }
@@ -161,20 +161,20 @@ struct AddCommand: ParsableCommand {
         try say("Written: \(file.path)")
     }
 
-    /// Asks at a terminal whether to log in now; elsewhere, and where nobody has to, names the command that comes next.
+    /// Offers to log in now at a terminal; otherwise prints the command to run next.
     ///
     /// - Parameters:
-    ///   - wish: the session.
-    ///   - chosen: how logins are made.
-    ///   - remedy: a command that has to be run first, if there is one.
-    /// - Throws: as the login does.
+    ///   - wish: The new session.
+    ///   - chosen: The flow of logins.
+    ///   - remedy: A command that must be run first, or `nil`.
+    /// - Throws: The errors of the login and of standard output.
     private func offerLogin(
         to wish: NewSession,
         by chosen: LoginCommand.Flow?,
         after remedy: String?
     ) throws {
         guard !agent.wantsJSON else { return }
-        // What needs no person the agent gets by itself.
+        // The agent obtains tokens that require no user by itself.
         guard wish.hasLogin, chosen != .clientCredentials else {
             let use = server.kindMeant == .awsRole ? "aws" : "get"
             let commands = [remedy, "tokenctl \(use) \(wish.name)"].compactMap(\.self)
@@ -196,7 +196,7 @@ struct AddCommand: ParsableCommand {
         try conversation.logIn(AgentRequest(.post, "sessions", wish.name, "login", body: body))
     }
 
-    /// Prints a line for the person, unless a program is reading.
+    /// Prints a line for the user, unless a program reads the output.
     private func say(_ text: String) throws(AgentError) {
         guard !agent.wantsJSON, !isPrinted else { return }
         try StandardOutput.line(TerminalText.escaped(text, longest: 8192))

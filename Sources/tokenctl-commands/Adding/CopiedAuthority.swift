@@ -4,17 +4,18 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// The certificates of a private authority, copied to where the session's file is.
+/// The certificates of a private CA, copied next to the session's file.
 ///
-/// A running agent may read what lies there; everything else it was closed off from at its start.
+/// A running agent may read that directory; its sandbox blocks all other files that it did not know at its
+/// start.
 struct CopiedAuthority {
-    /// Where a person keeps the certificates.
+    /// The path of the user's original file.
     private let origin: String
     private let file: SessionFile
-    /// Whether the certificates lie there already.
+    /// Whether the original file is already in that directory.
     private let isThere: Bool
 
-    /// The most bytes of a file, more than any list of authorities.
+    /// The maximum size of a file in bytes, more than any list of CAs.
     private static let maximumSize = 4_194_304
 
     init(_ origin: String, for file: SessionFile) {
@@ -23,12 +24,12 @@ struct CopiedAuthority {
         isThere = origin.utf8.starts(with: "\(file.directory)/".utf8)
     }
 
-    /// Where the session's file finds the certificates.
+    /// The path of the certificates for the session's file.
     var path: String { isThere ? origin : file.authorityPath }
 
-    /// Copies the certificates, over those that a killed command has left.
+    /// Copies the certificates, and replaces a copy that a killed command has left.
     ///
-    /// - Throws: ``AgentError`` if they cannot be read or written.
+    /// - Throws: ``AgentError`` if the certificates cannot be read or written.
     func put() throws(AgentError) {
         guard !isThere else { return }
         let bytes = try contents()
@@ -42,7 +43,7 @@ struct CopiedAuthority {
         SessionFile.sync(file.directory)
     }
 
-    /// Deletes the copy, unless a session is there that uses it.
+    /// Deletes the copy, unless a session uses it.
     func takeBack() {
         if !isThere, !file.exists { unsafe unlink(path) }
     }

@@ -3,7 +3,7 @@
 import ArgumentParser
 import Text
 
-/// How tokens of a new session are obtained: by a login, or for an assertion.
+/// The ways to obtain the tokens of a new session: by a login, or for an assertion.
 enum AddedFlow: Equatable, ExpressibleByArgument {
     case login(LoginCommand.Flow)
     case jwtBearer
@@ -23,7 +23,7 @@ enum AddedFlow: Equatable, ExpressibleByArgument {
     static var allValueStrings: [String] { LoginCommand.Flow.allCases.map(\.rawValue) + [jwtBearerName] }
     static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
 
-    /// The flow of a login; nil if nobody logs in.
+    /// The flow of the login, or `nil` if the session has no login.
     var ofLogin: LoginCommand.Flow? {
         if case .login(let flow) = self { flow } else { nil }
     }
@@ -41,7 +41,7 @@ struct NamedValue: Equatable, ExpressibleByArgument {
     }
 }
 
-/// The keys that go into the authorization request of a login in the browser.
+/// The options for keys that affect the authorization request of a login in the browser.
 struct AuthorizationArguments: ParsableArguments {
     @Option(
         name: .customLong("redirect-port"),
@@ -67,7 +67,7 @@ struct AuthorizationArguments: ParsableArguments {
     )
     var parameters: [NamedValue] = []
 
-    /// What is written as it was given.
+    /// The keys that are written as given.
     var lines: [DraftLine] {
         [DraftLine("prompt", prompt), DraftLine("authorization_parameters", parameters)].compactMap(\.self)
     }
@@ -79,7 +79,7 @@ struct AuthorizationArguments: ParsableArguments {
     }
 }
 
-/// What the tokens of a session are given for to which nobody logs in.
+/// The options for sessions without a login: the source of their tokens.
 struct GrantArguments: ParsableArguments {
     @Option(
         name: .customLong("from"),
@@ -152,10 +152,10 @@ struct GrantArguments: ParsableArguments {
     )
     var permissions: [NamedValue] = []
 
-    /// Whether tokens are given for an assertion, as far as these options say.
+    /// Whether these options select an assertion.
     var hasAssertion: Bool { assertionFile != nil || assertionKeyFile != nil || serviceAccountFile != nil }
 
-    /// What is written as it was given.
+    /// The keys that are written as given.
     var lines: [DraftLine] {
         let lines = [
             DraftLine("assertion_file", assertionFile), DraftLine("assertion_key_file", assertionKeyFile),

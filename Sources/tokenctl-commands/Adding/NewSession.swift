@@ -4,63 +4,69 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// What is known of a session that is to be made, before anything is chosen for it.
+/// The requested session, before flow and scopes are chosen for it.
 struct NewSession {
-    /// The scopes for a login that stays.
+    /// The scopes for a login that returns a refresh token.
     static let usualScopes = ["openid", "offline_access"]
 
     var name: String
     var server: NewSessionServer
     var client: NewSessionClient
-    /// nil: one is chosen.
+    /// The flow, or `nil` if it is to be chosen.
     var flow: AddedFlow?
-    /// Empty: those of the preset, as far as the issuer offers them.
+    /// The scopes; if empty, those of the preset that the issuer supports.
     var scopes: [String] = []
     var redirectPort: Int?
     var redirectURI: String?
-    /// The session whose token is sent for this one's.
+    /// The session whose token is exchanged for this one's.
     var source: String?
-    /// Whether tokens are given for an assertion that is not another session's token.
+    /// Whether tokens are issued for an assertion that is not another session's token.
     var hasAssertion = false
     var audience: String?
-    /// The addresses that its tokens are requested for.
+    /// The resources that tokens are requested for (RFC 8707).
     var resources: [String] = []
-    /// Empty: those of the preset.
+    /// The servers that tokens are for; if empty, those of the preset.
     var hosts: [String] = []
-    /// Keys that are written as they were given.
+    /// The keys that are written as given.
     var lines: [DraftLine] = []
 
-    /// Whether tokens are given for an assertion (RFC 7523 §2.1).
+    /// Whether tokens are issued for an assertion (RFC 7523 §2.1).
     var isJWTBearer: Bool { flow == .jwtBearer || hasAssertion }
 
-    /// Whether a login is what it gets its tokens by.
+    /// Whether the session obtains its tokens by a login.
     var hasLogin: Bool { !isJWTBearer && source == nil && server.kind != .githubApp }
 
-    /// Whether the server is asked for a client when somebody logs in.
+    /// Whether the server registers a client at the first login.
     var isRegisteredAtLogin: Bool { server.kind.hasClients && hasLogin && client.id == nil }
 }
 
-/// The authorization server of a session that is to be made.
+/// The authorization server of a requested session.
 struct NewSessionServer {
     var preset: Preset?
     var kind = SessionKind.oidc
-    /// For the kind `aws_sso`: the access portal.
+    /// The issuer, or the access portal for the kind `aws_sso`.
     var issuer: String?
-    /// Where the issuer's metadata are, if its name does not lead there.
+    /// The URL of the issuer's metadata, if it cannot be derived from the issuer.
     var metadata: String?
     /// The protected resource that names the server.
     var resource: String?
     var endpoints: [KnownEndpoint] = []
-    /// The role of Amazon Web Services that is to be given for a session's token.
+    /// The AWS role that is assumed with a session's token.
     var roleARN: String?
-    /// nil: the issuer or the service's address says it.
+    /// The AWS region, or `nil` if the address of the issuer or service contains it.
     var region: String?
-    /// The certificates to trust, which go beside the configuration.
+    /// The CA certificates to trust, which are copied next to the configuration.
     var authority: CopiedAuthority?
 
-    /// What the server offers; nil where none publishes that.
+    /// Probes the server for its capabilities.
     ///
-    /// The agent looks at it: it has the network, this program has not.
+    /// The agent sends the requests, because this program has no network access.
+    ///
+    /// - Parameters:
+    ///   - endpoint: The agent.
+    ///   - name: The name of the new session, for remedies.
+    /// - Returns: The capabilities, or `nil` if servers of this kind do not publish them.
+    /// - Throws: ``AgentError`` of the agent, with a remedy.
     func examined(
         by endpoint: AgentEndpoint,
         for name: String
@@ -80,9 +86,10 @@ struct NewSessionServer {
         }
     }
 
-    /// Takes the issuer as its own document spells it, with which everything else of the server is compared.
+    /// Replaces the issuer by the spelling in its own metadata, with which all else of the server is
+    /// compared.
     ///
-    /// - Returns: what a person should know of that, or `nil` if nothing has changed.
+    /// - Returns: A note for the user, or `nil` if nothing has changed.
     mutating func adoptSpelling(of offer: ExaminationMessage?) -> String? {
         guard resource == nil, let named = offer?.issuer, named.bytewise != issuer?.bytewise else {
             return nil
@@ -94,7 +101,7 @@ struct NewSessionServer {
 }
 
 extension AgentError {
-    /// Why a server cannot be looked at, with what a person can do about it.
+    /// Returns this error of a probe with a remedy for the user.
     fileprivate func about(_ server: NewSessionServer, for name: String) -> AgentError {
         var error = self
         guard error.remedy == nil, error.retryAfter == nil else { return error }
@@ -102,7 +109,7 @@ extension AgentError {
         let place = isIssuer ? "the issuer" : "the address"
         if code == .temporarilyUnavailable { error.remedy = "correct \(place), or try again later" }
         if code == .misconfigured, server.authority == nil {
-            // What cannot say whose tokens it takes is a resource for which tokens of a known issuer are requested.
+            // A resource that does not name its authorization server needs a session with a known issuer.
             let resource = server.resource.map { "--resource \(ShellWord.quoted($0))" }
             error.remedy =
                 resource.map { "correct the address, or use tokenctl add \(name) --issuer URL \($0)" }
@@ -112,20 +119,20 @@ extension AgentError {
     }
 }
 
-/// The client of a session that is to be made, and what it proves itself by.
+/// The client of a requested session, and its credentials.
 struct NewSessionClient {
-    /// nil: the server registers one at the first login.
+    /// The client ID, or `nil` if the server registers a client at the first login.
     var id: String?
     var secretFile: String?
-    /// The agent keeps it, sealed.
+    /// Whether the agent stores the client's secret, sealed.
     var givesSecret = false
     var keyFile: String?
     var keyID: String?
     var certificateFile: String?
-    /// How it proves itself; nil: by what it has.
+    /// The authentication method, or `nil` to choose one by the client's credentials.
     var authentication: ClientArguments.Authentication?
 
-    /// What it has, and the words of an examination of which the issuer has to name one for it.
+    /// A phrase for the credentials, and the methods of which the issuer has to support one.
     var proof: (words: String, ways: [String]) {
         if certificateFile != nil { return ("with a certificate", ["tls"]) }
         if keyFile != nil { return ("with a key", ["private_key_jwt"]) }
@@ -136,12 +143,14 @@ struct NewSessionClient {
     }
 }
 
-/// The region and the pool that the issuer of an Amazon Cognito user pool is made of.
+/// The region and the pool in the issuer of an Amazon Cognito user pool.
 struct CognitoIssuer: Equatable {
     let region: String
     let pool: String
 
-    /// - Throws: ``AgentError`` with the code `badRequest` if `issuer` is another server's.
+    /// Parses `issuer`.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` if `issuer` is not a Cognito user pool.
     init(_ issuer: String) throws(AgentError) {
         let parts = issuer.bytewise.split(on: "/", omittingEmpty: false)
         let labels = parts.count == 4 ? parts[2].bytewise.split(on: ".") : []

@@ -3,35 +3,35 @@
 import ArgumentParser
 import Text
 
-/// A provider that needs no reading of its documents: what is the same for all its clients.
+/// A provider whose settings are built in: the values that are the same for all its clients.
 struct Preset: Sendable {
     let name: String
-    /// Where the provider says so.
+    /// The URL of the provider's documentation of these values.
     let source: String
     var kind = SessionKind.oidc
-    /// The one issuer there is; nil: each account has its own.
+    /// The issuer, or `nil` if each account has its own.
     var issuer: String?
-    /// How the issuer of an account looks, or its access portal.
+    /// The form of an account's issuer or access portal.
     var issuerForm = ""
-    /// Endpoints where there is no discovery.
+    /// The endpoints of a provider without discovery.
     var endpoints: [KnownEndpoint] = []
     var flow: LoginCommand.Flow?
     var scopes = NewSession.usualScopes
-    /// A port, for providers that compare redirect addresses whole.
+    /// The port of the redirect URI, for providers that compare the URI exactly.
     var redirectPort: Int?
     /// The servers that the tokens are for.
     var hosts: [String] = []
-    /// Whether the tokens are for the server that the issuer is on, which each installation has for itself.
+    /// Whether the tokens are for the issuer's own server, which differs between installations.
     var isForIssuersHost = false
-    /// What kind of client to register, in a few words.
+    /// A short description of the client to register.
     let client: String
-    /// Whether clients on people's machines have a secret there.
+    /// Whether the provider gives secrets to clients on users' machines.
     var hasSecret = false
 }
 
-/// An endpoint that is written down.
+/// An endpoint that is set in the configuration.
 struct KnownEndpoint: Equatable, Sendable {
-    /// Of the configuration.
+    /// The key in the configuration.
     let key: String
     let address: String
 
@@ -50,16 +50,16 @@ enum SessionKind: String, CaseIterable, ExpressibleByArgument {
     case awsSSO = "aws_sso"
     case githubApp = "github_app"
 
-    /// Whether its tokens are given to a client that is registered before.
+    /// Whether tokens are issued to a client that is registered first.
     var hasClients: Bool { isStandard || self == .cognito }
 
-    /// Whether an address, of an issuer, a pool or a portal, says which server it is.
+    /// Whether the address of an issuer, pool or portal identifies the server.
     var hasIssuer: Bool { self == .oidc || self == .cognito || self == .awsSSO }
 
-    /// Whether it is a standard server: its tokens have scopes, and may be had for those of another session (RFC 8693).
+    /// Whether the server is a standard one, with scopes and possibly token exchange (RFC 8693).
     var isStandard: Bool { self == .oidc || self == .oauth2 }
 
-    /// Whether a region of Amazon Web Services says where it is.
+    /// Whether an AWS region identifies the server.
     var hasRegion: Bool { self == .awsRole || self == .awsSSO }
 }
 
@@ -77,16 +77,16 @@ extension Preset: ExpressibleByArgument {
 }
 
 extension Preset {
-    /// A port that nothing else is known to use.
+    /// A port that no other program is known to use.
     private static let registeredPort = 8400
-    /// For providers that follow RFC 8252 §7.3: any port will do.
+    /// The redirect URI for providers that follow RFC 8252 §7.3 and accept any port.
     private static let redirect = "the redirect address http://127.0.0.1/callback"
     private static let registeredRedirect =
         "the redirect address http://127.0.0.1:\(registeredPort)/callback"
 
-    /// In the order of `tokenctl add --help`.
+    /// All presets in the order of `tokenctl add --help`.
     static let all: [Preset] = [
-        // Desktop clients always get a refresh token, and offline_access is unknown.
+        // Desktop clients always get a refresh token, and Google does not support offline_access.
         Preset(
             name: "google",
             source: "https://developers.google.com/identity/protocols/oauth2/native-app",
@@ -122,7 +122,8 @@ extension Preset {
             name: "gitlab",
             source: "https://docs.gitlab.com/integration/openid_connect_provider/",
             issuer: "https://gitlab.com",
-            // read_api alone cannot push, and repositories over HTTP need more than the API (Scopes of an access token).
+            // read_api alone cannot push, and repositories over HTTP require more than the API (Scopes of an
+            // access token).
             scopes: ["openid", "read_api", "write_repository"],
             hosts: ["gitlab.com"],
             isForIssuersHost: true,
@@ -157,7 +158,8 @@ extension Preset {
             scopes: [],
             client: "an app client of the user pool"
         ),
-        // "AWS access portal URL" and "Region" among the settings of IAM Identity Center; clients register themselves.
+        // "AWS access portal URL" and "Region" among the settings of IAM Identity Center; clients register
+        // themselves.
         Preset(
             name: "aws-sso",
             source: "https://docs.aws.amazon.com/sdkref/latest/guide/feature-sso-credentials.html",

@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Logs out of a session and deletes its file.
+/// The command `remove`, which logs out of a session and deletes its file.
 struct RemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
@@ -30,7 +30,8 @@ struct RemoveCommand: ParsableCommand {
         }
         let place = report.message.session
         guard file.exists else { throw absence(place, file.configuration) }
-        // A file whose name the configuration file has too was never in force, and may go by itself.
+        // A file for a session that is also in the configuration file was never used, so it may be deleted
+        // alone.
         let isElsewhere = place?.line != nil && place?.file == nil
         if !isElsewhere {
             try checkUnused(place)
@@ -49,7 +50,7 @@ struct RemoveCommand: ParsableCommand {
         }
     }
 
-    /// Why there is nothing to delete.
+    /// Returns the error for a session without a file.
     private func absence(_ place: SessionLocationMessage?, _ path: String) -> AgentError {
         guard let line = place?.line else {
             return AgentError(.notFound, "there is no session \(session.name)", session: session.name)
@@ -72,7 +73,7 @@ struct RemoveCommand: ParsableCommand {
         }
     }
 
-    /// Logs out; nothing is deleted while the server may still have to be asked.
+    /// Logs out; while a revocation is pending, it throws so that the session is not deleted.
     private func logOut() throws(AgentError) {
         do throws(AgentError) {
             let logout = LogoutRequest(session: session.name, isLocal: isLocal, deletesClient: true)
@@ -85,7 +86,7 @@ struct RemoveCommand: ParsableCommand {
                 remedy: "try again later, or use --local"
             )
         } catch {
-            // A file with a mistake has no session.
+            // A file with an error has no session.
             guard error.code == .notFound else { throw error.about(session.name) }
         }
     }

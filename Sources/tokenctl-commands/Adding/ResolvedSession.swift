@@ -2,25 +2,26 @@
 
 import AgentProtocol
 
-/// What is chosen for a session: what a person said, else what the preset knows, as far as the issuer offers it.
+/// The choices for a session: those of the user, else those of the preset that the issuer supports.
 struct ResolvedSession {
-    /// nil: the default of the kind.
+    /// The flow, or `nil` for the default of the kind.
     let flow: LoginCommand.Flow?
     let scopes: [String]
-    /// What a person should know of the choice, a clause each.
+    /// The notes for the user about the choices, one clause each.
     let notes: [String]
 
-    /// The order in which flows are chosen.
+    /// The flows in order of preference.
     private static let preferredFlows: [LoginCommand.Flow] = [
         .browser, .device, .clientCredentials, .password,
     ]
 
-    /// Chooses for `wish`.
+    /// Chooses flow and scopes for `wish`.
     ///
     /// - Parameters:
-    ///   - wish: what is known.
-    ///   - offer: what the issuer offers, if it was asked.
-    /// - Throws: ``AgentError``, `misconfigured` if it does not offer what is wanted.
+    ///   - wish: The requested session.
+    ///   - offer: The capabilities of the issuer, if it was probed.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the issuer does not support the request,
+    ///   or `badRequest` if options are missing.
     init(_ wish: NewSession, _ offer: ExaminationMessage?) throws(AgentError) {
         let offered = offer.map { ($0.flows ?? []).compactMap { LoginCommand.Flow(rawValue: $0) } }
         flow = try ResolvedSession.flow(wish, offered)
@@ -44,7 +45,8 @@ struct ResolvedSession {
         if wish.server.kind == .oauth2 { return try flowWithoutMetadata(wish, known) }
         guard let offered else { return known }
         if let known {
-            // Without an endpoint of their own these two cannot be; others may work although they are not named.
+            // These two flows need an endpoint in the metadata; others may work although the metadata do not
+            // list them.
             guard offered.contains(known) || ![.browser, .device].contains(known) else {
                 let names = offered.map(\.rawValue).joined(separator: ", ")
                 throw AgentError(
@@ -55,7 +57,7 @@ struct ResolvedSession {
             }
             return known
         }
-        // Credentials of its own a client needs to have.
+        // A client must have credentials for the flow client_credentials.
         let hasProof = wish.client.proof.ways != ["none"]
         guard
             let chosen = preferredFlows.first(where: {
@@ -71,13 +73,13 @@ struct ResolvedSession {
         return chosen
     }
 
-    /// The flow at a server without metadata: one for which there are endpoints; nil: the default, in the browser.
+    /// Returns a flow for which endpoints were given, or `nil` for the default, which is the browser.
     private static func flowWithoutMetadata(
         _ wish: NewSession,
         _ known: LoginCommand.Flow?
     ) throws(AgentError) -> LoginCommand.Flow? {
         let written = Set(wish.server.endpoints.map(\.key))
-        // Without any the session makes no sense, and that is said when its file is checked.
+        // Without a token endpoint the session is invalid, which the check of its file reports.
         guard written.contains("token_endpoint") else { return known }
         let needed: [LoginCommand.Flow: String] = [
             .browser: "authorization_endpoint", .device: "device_authorization_endpoint",
@@ -107,7 +109,7 @@ struct ResolvedSession {
         _ offer: ExaminationMessage?
     ) -> [String] {
         guard wish.scopes.isEmpty else { return wish.scopes }
-        // The usual ones are about a person's login, and a resource says itself which it wants.
+        // The default scopes are for the login of a user, and a resource names its own scopes.
         guard wish.server.kind.isStandard, wish.server.resource == nil, flow != .clientCredentials,
             wish.hasLogin
         else { return [] }
@@ -145,7 +147,7 @@ struct ResolvedSession {
         return notes
     }
 
-    /// What a person should know who has chosen the scopes.
+    /// Returns the notes for a user who has chosen the scopes.
     private static func notesOnScopes(_ wish: NewSession, _ offer: ExaminationMessage?) -> [String] {
         guard !wish.scopes.isEmpty else { return [] }
         var notes: [String] = []
@@ -163,7 +165,7 @@ struct ResolvedSession {
         return notes
     }
 
-    /// The key `flow`; nil: the default of the kind.
+    /// Returns the value of the key `flow`, or `nil` for the default of the kind.
     func flowWritten(for wish: NewSession) -> String? {
         if wish.isJWTBearer { return "jwt_bearer" }
         let isExchanged = wish.source != nil && wish.server.roleARN == nil
@@ -172,7 +174,7 @@ struct ResolvedSession {
 }
 
 extension ExaminationMessage {
-    /// What an issuer offers, on one line.
+    /// The capabilities of the issuer on one line.
     var words: String {
         let parts: [(String, [String]?)] = [
             ("flows", self.flows), ("client authentication", self.authentication), ("scopes", self.scopes),
@@ -184,7 +186,7 @@ extension ExaminationMessage {
         return "The issuer offers: " + (words.isEmpty ? "nothing we know" : words.joined(separator: "; "))
     }
 
-    /// What a resource says, on one line; nil: none was looked at.
+    /// The metadata of the resource on one line, or `nil` if none was probed.
     var resourceWords: String? {
         guard let resource = self.resource, let issuer = self.issuer else { return nil }
         let scopes = self.resourceScopes ?? []

@@ -4,20 +4,23 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// The session that `tokenctl login` finds or makes for the address of a protected resource.
+/// The lookup or creation of the session for `tokenctl login` with the URL of a protected resource.
 struct ResourceLogin {
     let address: ResourceAddress
-    /// The issuer that a person has named.
+    /// The issuer that the user named.
     let issuer: String?
     let endpoint: AgentEndpoint
     let isJSON: Bool
 
-    /// A session, and the issuer that its resource has to name at the login; nil: the table names it, or nobody does.
+    /// A session, and the issuer that its resource must name at the login.
+    ///
+    /// The issuer is `nil` if the table of the session names it or the user named none.
     typealias Found = (session: String, issuer: String?)
 
-    /// The session for the address; one that is not there is made, once a person has agreed to its issuer.
+    /// Returns the session for the address, or creates one after the user has confirmed its issuer.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` where nobody can be asked, or the session has another issuer.
+    /// - Throws: ``AgentError`` with the code `badRequest` if there is no terminal, or the session has
+    ///   another issuer.
     func session() throws(AgentError) -> Found {
         let answer: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
         let sessions = answer.sessions ?? []
@@ -29,7 +32,8 @@ struct ResourceLogin {
         let offer = try server.examined(by: endpoint, for: name)
         for words in [offer?.resourceWords, offer?.words].compactMap(\.self) { try say(words) }
         try confirm(offer)
-        // What a person has agreed to holds for this login, what a person has written for all.
+        // An issuer that the user confirmed is for this login only; an issuer that the user named is for all
+        // logins.
         server.issuer = issuer
         guard offer?.features?.contains("registration") == true else {
             throw AgentError(
@@ -48,15 +52,16 @@ struct ResourceLogin {
         return (name, issuer == nil ? offer?.issuer : nil)
     }
 
-    /// The issuer on the command line, which the login checks where the table of the session `name` names none.
+    /// Returns the issuer from the command line if the login must check it because the session's table names
+    /// none.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if the table names another one.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the table names another issuer.
     private func issuerToName(
         of name: String,
         among sessions: [SessionMessage]
     ) throws(AgentError) -> String? {
         guard let issuer, let session = sessions.first(where: { $0.session == name }) else { return nil }
-        // Without an issuer of its own the session is shown with the resource's address.
+        // A session without an issuer is shown with the resource's address.
         guard let own = session.issuer, own.bytewise != session.resource?.bytewise else { return issuer }
         guard own.bytewise != issuer.bytewise else { return nil }
         throw AgentError(
@@ -67,11 +72,12 @@ struct ResourceLogin {
         )
     }
 
-    /// Has a person agree to what the resource named, unless the command line names the same issuer.
+    /// Asks the user to confirm the issuer that the resource named, unless the command line names the same
+    /// one.
     private func confirm(_ offer: ExaminationMessage?) throws(AgentError) {
         let found = offer?.issuer ?? ""
         if let issuer, issuer.bytewise == found.bytewise { return }
-        // With --json a person has not read what there is to agree to.
+        // With --json the user has not seen what to confirm.
         let question = "Make a session and log in there?"
         switch try isJSON ? nil : Question.agreement(to: question, emptyAgrees: false) {
         case true?: return
@@ -85,7 +91,7 @@ struct ResourceLogin {
         }
     }
 
-    /// A name made of the host, which neither a session nor a file has.
+    /// Returns a name derived from the host that neither a session nor a file has.
     private func freeName(besides taken: [String]) throws(AgentError) -> String {
         for number in 1..<100 {
             let name = number == 1 ? address.name : "\(address.name)-\(number)"
@@ -98,7 +104,7 @@ struct ResourceLogin {
         )
     }
 
-    /// Prints a line for the person, unless a program is reading.
+    /// Prints a line for the user, unless a program reads the output.
     private func say(_ text: String) throws(AgentError) {
         guard !isJSON else { return }
         try StandardOutput.line(TerminalText.escaped(text, longest: 8192))

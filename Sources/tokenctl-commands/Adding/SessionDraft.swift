@@ -2,7 +2,7 @@
 
 import AgentProtocol
 
-/// The text of a session's file: one table with comments.
+/// The text of a session file: one table with comments.
 struct SessionDraft {
     let name: String
     private var comments: [String] = []
@@ -12,14 +12,14 @@ struct SessionDraft {
         self.name = name
     }
 
-    /// Adds a comment in front of the table; control characters in it become question marks.
+    /// Adds a comment before the table; control characters in it become question marks.
     mutating func note(_ text: String) {
         comments.append(
             String(decoding: text.utf8.map { $0 < 0x20 || $0 == 0x7F ? 0x3F : $0 }, as: UTF8.self)
         )
     }
 
-    /// Adds a key, unless there is no value.
+    /// Adds a key unless `text` is `nil`.
     mutating func add(_ key: String, _ text: String?) {
         add([DraftLine(key, text)])
     }
@@ -28,7 +28,7 @@ struct SessionDraft {
         if let number { lines.append(DraftLine(key: key, value: String(number))) }
     }
 
-    /// Adds a key that is true or not there.
+    /// Adds a key with the value `true`, or nothing.
     mutating func add(_ key: String, if isTrue: Bool) {
         if isTrue { lines.append(DraftLine(key: key, value: "true")) }
     }
@@ -37,12 +37,12 @@ struct SessionDraft {
         add([DraftLine(key, texts)])
     }
 
-    /// Adds the lines that there are.
+    /// Adds those of `lines` that are not `nil`.
     mutating func add(_ lines: [DraftLine?]) {
         self.lines += lines.compactMap(\.self)
     }
 
-    /// In TOML.
+    /// The file as TOML.
     var text: String {
         let width = lines.map(\.key.utf8.count).max() ?? 0
         let table = lines.map { TextTable.padded($0.key, to: width) + " = " + $0.value }
@@ -50,7 +50,7 @@ struct SessionDraft {
         return (comments.map { "# \($0)" } + [header] + table).map { $0 + "\n" }.joined()
     }
 
-    /// A basic string (TOML 1.0, String).
+    /// Formats `text` as a basic string (TOML 1.0, String).
     static func quoted(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {
@@ -66,7 +66,7 @@ struct SessionDraft {
         return quoted + "\""
     }
 
-    /// A key, in quotes where it needs them (TOML 1.0, Keys).
+    /// Formats `name` as a key, in quotes if required (TOML 1.0, Keys).
     static func key(_ name: String) -> String { isBare(name) ? name : quoted(name) }
 
     private static func isBare(_ key: String) -> Bool {
@@ -82,13 +82,13 @@ struct SessionDraft {
 }
 
 extension SessionDraft {
-    /// The table for a session; no text of a server becomes part of it.
+    /// Creates the table of a session; text of a server is used only in a comment.
     ///
     /// - Parameters:
-    ///   - wish: what is known of the session.
-    ///   - chosen: what was chosen for it.
-    ///   - offer: what the issuer offers, for a comment.
-    /// - Throws: ``AgentError`` with the code `badRequest` for an issuer that is no user pool's.
+    ///   - wish: The requested session.
+    ///   - chosen: The choices made for it.
+    ///   - offer: The capabilities of the issuer, for a comment.
+    /// - Throws: ``AgentError`` with the code `badRequest` for an issuer that is not a Cognito user pool.
     init(_ wish: NewSession, _ chosen: ResolvedSession, _ offer: ExaminationMessage?) throws(AgentError) {
         self.init(name: wish.name)
         let (server, client, preset) = (wish.server, wish.client, wish.server.preset)
@@ -136,26 +136,26 @@ extension SessionDraft {
     }
 }
 
-/// A key of a session's table and its value in TOML.
+/// A key of a session's table, and its value in TOML.
 struct DraftLine: Equatable {
     let key: String
     let value: String
 }
 
 extension DraftLine {
-    /// - Returns: nil if there is no text.
+    /// Creates a line with a string, or returns `nil` if there is none.
     init?(_ key: String, _ text: String?) {
         guard let text else { return nil }
         self.init(key: key, value: SessionDraft.quoted(text))
     }
 
-    /// - Returns: nil if there are no texts.
+    /// Creates a line with an array of strings, or returns `nil` if it is empty.
     init?(_ key: String, _ texts: [String]) {
         guard !texts.isEmpty else { return nil }
         self.init(key: key, value: "[" + texts.map(SessionDraft.quoted).joined(separator: ", ") + "]")
     }
 
-    /// - Returns: nil if there are no values.
+    /// Creates a line with an inline table, or returns `nil` if it is empty.
     init?(_ key: String, _ values: [NamedValue]) {
         guard !values.isEmpty else { return nil }
         let members = values.map { "\(SessionDraft.key($0.name)) = \(SessionDraft.quoted($0.value))" }
@@ -164,7 +164,7 @@ extension DraftLine {
 }
 
 extension NewSessionServer {
-    /// The servers that tokens of the preset's server are for; none if the server is another one.
+    /// The servers that tokens of the preset's server are for, or none if the server is another one.
     fileprivate var knownHosts: [String] {
         guard let preset else { return [] }
         let isPresets = issuer == preset.issuer && endpoints == preset.endpoints

@@ -5,18 +5,19 @@ import CommandCore
 import Glibc
 import Text
 
-/// Files of sessions beside the configuration file: where each is, and how one is put there or taken away.
+/// The file of a session in `sessions.d`, next to the configuration file.
 struct SessionFile {
     let name: String
-    /// The configuration file.
+    /// The path of the configuration file.
     let configuration: String
-    /// As above, where it is not the file that this user's programs read anyway.
+    /// ``configuration`` if it differs from the user's default configuration file, otherwise `nil`.
     let otherConfiguration: String?
 
-    /// The file for the session `name` of the agent at `endpoint`, or of this user where none answers.
+    /// Locates the file for the session `name` of the agent at `endpoint`, or of this user if no agent
+    /// responds.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` for a name that no session can have, and which might lead
-    ///   elsewhere.
+    /// - Throws: ``AgentError`` with the code `badRequest` for an invalid session name, which might also
+    ///   lead to another directory.
     init(_ name: String, for endpoint: AgentEndpoint) throws(AgentError) {
         guard SessionFile.isSessionName(name) else {
             throw AgentError(
@@ -30,7 +31,7 @@ struct SessionFile {
         otherConfiguration = configuration == usual ? nil : configuration
     }
 
-    /// Whether the agent takes `text` as a name.
+    /// Returns whether the agent accepts `text` as a session name.
     private static func isSessionName(_ text: String) -> Bool {
         guard (1...64).contains(text.utf8.count), let first = text.utf8.first,
             first.isASCIILetter || first.isASCIIDigit
@@ -38,24 +39,24 @@ struct SessionFile {
         return text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "._-".utf8.contains($0) }
     }
 
-    /// `sessions.d` beside the configuration file.
+    /// The path of `sessions.d` next to the configuration file.
     var directory: String {
         let end = configuration.utf8.lastIndex(of: UInt8(ascii: "/"))
         return (end.map { configuration[...$0] } ?? "") + "sessions.d"
     }
 
-    /// The copy of the certificates that this session trusts, if one was made.
+    /// The path of the copy of the CA certificates that this session trusts, if one was made.
     var authorityPath: String { "\(directory)/\(name).pem" }
 
     var path: String { "\(directory)/\(name).toml" }
 
-    /// Whether something has the name, whatever it is.
+    /// Whether a file of any type exists at ``path``.
     var exists: Bool {
         var status = stat()
         return unsafe lstat(path, &status) == 0
     }
 
-    /// Why the name cannot be used.
+    /// The error for a name that is in use.
     var taken: AgentError {
         AgentError(
             .badRequest,
@@ -64,9 +65,9 @@ struct SessionFile {
         )
     }
 
-    /// Writes `text` and puts it in place, if the configuration has no mistake with it.
+    /// Writes `text` to the file if the whole configuration is valid with it.
     ///
-    /// - Throws: ``AgentError``; nothing is then in place, and what was there is as it was.
+    /// - Throws: ``AgentError``. The configuration is then unchanged.
     func put(_ text: String) throws(AgentError) {
         try makeDirectory()
         LockedDirectory.removeLeftovers(in: directory, named: SessionFileDraft.prefix)
@@ -76,14 +77,14 @@ struct SessionFile {
         try draft.putInPlace()
     }
 
-    /// Deletes the file, and the copy of the certificates that it names.
+    /// Deletes the file and the copy of its CA certificates.
     func remove() throws(AgentError) {
         guard unsafe unlink(path) == 0 else { throw SessionFile.failure("delete", path) }
         SessionFile.sync(directory)
         unsafe unlink(authorityPath)
     }
 
-    /// Makes the directories that are missing; those that are there are judged by the agent's program.
+    /// Creates the missing directories; the agent's program checks existing ones.
     func makeDirectory() throws(AgentError) {
         var status = stat()
         guard unsafe lstat(directory, &status) != 0 else { return }
@@ -103,16 +104,16 @@ struct SessionFile {
     }
 }
 
-/// A session's file that is not in place yet: in a hidden directory, where nobody reads it, and which goes with it.
+/// A session file that is not in use yet, in a hidden directory that is not read and is removed with it.
 private struct SessionFileDraft: ~Copyable {
     private let file: SessionFile
     private let directory: LockedDirectory
     private var path: String { "\(directory.path)/\(file.name).toml" }
 
-    /// The beginning of the directory's name.
+    /// The prefix of the directory's name.
     static let prefix = ".draft-"
 
-    /// Makes the directory.
+    /// Creates the directory.
     init(of file: SessionFile) throws(AgentError) {
         directory = try LockedDirectory(in: file.directory, named: SessionFileDraft.prefix)
         self.file = file
@@ -129,10 +130,11 @@ private struct SessionFileDraft: ~Copyable {
         guard fsync(opened) == 0 else { throw SessionFile.failure("write", path) }
     }
 
-    /// Has the agent's program read the file with all others.
+    /// Checks the file together with all others, with the agent's program.
     borrowing func check() throws(AgentError) {
         let report = try ConfigurationReport(of: file.otherConfiguration, adding: directory.path)
-        // Mistakes of other sessions are theirs alone; without the directory nothing would be read.
+        // Errors of other sessions do not matter here. But an error of the directory would keep the file from
+        // being read.
         let (path, place) = (path, file.directory)
         let complaints = (report.message.problems ?? []).filter { problem in
             !report.isUsable || problem.file == path || problem.file == place
@@ -146,7 +148,7 @@ private struct SessionFileDraft: ~Copyable {
         throw AgentError(.misconfigured, words.joined(separator: "; "), remedy: "nothing was written")
     }
 
-    /// A link never replaces what is there, as a rename would.
+    /// Links the file to its final path; link(2) never replaces an existing file, as rename(2) would.
     borrowing func putInPlace() throws(AgentError) {
         guard unsafe link(path, file.path) == 0 else {
             throw errno == EEXIST ? file.taken : SessionFile.failure("write", file.path)

@@ -3,28 +3,30 @@
 import AgentProtocol
 import CommandCore
 
-/// Has a running agent take over a file that was put in place or taken away.
+/// The reload of a running agent after a session file was written or removed.
 struct SessionFileReload {
-    /// How the agent stands to a new file.
+    /// The result of loading a new file.
     struct Takeover: Equatable {
-        /// What a person should know, a clause each.
+        /// The notes for the user, one clause each.
         var notes: [String] = []
-        /// The command without which the session cannot be logged in to.
+        /// The command that must be run before a login to the session, or `nil`.
         var remedy: String?
     }
 
     let endpoint: AgentEndpoint
 
-    /// Has the agent read `file`; takes the file back if the agent refuses it.
+    /// Makes the agent read `file`, and removes the file if the agent rejects it.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if the agent refuses it.
+    /// - Parameter file: The new file.
+    /// - Returns: The notes for the user. Without a running agent there are none.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the agent rejects the file.
     func takeOver(_ file: SessionFile) throws(AgentError) -> Takeover {
         let answer: ReloadMessage
         do throws(AgentError) {
             answer = try reload()
         } catch {
             switch error.code {
-            // The next one reads it at its start.
+            // The next agent reads the file when it starts.
             case .noAgent: return Takeover()
             case .locked:
                 let note = "the agent is locked and reads the file when it is unlocked"
@@ -40,7 +42,7 @@ struct SessionFileReload {
         }
         let mistakes = answer.mistakes ?? []
         guard let mistake = mistakes.first(where: { $0.hasPrefix(file.path + ":") }) else {
-            // What the agent may read was settled at its start.
+            // The sandbox was fixed at the start of the agent, so it may be unable to read some files.
             let unread = mistakes.filter { $0.hasPrefix(file.directory + ":") }
             let late = (answer.restart ?? []).filter { $0.key?.hasPrefix("session.\(file.name).") == true }
             let notes = unread + late.map { "\($0.key ?? ""): \($0.reason ?? "")" }
@@ -51,7 +53,8 @@ struct SessionFileReload {
         throw AgentError(.misconfigured, "the agent refuses the session: \(mistake)", session: file.name)
     }
 
-    /// Gives the agent the secret of the client in `file`; takes the file back if it does not keep that.
+    /// Sends the client's secret of `file` to the agent, and removes the file if the agent does not store the
+    /// secret.
     func give(_ secret: consuming Secret, to file: SessionFile) throws(AgentError) {
         do throws(AgentError) {
             try ClientSecretRequest(session: file.name).send(secret, to: endpoint)
@@ -61,7 +64,7 @@ struct SessionFileReload {
         }
     }
 
-    /// Has the agent notice that a file has gone.
+    /// Reloads the agent after a file was removed.
     func reloadAfterRemoval() throws(AgentError) {
         do throws(AgentError) {
             _ = try reload()

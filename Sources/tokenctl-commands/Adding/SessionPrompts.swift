@@ -3,21 +3,22 @@
 import AgentProtocol
 import CommandCore
 
-/// Completes what the options of `tokenctl add` say: from the preset, else by asking at the terminal.
+/// The completion of the options of `tokenctl add`: from the preset, else by prompts at the terminal.
 struct SessionPrompts {
     let command: AddCommand
 
-    /// The name of the session.
+    /// Returns the name of the session.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` where it is missing and nobody can be asked.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the name is missing and there is no terminal.
     func name() throws(AgentError) -> String {
         if let name = command.name { return name }
         return try Question.visible("Name of the new session", kind: "name", option: "tokenctl add NAME")
     }
 
-    /// The server, which has to be known before anything else is asked.
+    /// Returns the server, which must be known before all other prompts.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` where it is missing and nobody can be asked.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the server is missing and there is no
+    ///   terminal.
     func server(for file: SessionFile) throws(AgentError) -> NewSessionServer {
         let given = command.server
         var server = NewSessionServer(
@@ -38,7 +39,7 @@ struct SessionPrompts {
         }
         let preset = server.preset
         server.kind = given.kind ?? preset?.kind ?? given.kindMeant
-        // A service account's tokens come from Google's own endpoint, unless an issuer is named.
+        // A service account gets tokens from Google's own endpoint, unless an issuer is named.
         let isServiceAccount = command.grant.serviceAccountFile != nil && server.issuer == nil
         if isServiceAccount, given.kind == nil { server.kind = .oauth2 }
         (server.roleARN, server.region) = (given.roleARN, given.region)
@@ -64,14 +65,15 @@ struct SessionPrompts {
         return server
     }
 
-    /// All the rest.
+    /// Completes the rest of the session.
     ///
     /// - Parameters:
-    ///   - name: of the session.
-    ///   - server: as above.
-    ///   - offer: what its issuer offers, if it was asked.
-    /// - Returns: the session that is wanted.
-    /// - Throws: as above.
+    ///   - name: The name of the session.
+    ///   - server: The server from ``server(for:)``.
+    ///   - offer: The capabilities of the issuer, if it was probed.
+    /// - Returns: The requested session.
+    /// - Throws: ``AgentError`` with the code `badRequest` if something is missing and there is no
+    ///   terminal, or a file cannot be used.
     func wish(
         named name: String,
         at server: NewSessionServer,
@@ -124,13 +126,13 @@ struct SessionPrompts {
         return client
     }
 
-    /// The client; nil if the server is to register one.
+    /// Returns the client ID, or `nil` if the server registers a client.
     private func clientID(
         _ preset: Preset?,
         _ wish: NewSession,
         _ offer: ExaminationMessage?
     ) throws(AgentError) -> String? {
-        // An assertion names whoever asks (RFC 7523 §2.1).
+        // An assertion already identifies the client (RFC 7523 §2.1).
         if command.client.id != nil || wish.isJWTBearer { return command.client.id }
         let isRegistered =
             offer?.features?.contains("registration") == true && !command.client.hasProof

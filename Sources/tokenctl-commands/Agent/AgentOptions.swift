@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// The options of every command, so that nobody has to know which commands ask the agent.
+/// The options of every command, including those that do not use the agent.
 struct EndpointOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Talk to the agent at this socket.", valueName: "path"))
     var socket: SocketArgument?
@@ -17,7 +17,7 @@ struct EndpointOptions: ParsableArguments {
     }
 }
 
-/// The options of every command that prints data or may fail for a reason of its own.
+/// The options of every command that prints data or may fail for its own reasons.
 struct AgentOptions: ParsableArguments {
     @OptionGroup var agent: EndpointOptions
 
@@ -27,7 +27,7 @@ struct AgentOptions: ParsableArguments {
     var endpoint: AgentEndpoint { agent.endpoint }
 }
 
-/// The path of a socket on the command line: not empty, which would be the working directory.
+/// The path of a socket on the command line, which is not empty: that would be the working directory.
 struct SocketArgument: ExpressibleByArgument {
     let path: String
 
@@ -37,7 +37,7 @@ struct SocketArgument: ExpressibleByArgument {
     }
 }
 
-/// Which of a session's tokens is meant.
+/// The options that select one of a session's tokens.
 struct VariantOptions: ParsableArguments {
     @Option(
         name: .customLong("scope"),
@@ -52,7 +52,7 @@ struct VariantOptions: ParsableArguments {
     var audience: String?
 }
 
-/// The name of a session on the command line: not empty; the agent knows which exist.
+/// The name of a session on the command line, which is not empty; the agent checks whether it exists.
 struct SessionArgument: ExpressibleByArgument {
     let name: String
 

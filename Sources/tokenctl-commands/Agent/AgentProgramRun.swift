@@ -4,16 +4,17 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// One run of the agent's program, which does what this one has no libraries for.
+/// A run of the agent's program, which does what this program has no libraries for.
 struct AgentProgramRun {
-    /// What it printed, if that is JSON.
+    /// The program's output if it is JSON, or `nil`.
     let answer: JSONValue?
     let status: Int32
     private let messages: [UInt8]
 
-    /// Runs the program with `arguments` and waits for its end.
+    /// Runs the program with `arguments` and waits for its exit.
     ///
-    /// - Throws: ``AgentError`` if there is no such program.
+    /// - Throws: ``AgentError`` with the code `internal` if the program is not installed or cannot be
+    ///   started.
     init(_ arguments: [String]) throws(AgentError) {
         guard let program = AgentStarter.executable else {
             throw AgentError(.internal, "tokenagent is neither beside tokenctl nor in PATH")
@@ -29,12 +30,12 @@ struct AgentProgramRun {
         output.closeWriting()
         let text = output.all()
         status = child.wait()
-        // It may list thousands of sessions, or of mistakes.
+        // The output may list thousands of sessions or errors.
         answer = try? JSONValue(parsing: text, maximumValues: .max)
         messages = complaints.available()
     }
 
-    /// Why it did not do what it was asked for.
+    /// The error for a run that failed.
     var failure: AgentError {
         let isMisconfigured = status == FailureCode.misconfigured.exitStatus
         return AgentError(

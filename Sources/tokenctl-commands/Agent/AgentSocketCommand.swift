@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Prints where the agent answers, for programs that speak to it themselves.
+/// The command `agent-socket`, which prints the socket path for programs that use the protocol themselves.
 struct AgentSocketCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "agent-socket",

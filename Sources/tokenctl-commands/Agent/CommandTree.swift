@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Every command, with its options and its help.
+/// The root command, with all commands, their options and their help.
 struct CommandTree: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tokenctl",
@@ -56,9 +56,10 @@ struct CommandTree: ParsableCommand {
         ]
     )
 
-    /// Reads the arguments, does what they say and answers the exit status.
+    /// Parses `arguments` and runs the command.
     ///
-    /// - Throws: what the command throws; wrong usage is an ``AgentError`` with the code `badRequest`.
+    /// - Returns: The exit status.
+    /// - Throws: The errors of the command; wrong usage is an ``AgentError`` with the code `badRequest`.
     static func status(of arguments: [String]) throws -> Int32 {
         do {
             if arguments == ["--version"] { return try status(of: ["version"]) }
@@ -78,7 +79,7 @@ struct CommandTree: ParsableCommand {
         }
     }
 
-    /// `text` in one line: a list of values, one a line behind a dash, has commas.
+    /// Joins `text` to one line; values in a list of one per line are separated by commas.
     private static func inOneLine(_ text: String) -> String {
         let lines = text.split(separator: "\n")
         let values = lines.filter { $0.hasPrefix(valueMark) }
@@ -87,7 +88,7 @@ struct CommandTree: ParsableCommand {
         return rest + " " + values.map { $0.dropFirst(valueMark.count) }.joined(separator: ", ")
     }
 
-    /// The mark that ArgumentParser puts before each value of a list of more than five.
+    /// The prefix that ArgumentParser prints before each value of a list of more than five.
     private static let valueMark = "  - "
 
     private static func usageError(_ error: any Error, _ arguments: [String]) -> AgentError {

@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Prints a completion script.
+/// The command `completions`, which prints a completion script.
 struct CompletionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "completions",

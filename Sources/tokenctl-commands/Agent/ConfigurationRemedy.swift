@@ -4,19 +4,19 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// Remedies that are changes of the configuration, which a running agent has to take over.
+/// Remedies that change the configuration, which a running agent must then reload.
 enum ConfigurationRemedy {
-    /// What takes a change over.
+    /// The command that reloads the configuration.
     private static let command = "tokenctl reload"
     private static let takeover: ByteText = ", then tokenctl reload"
 
-    /// A change of the configuration, with what takes it over.
+    /// Returns a remedy that consists of a change and the reload.
     static func change(_ words: String) -> String { words + ", then " + command }
 
-    /// Does `body`; a person who has made the change that a failure asks for is told of the step that is left.
+    /// Runs `body`, and shortens the remedy of an error if the user has already made the change.
     ///
-    /// - Throws: what `body` throws; in place of the change, `tokenctl reload` where the agent runs with an older
-    ///   configuration than there is.
+    /// - Throws: The errors of `body`. If the agent's configuration is older than the file, the remedy is
+    ///   `tokenctl reload` alone.
     static func whereNotTakenOver<Value>(
         at endpoint: AgentEndpoint,
         _ body: () throws(AgentError) -> Value
@@ -28,7 +28,7 @@ enum ConfigurationRemedy {
         }
     }
 
-    /// `error`, which says only what is left to do.
+    /// Returns `error` with the remedy reduced to the step that remains.
     static func rest(of error: AgentError, at endpoint: AgentEndpoint) -> AgentError {
         guard error.remedy?.bytewise.hasSuffix(takeover) == true, let pending = endpoint.pendingReload else {
             return error

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Has the agent read its configuration again.
+/// The command `reload`, which makes the agent read its configuration again.
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
@@ -43,23 +43,23 @@ struct ReloadCommand: ParsableCommand {
     }
 }
 
-/// What a reload has changed, or would change.
+/// The changes that a reload has made, or would make.
 struct ReloadReport {
     let message: ReloadMessage
 
-    /// The configuration file that the agent reads.
+    /// The configuration file that the agent uses.
     var file: String { message.file ?? "" }
 
-    /// The command that restarts the agent: it stops, and the next command starts it.
+    /// The command that restarts the agent: it stops the agent, and the next command starts it.
     static let restart = "tokenctl shutdown"
 
-    /// The command that has the agent take over the differences.
+    /// The command that applies the differences.
     var remedy: String {
         let changes = [message.added, message.removed, message.changed]
         return changes.allSatisfy { $0?.isEmpty != false } ? ReloadReport.restart : "tokenctl reload"
     }
 
-    /// A line for each difference, and for each change that only a restart takes over.
+    /// The lines for all differences, and for changes that only a restart applies.
     var differences: [String] {
         let kinds = [("added", message.added), ("removed", message.removed), ("changed", message.changed)]
         let changes = kinds.flatMap { kind, keys in
@@ -79,7 +79,8 @@ struct ReloadReport {
 }
 
 extension AgentEndpoint {
-    /// How the configuration differs from what a running agent runs with; nil if none runs or it cannot say.
+    /// The differences between the configuration and that of the running agent, or `nil` if none runs or it
+    /// cannot report them.
     var pendingReload: ReloadMessage? {
         var body = JSONBody<ReloadMembers>()
         body.add(\.check, true)

@@ -6,7 +6,7 @@ import CHardening
 import CommandCore
 import Glibc
 
-/// Ends the agent.
+/// The command `shutdown`, which stops the agent.
 struct ShutdownCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "shutdown",
@@ -14,7 +14,7 @@ struct ShutdownCommand: ParsableCommand {
         discussion: "Returns when the store is free for the next agent."
     )
 
-    /// How long to wait for the agent: 30 s, longer than it lets refreshes in flight finish.
+    /// The maximum time to wait for the agent, in seconds: longer than it lets refreshes in flight finish.
     private static let patience: Int64 = 30
 
     @OptionGroup var agent: AgentOptions
@@ -23,7 +23,7 @@ struct ShutdownCommand: ParsableCommand {
         var endpoint = agent.endpoint
         endpoint.mayStartAgent = false
         let about: AgentMessage = try endpoint.message(AgentRequest(.get))
-        // If this process sees no store, there is nothing to wait for.
+        // If this process cannot see the store, there is nothing to wait for.
         let lock = about.store.flatMap { StoreLockFile(of: $0) }
         try endpoint.send(AgentRequest(.post, "shutdown"))
         guard lock?.isFree(within: ShutdownCommand.patience) != false else {
@@ -37,10 +37,12 @@ struct ShutdownCommand: ParsableCommand {
 }
 
 extension StoreLockFile {
-    /// Microseconds between two looks at the lock, which is free within milliseconds as a rule.
+    /// The interval between two checks of the lock, in microseconds; it is usually free within milliseconds.
     private static let interval: UInt32 = 5000
 
-    /// Waits at most `limit` seconds until no agent holds it, and answers whether none does.
+    /// Waits at most `limit` seconds until no agent holds the lock.
+    ///
+    /// - Returns: Whether the lock is free.
     fileprivate borrowing func isFree(within limit: Int64) -> Bool {
         let end = hardening_boot_clock() + limit * 1_000_000_000
         while isHeld {

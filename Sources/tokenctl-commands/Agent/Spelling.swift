@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// Guesses which word a person meant.
+/// Suggestions for misspelled words.
 enum Spelling {
-    /// The most letters that may be wrong: two, as in letters exchanged.
+    /// The maximum number of wrong letters: two, as for two exchanged letters.
     private static let maximumDistance = 2
 
-    /// The one of `words` that `text` most likely stands for; nil if none is close, or several are.
+    /// Returns the word in `words` that `text` most likely means, or `nil` if none or several are close.
     static func nearest(to text: String, among words: [String]) -> String? {
         let letters = Array(text.utf8)
-        // In short words two letters are too many, and a long text is no word of ours.
+        // Two letters are too many in short words, and no word of ours is as long as a long text.
         guard (3...32).contains(letters.count) else { return nil }
         let ranked = words.map { (word: $0, distance: distance(letters, Array($0.utf8))) }
             .filter { $0.distance <= maximumDistance && $0.distance < $0.word.utf8.count - 1 }
@@ -17,7 +17,7 @@ enum Spelling {
         return nearest.count == 1 ? nearest[0].word : nil
     }
 
-    /// The number of letters that are missing, added or wrong (Levenshtein).
+    /// Returns the number of letters that are missing, added or wrong (Levenshtein distance).
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
         var row = Array(0...right.count)
         for (line, letter) in left.enumerated() {

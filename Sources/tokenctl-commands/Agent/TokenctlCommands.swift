@@ -4,7 +4,15 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// Every command of `tokenctl` in one program that needs no other file.
+/// The program with every command of `tokenctl`.
+///
+/// `tokenctl` replaces itself with this program for every command but `get`. Copied as `tokenctl`, this
+/// program needs no other file (`make tokenctl-full`). Each command is one file, in the folder of its
+/// subject.
+///
+/// - Entry points: ``CommandTree``, and ``HelperContract`` for commands that other programs call.
+/// - May not: send HTTP requests to servers; the agent, curl, `tokenagent-proxy` and `tokenagent-mcp` do
+///   that.
 @main
 enum TokenctlCommands {
     static func main() {
@@ -12,7 +20,8 @@ enum TokenctlCommands {
         exit(CommandLineRun.status(status))
     }
 
-    /// `get` is read by hand here too: the argument parser costs more than the whole request.
+    /// Runs the command, and parses `get` by hand, because the argument parser takes longer than the whole
+    /// request.
     private static func status() throws -> Int32 {
         guard let order = GetOptions.ofThisProcess() else {
             return try CommandTree.status(of: LinkName.arguments(of: CommandWords()))

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Prints the version of this program, and of the agent if one is running.
+/// The command `version`, which prints the version of this program and of a running agent.
 struct VersionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "version",

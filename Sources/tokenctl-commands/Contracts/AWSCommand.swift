@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Prints the credentials of a role, as a `credential_process` of the AWS SDKs.
+/// The command `aws`, a `credential_process` of the AWS SDKs that prints the credentials of a role.
 struct AWSCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "aws",

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// A credential helper as Bazel and others call it (EngFlow's credential-helper-spec).
+/// The command `bazel`, a credential helper as Bazel and others call it (EngFlow's credential-helper-spec).
 struct BazelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bazel",
@@ -29,7 +29,7 @@ struct BazelCommand: ParsableCommand {
     }
 }
 
-/// One `get`: `{"uri": …}` on standard input.
+/// The contract with Bazel: a `get` with `{"uri": …}` on standard input.
 struct BazelCredential: HelperContract {
     private let uri: String?
     private let session: String?

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// A credential helper of Docker, Podman and their like.
+/// The command `docker-credential`, a credential helper of Docker, Podman and similar programs.
 struct DockerCredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "docker-credential",
@@ -63,21 +63,21 @@ struct DockerCredentialCommand: ParsableCommand {
         try StandardOutput.json(.object(servers))
     }
 
-    /// docker reads what went wrong from standard output.
+    /// Prints `message` on standard output, where docker expects errors, and ends with status 1.
     private func refuse(_ message: String) throws {
         try StandardOutput.line(message)
         throw ExitCode(1)
     }
 }
 
-/// One `get`: the bare name of a server on standard input.
+/// The contract with Docker: a `get` with the bare name of a server on standard input.
 struct DockerCredential: HelperContract {
     private let server: String
     private let session: String?
     private let user: String?
 
     init(_ input: [UInt8], session: String?, user: String?) {
-        // A line end may follow, but nothing after it: such an address could be read in two ways.
+        // A line end may follow, but nothing after it, because the address would then be ambiguous.
         let line = input.last == 0x0A ? input.dropLast() : input[...]
         server = String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
         self.session = session
@@ -88,7 +88,8 @@ struct DockerCredential: HelperContract {
         ServerAddress(server).map { CredentialRequest(session: session, server: $0, user: user) }
     }
 
-    /// The user must not be `<token>`: docker would then send the secret as a refresh token.
+    /// Formats the credential; its user must not be `<token>`, because docker would send the secret as a
+    /// refresh token.
     func answer(_ credential: HelperCredential) -> String {
         let reply: JSONValue = [
             "ServerURL": .string(server), "Username": .string(credential.user),
@@ -97,12 +98,13 @@ struct DockerCredential: HelperContract {
         return reply.text + "\n"
     }
 
-    /// Only after exactly these words does docker try another way to log in.
+    /// The response without a session; only after exactly this text does docker try other ways to log in.
     var nothing: HelperResponse {
         HelperResponse(output: "credentials not found in native keychain\n", status: 1)
     }
 
-    /// Said twice: docker reads standard output and goes on without a login, people see standard error.
+    /// Returns the error twice: docker reads standard output and continues without a login, users see
+    /// standard error.
     func failure(_ error: AgentError) -> HelperResponse {
         HelperResponse(output: FailureReport.line(for: error) + "\n", complaint: error, status: 1)
     }

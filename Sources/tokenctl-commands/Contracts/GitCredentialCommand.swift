@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// A credential helper of git (gitcredentials(7)).
+/// The command `git-credential`, a credential helper of git (gitcredentials(7)).
 struct GitCredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "git-credential",
@@ -34,7 +34,8 @@ struct GitCredentialCommand: ParsableCommand {
             helper.report(token, for: question)
         case "capability":
             try StandardOutput.write(Array("version 0\ncapability authtype\n".utf8))
-        // Nothing to store: the agent keeps its tokens itself. Git wants unknown operations to be ignored.
+        // `store` has no effect, because the agent stores its tokens itself. Git requires helpers to ignore
+        // unknown operations.
         default: _ = try? StandardInput.all()
         }
     }
@@ -44,7 +45,7 @@ struct GitCredentialCommand: ParsableCommand {
     }
 }
 
-/// git's question, in lines of `name=value` (git-credential(1)).
+/// The contract with git: a request in lines of `name=value` (git-credential(1)).
 struct GitCredential: HelperContract {
     private let fields: [(name: String, value: String)]
     private let session: String?
@@ -64,7 +65,7 @@ struct GitCredential: HelperContract {
         self.user = user
     }
 
-    /// The password or token that the server refused.
+    /// The password or token that the server rejected.
     var refusedToken: String? { self["credential"] ?? self["password"] }
 
     func question() -> CredentialRequest? {
@@ -74,10 +75,10 @@ struct GitCredential: HelperContract {
         return CredentialRequest(session: session, server: server, user: self["username"] ?? user)
     }
 
-    /// Always gives user name and password, which is all that git before 2.46 knows.
+    /// Formats user name and password, which is all that git before 2.46 supports.
     ///
-    /// A Bearer token comes first only if git has announced that it understands one: otherwise git silently
-    /// drops the answer.
+    /// A Bearer token comes first only if git has announced support for it. Otherwise git silently drops the
+    /// response.
     func answer(_ credential: HelperCredential) -> String {
         var lines: [String] = []
         if takesBearer {
@@ -91,7 +92,9 @@ struct GitCredential: HelperContract {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Keeps git from asking other helpers or the person, whose password the server would not take.
+    /// Returns a response that stops git from asking other helpers or the user.
+    ///
+    /// The server would not accept a password of the user.
     func failure(_ error: AgentError) -> HelperResponse {
         HelperResponse(output: "quit=1\n", complaint: error)
     }

@@ -3,7 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 
-/// A command for the variable GOAUTH of Go (go help goauth).
+/// The command `goauth`, for the variable GOAUTH of Go (go help goauth).
 struct GoAuthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "goauth",
@@ -24,7 +24,8 @@ struct GoAuthCommand: ParsableCommand {
                 GoCredential(url: url, session: helper.session?.name, refusal: answer)
             )
         }
-        // go asks before it knows what it needs: an ended session is reported when go asks for its server.
+        // go calls this before it knows which servers it needs. An ended session is reported when go requests
+        // a credential for its server.
         for entry in try helper.sessions().entries {
             let contract = GoCredential(url: "https://" + entry.host, session: entry.session, isSilent: true)
             try helper.answer(contract, timeout: .zero)
@@ -32,11 +33,11 @@ struct GoAuthCommand: ParsableCommand {
     }
 }
 
-/// Headers for one server, in the format of go: addresses, an empty line, headers, an empty line.
+/// The contract with Go: a response of URLs, an empty line, headers and an empty line.
 struct GoCredential: HelperContract {
     var url: String
     var session: String?
-    /// What the server answered, if go tells.
+    /// The response of the server, if go passes it on.
     var refusal: CurlResponse?
     var isSilent = false
 
@@ -46,7 +47,8 @@ struct GoCredential: HelperContract {
         .answer(refusal, to: "go \(server?.origin ?? "")", by: server?.place)
     }
 
-    /// Nothing for another scheme: go sends credentials by https only.
+    /// Returns the request, or `nil` for schemes other than https, because go sends credentials only by
+    /// https.
     func question() -> CredentialRequest? {
         guard let server, server.scheme == "https" else { return nil }
         return CredentialRequest(session: session, server: server)

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// An executable that Google's libraries ask for the token of an external account.
+/// The command `google`, the executable from which Google's libraries get the token of an external account.
 struct GoogleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "google",
@@ -28,7 +28,7 @@ struct GoogleCommand: ParsableCommand {
     @OptionGroup var helper: HelperOptions
 
     func run() throws {
-        // The libraries give up after 30 s and then say less than we can.
+        // The libraries time out after 30 s and then report less than this command can.
         try helper.answer(
             GoogleCredential(session: name.name, givesAccessToken: givesAccessToken),
             timeout: .seconds(25)
@@ -36,8 +36,10 @@ struct GoogleCommand: ParsableCommand {
     }
 }
 
-/// The subject token; a failure is an answer too, with exit status 0 and nothing on standard error, which the
-/// libraries would read as part of it.
+/// The contract with Google's libraries: a subject token or an error as JSON.
+///
+/// An error also has the exit status 0 and writes nothing to standard error, which the libraries would parse
+/// as part of the response.
 struct GoogleCredential: HelperContract {
     var session: String
     var givesAccessToken: Bool

@@ -3,21 +3,21 @@
 import AgentProtocol
 import CommandCore
 
-/// A contract with another program: how it asks for a credential, and how it wants the answer or the failure.
+/// The contract with another program: its requests, and the format of responses and errors.
 ///
-/// A new contract is one file with a type that conforms to this, and its line in ``CommandTree``.
+/// A new contract is one file with a type that conforms to this protocol, and its line in ``CommandTree``.
 protocol HelperContract {
-    /// What the program asks; nil if it wants nothing that we have.
+    /// Parses the request of the program, or returns `nil` if the agent cannot have such a credential.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if the question does not follow the contract.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the request does not follow the contract.
     func question() throws(AgentError) -> CredentialRequest?
-    /// How the program shows that its server refused the last credential.
+    /// The way in which the program shows that its server rejected the last credential.
     var refusalSign: RefusalSign { get }
-    /// The answer for standard output.
+    /// Formats `credential` for standard output.
     func answer(_ credential: HelperCredential) -> String
-    /// What is said when no session is for the server.
+    /// The response if no session is for the server.
     var nothing: HelperResponse { get }
-    /// What is said when there is a session, but no token.
+    /// Returns the response if there is a session but no token.
     func failure(_ error: AgentError) -> HelperResponse
 }
 
@@ -31,40 +31,42 @@ extension HelperContract {
     }
 }
 
-/// What another program asks for.
+/// A request of another program for a credential.
 struct CredentialRequest {
-    /// Nil: whichever session is for ``server``.
+    /// The name of the session, or `nil` for the session whose `hosts` match ``server``.
     var session: String?
-    /// The server the token is for, if the program says.
+    /// The server that the token is for, if the program names it.
     var server: ServerAddress?
-    /// The user name that the program wants to use there.
+    /// The user name that the program will use at the server.
     var user: String?
     var wantsIDToken = false
 }
 
-/// A token, and the user name to give with it.
+/// A token and the user name for it.
 struct HelperCredential {
     var token: AgentToken
-    /// For Basic authentication; servers that take tokens there hardly look at it.
+    /// The user name for Basic authentication; most servers that accept tokens there ignore it.
     var user: String
 }
 
-/// What goes to the other program.
+/// The response to the other program.
 struct HelperResponse {
     var output = ""
-    /// Said on standard error.
+    /// The error to print on standard error.
     var complaint: AgentError?
     var status: Int32 = 0
 }
 
-/// Answers another program as its contract says.
+/// A run of a helper command, which responds to one request as the contract requires.
 struct HelperRun {
     var endpoint: AgentEndpoint
     var timeout: Duration?
-    /// Whether a session that names no servers is for all of them.
+    /// Whether a session without `hosts` may be used for every server.
     var isForAnyHost = false
 
-    /// Answers one question and returns the exit status.
+    /// Responds to one request.
+    ///
+    /// - Returns: The exit status.
     func answer(_ contract: some HelperContract) throws(AgentError) -> Int32 {
         guard let question = try contract.question() else { return try give(contract.nothing) }
         let reply: HelperResponse
@@ -99,7 +101,7 @@ struct HelperRun {
         return HelperResponse(output: contract.answer(HelperCredential(token: token, user: user)))
     }
 
-    /// `reply`, with what a person has forgotten where no question could ever be answered.
+    /// Adds an error to `reply` if no request without a session can succeed, because no session has `hosts`.
     private func silence(
         _ reply: HelperResponse,
         of question: CredentialRequest

@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// The options of every command that another program calls.
+/// The options of all commands that other programs call.
 struct HelperOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The session; else the one whose hosts name the server.", valueName: "name"))
     var session: SessionArgument?
@@ -16,16 +16,16 @@ struct HelperOptions: ParsableArguments {
 
     private var endpoint: AgentEndpoint { agent.endpoint }
 
-    /// Does what `contract` says.
+    /// Responds to one request as `contract` requires.
     ///
-    /// - Throws: the exit status, unless it is 0.
+    /// - Throws: ``ExitCode`` if the exit status is not 0, or ``AgentError`` if the request is invalid.
     func answer(_ contract: some HelperContract, timeout: Duration? = nil) throws {
         let run = HelperRun(endpoint: endpoint, timeout: timeout, isForAnyHost: isForAnyHost)
         let status = try run.answer(contract)
         if status != 0 { throw ExitCode(status) }
     }
 
-    /// Tells the agent that a server refused `token`, and ignores failures.
+    /// Reports to the agent that a server rejected `token`, and ignores errors.
     func report(_ token: String, for question: CredentialRequest) {
         guard let choice = choice(for: question),
             let secret = try? Secret(Array(token.utf8), of: "token")
@@ -39,7 +39,7 @@ struct HelperOptions: ParsableArguments {
         try? endpoint.send(request)
     }
 
-    /// Has the session's token replaced for later questions, but not at every call, and ignores failures.
+    /// Replaces the session's token for later requests, at most once a minute, and ignores errors.
     func replaceToken(for question: CredentialRequest) {
         guard let choice = choice(for: question),
             RecentRequestCache(of: endpoint)?.mayRefresh(choice.session) == true
@@ -53,7 +53,7 @@ struct HelperOptions: ParsableArguments {
         try? SessionChoice(for: question, isForAnyHost: isForAnyHost, endpoint)
     }
 
-    /// The servers that sessions say they are for.
+    /// Returns the servers in the `hosts` of all sessions.
     func sessions() throws(AgentError) -> SessionsOfHosts {
         SessionsOfHosts(try endpoint.sessions())
     }

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// The program `keyring` as pip, uv and others call it.
+/// The command `keyring`, which replaces the program of that name for pip, uv and others.
 struct KeyringCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keyring",
@@ -54,7 +54,7 @@ struct KeyringCommand: ParsableCommand {
     }
 }
 
-/// One `get`; if there is nothing to give, exit status 1 without a word.
+/// The contract with callers of `keyring get`; without a credential it fails silently with exit status 1.
 struct KeyringCredential: HelperContract {
     var asked: CredentialRequest?
     var service: String

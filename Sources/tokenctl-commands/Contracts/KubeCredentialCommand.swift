@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// A credential plugin of Kubernetes clients (client-go, ExecCredential).
+/// The command `kube-credential`, a credential plugin of Kubernetes clients (client-go, ExecCredential).
 struct KubeCredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "kube-credential",
@@ -31,9 +31,10 @@ struct KubeCredentialCommand: ParsableCommand {
     }
 }
 
-/// What `KUBERNETES_EXEC_INFO` says, and the ExecCredential for it.
+/// The contract with Kubernetes clients: the request in `KUBERNETES_EXEC_INFO`, and an ExecCredential as
+/// response.
 struct KubeCredential: HelperContract {
-    /// The version of the answer without `KUBERNETES_EXEC_INFO`.
+    /// The version of the response if `KUBERNETES_EXEC_INFO` is absent.
     private static let currentVersion = "client.authentication.k8s.io/v1"
 
     private let request: JSONObject?
@@ -46,7 +47,7 @@ struct KubeCredential: HelperContract {
         self.wantsIDToken = wantsIDToken
     }
 
-    /// The answer must have the version the client is configured with.
+    /// The version of the response, which must be the one the client is configured with.
     private var version: String { request?["apiVersion"]?.string ?? KubeCredential.currentVersion }
 
     func question() throws(AgentError) -> CredentialRequest? {
@@ -61,7 +62,7 @@ struct KubeCredential: HelperContract {
         var question = CredentialRequest(session: session, wantsIDToken: wantsIDToken)
         if let url = request?["spec"]?.object?["cluster"]?.object?["server"]?.string {
             question.server = ServerAddress(url)
-            // An invalid address is not the same as no address.
+            // An invalid address must not be treated like a missing one.
             guard question.server != nil else { return nil }
         }
         return question

@@ -5,36 +5,38 @@ import CHardening
 import CommandCore
 import Glibc
 
-/// What the program that started this one was given lately, kept in small files beside the agent's socket.
+/// A cache of the tokens recently given to the calling program, in small files next to the agent's socket.
 ///
-/// A program that gets its token refused often says so only by asking again. The files hold no token: a time, and
-/// eight bytes computed from the token, which tell it from the next. Later calls remove the files of programs
-/// that have ended, and those that say nothing any more.
+/// Many programs show that their token was rejected only by requesting it again. A file contains no token,
+/// only a time and an eight-byte hash of the token. Later calls remove the files of programs that have ended,
+/// and expired files.
 struct RecentRequestCache {
-    /// Shortest time between two refreshes of a session for repeated questions: a minute.
+    /// The minimum time between two refreshes of a session for repeated requests, in seconds: one minute.
     ///
-    /// A server that refuses every token must not cost a refresh at each try.
+    /// A server that rejects every token must not cause a refresh at each attempt.
     private static let shortestPause: Int64 = 60
-    /// Most files kept, so that a program with ever new questions cannot fill the directory.
+    /// The maximum number of files, so that a program with ever new requests cannot fill the directory.
     private static let mostNotes = 512
-    /// How long a program counts as one that asks twice when all is well: ten minutes.
+    /// The time for which a repeated request is known to be harmless, in seconds: ten minutes.
     private static let habitLife: Int64 = 600
-    /// What the names of notes begin with that are about no single process, and how long each says something.
+    /// The prefixes of files that belong to no single process, and the lifetime of each in seconds.
     private static let commonMarks: [(mark: String, life: Int64)] = [
         (refreshMark, shortestPause), (broughtMark, habitLife), (habitMark, habitLife),
     ]
-    /// About refreshes.
+    /// The prefix of files about refreshes.
     private static let refreshMark = "refreshed-"
-    /// About tokens that such a refresh brought.
+    /// The prefix of files about tokens that such a refresh returned.
     private static let broughtMark = "brought-"
-    /// About questions that are asked twice when all is well.
+    /// The prefix of files about requests that are repeated although the token was accepted.
     private static let habitMark = "twice-"
 
     private let directory: String
-    /// Process number and start of the program, which tell it from a later one of the same number.
+    /// The ID and start time of the calling process, which distinguish it from a later process with the same
+    /// ID.
     private let asker: String
 
-    /// Nil if program or directory are unknown or others can enter the directory: nothing is remembered then.
+    /// Opens the cache, or returns `nil` if the program or directory is unknown or others can enter the
+    /// directory.
     init?(of endpoint: AgentEndpoint) {
         guard let asker = RecentRequestCache.parent, let socket = try? endpoint.socketPath,
             let slash = socket.lastIndex(of: "/"), slash != socket.startIndex
@@ -49,12 +51,13 @@ struct RecentRequestCache {
         }
     }
 
-    /// Whether the program was given this very token for `question` not longer than `seconds` ago.
+    /// Returns whether the program received this token for `question` at most `seconds` ago.
     func wasGiven(_ token: AgentToken, for question: String, within seconds: Int64) -> Bool {
         timesGiven(token, for: question, within: seconds) > 0
     }
 
-    /// How often in a row the program was given this very token for `question`, the last time not longer than `seconds` ago.
+    /// Returns how many times in a row the program received this token for `question`, last at most `seconds`
+    /// ago.
     func timesGiven(_ token: AgentToken, for question: String, within seconds: Int64) -> Int {
         guard let note = entry(path(question)), note.mark == RecentRequestCache.hash(token.value),
             (0...seconds).contains(RecentRequestCache.now - note.time)
@@ -62,7 +65,7 @@ struct RecentRequestCache {
         return note.count
     }
 
-    /// Remembers what the program is given, the next time in a row.
+    /// Records that the program receives `token`, after it has received it `times` in a row.
     func remember(_ token: AgentToken, for question: String, after times: Int = 0) {
         guard removeOldNotes() < RecentRequestCache.mostNotes else { return }
         write(
@@ -72,9 +75,14 @@ struct RecentRequestCache {
         )
     }
 
-    /// Whether a repeated question may cost a refresh of `session` now; if so, no other one may for a while.
+    /// Claims a refresh of `session` for a repeated request, which then blocks others for a minute.
     ///
-    /// One more is allowed where a program repeats its question a second time.
+    /// A second repetition by a program may claim one more refresh.
+    ///
+    /// - Parameters:
+    ///   - session: The name of the session.
+    ///   - isAgain: Whether the program repeats its request for the second time.
+    /// - Returns: Whether a refresh is allowed now.
     func mayRefresh(_ session: String, repeatedAgain isAgain: Bool = false) -> Bool {
         let path = common(RecentRequestCache.refreshMark, isAgain ? "\(session) again" : session)
         if write("\(RecentRequestCache.now) 0", to: path, O_EXCL) { return true }
@@ -84,7 +92,7 @@ struct RecentRequestCache {
         return write("\(RecentRequestCache.now) 0", to: path, O_TRUNC)
     }
 
-    /// Remembers that a refresh for a repeated question has brought `token`.
+    /// Records that a refresh for a repeated request returned `token`.
     func noteBrought(_ token: AgentToken, for question: String) {
         write(
             "\(RecentRequestCache.now) \(RecentRequestCache.hash(token.value))",
@@ -93,8 +101,10 @@ struct RecentRequestCache {
         )
     }
 
-    /// Whether programs repeat `question` when all is well: they have done so for `token`, which a refresh for such a
-    /// repetition had just brought.
+    /// Returns whether programs repeat `question` although their token is valid.
+    ///
+    /// They do if they repeat the request with `token`, which a refresh for such a repetition has just
+    /// returned.
     func isRepeatedAnyway(_ question: String, for token: AgentToken) -> Bool {
         let habit = common(RecentRequestCache.habitMark, question)
         if let note = entry(habit), RecentRequestCache.says(note.time, for: RecentRequestCache.habitLife) {
@@ -108,7 +118,7 @@ struct RecentRequestCache {
         return true
     }
 
-    /// Whether a note of `time` says something that holds for `seconds`.
+    /// Returns whether a file with `time` is younger than `seconds`.
     private static func says(_ time: Int64, for seconds: Int64) -> Bool { (0..<seconds).contains(now - time) }
 
     // MARK: The files
@@ -117,7 +127,7 @@ struct RecentRequestCache {
         "\(directory)/\(asker)-\(RecentRequestCache.hash(question))"
     }
 
-    /// The path of a note that is about no single process.
+    /// Returns the path of a file that belongs to no single process.
     private func common(_ mark: String, _ subject: String) -> String {
         "\(directory)/\(mark)\(RecentRequestCache.hash(subject))"
     }
@@ -138,8 +148,9 @@ struct RecentRequestCache {
         return unsafe bytes.withUnsafeBytes { unsafe writeAll($0, to: file) } == 0
     }
 
-    /// Removes the notes of programs that have ended and of refreshes that forbid none, and answers how many of the
-    /// first are left.
+    /// Removes the files of ended programs and expired files.
+    ///
+    /// - Returns: The number of files of running programs.
     private func removeOldNotes() -> Int {
         guard let listing = unsafe opendir(directory) else { return RecentRequestCache.mostNotes }
         defer { unsafe closedir(listing) }
@@ -150,7 +161,7 @@ struct RecentRequestCache {
             }
             let path = "\(directory)/\(name)"
             if let life = RecentRequestCache.commonMarks.first(where: { name.hasPrefix($0.mark) })?.life {
-                // One without a time is being written.
+                // A file without a time is being written.
                 if let note = entry(path), !RecentRequestCache.says(note.time, for: life) {
                     unsafe unlink(path)
                 }
@@ -168,7 +179,7 @@ struct RecentRequestCache {
         return count
     }
 
-    /// The program that started this one, if it still runs.
+    /// The ID and start time of the program that started this one, or `nil` if it has ended.
     private static var parent: String? {
         let number = getppid()
         guard number > 1, let bytes = contents(of: "/proc/\(number)/stat"),
@@ -189,14 +200,14 @@ struct RecentRequestCache {
         return count < 0 ? nil : Array(bytes.prefix(count))
     }
 
-    /// FNV-1a: a short name for what may be long.
+    /// Returns the FNV-1a hash of `text`, as a short name.
     ///
-    /// If two questions share a hash, the worst is a refresh for nothing.
+    /// Two requests with the same hash cause at most an unnecessary refresh.
     private static func hash(_ text: String) -> String {
         let value = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return String(value, radix: 16)
     }
 
-    /// Seconds since boot.
+    /// The number of seconds since boot.
     private static var now: Int64 { hardening_boot_clock() / 1_000_000_000 }
 }

@@ -3,30 +3,30 @@
 import AgentProtocol
 import CommandCore
 
-/// How a program shows that its server refused the last credential it got from us.
+/// The ways in which a program shows that its server rejected the last credential.
 enum RefusalSign {
-    /// It does not.
+    /// The program shows nothing.
     case none
-    /// It asks the same again within seconds.
+    /// The program repeats the request within seconds.
     case repetition(of: String)
-    /// It hands over the answer of the server it asks about; nil at its first question.
+    /// The program passes on the response of its server, or `nil` with its first request.
     case answer(CurlResponse?, to: String, by: HostName?)
 }
 
-/// Asks for a token and heeds signs that the last one was refused.
+/// A token request that replaces the token after signs that the previous one was rejected.
 struct RejectionAwareRequest {
-    /// How soon a second question means a refusal: 10 s.
+    /// The time within which a repeated request means a rejection, in seconds.
     ///
-    /// A program that got a good token asks again only when it expires.
+    /// A program with an accepted token requests another one only when it expires.
     private static let window: Int64 = 10
-    /// How long a program may take to hand over its server's answer: an hour.
+    /// The time within which a program may pass on its server's response, in seconds: one hour.
     private static let patience: Int64 = 3600
 
     let demand: TokenRequest
     let sign: RefusalSign
     let endpoint: AgentEndpoint
 
-    /// The token, a fresh one if there are signs that the present one was refused.
+    /// Requests the token, and a new one if there are signs that the current one was rejected.
     func token() throws(AgentError) -> AgentToken {
         let token = try endpoint.token(demand)
         let question: String
@@ -50,14 +50,15 @@ struct RejectionAwareRequest {
         switch sign {
         case .none: return nil
         case .repetition:
-            // A guess: it does not count against the token, which is given again if no refresh is possible.
+            // A repetition is only a guess. It does not count against the token, which is given again if no
+            // refresh is possible.
             guard isRefused(token, question, after: times, memory) else { return nil }
             endpoint.replace(token, demand)
             let fresh = try endpoint.token(demand)
             memory.noteBrought(fresh, for: question)
             return fresh
         case .answer(let answer, _, let place):
-            // The server may have refused a request that held no token of ours.
+            // The server may have rejected a request without a token of ours.
             guard let refusal = answer?.refusal,
                 memory.wasGiven(token, for: question, within: RejectionAwareRequest.patience)
             else { return nil }
@@ -72,11 +73,17 @@ struct RejectionAwareRequest {
         return try endpoint.token(demand)
     }
 
-    /// Whether a question that was answered with `token` so many `times` in a row may stand for a refusal, and be worth a
-    /// refresh now.
+    /// Returns whether a repeated request probably means a rejection and may cause a refresh now.
     ///
-    /// Some programs ask twice when all is well, such as kubectl at a cluster that lets nobody look around unnamed; with a
-    /// third question they have been refused like others with the second.
+    /// Some programs request a valid token twice, such as kubectl at a cluster that denies anonymous
+    /// discovery. From such programs only a third request means a rejection.
+    ///
+    /// - Parameters:
+    ///   - token: The current token.
+    ///   - question: The request.
+    ///   - times: The number of times in a row that the program received `token` for the request.
+    ///   - memory: The cache of recent requests.
+    /// - Returns: Whether to refresh the token.
     private func isRefused(
         _ token: AgentToken,
         _ question: String,
@@ -90,9 +97,9 @@ struct RejectionAwareRequest {
 }
 
 extension AgentEndpoint {
-    /// Has `token` replaced, as it was perhaps refused, and ignores failures.
+    /// Replaces `token`, which was perhaps rejected, and ignores errors.
     ///
-    /// A `[[socket]]` denies refreshes. A report there costs at most one refresh a minute and counts against
+    /// A `[[socket]]` denies refreshes. A report there causes at most one refresh a minute and counts against
     /// no token.
     func replace(_ token: AgentToken, _ demand: TokenRequest) {
         do throws(AgentError) {
@@ -104,7 +111,7 @@ extension AgentEndpoint {
         }
     }
 
-    /// Refreshes the token that `demand` describes, whether or not it is still good.
+    /// Refreshes the token that `demand` describes, even if it is still valid.
     private func refresh(_ demand: TokenRequest) throws(AgentError) {
         var body = JSONBody<RefreshMembers>()
         body.add(demand.scopes, demand.audience)

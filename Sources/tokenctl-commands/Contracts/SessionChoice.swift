@@ -4,18 +4,20 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// Which session is for a server.
+/// The session selected for a server.
 struct SessionChoice: Equatable {
     var session: String
-    /// The user that the session's `hosts` name for that server.
+    /// The user name in the session's `hosts` for that server.
     var user: String?
 
-    /// Asks the agent; nil if no session is for the server, or nothing keeps a token private on the way there.
+    /// Selects the session for a request, or returns `nil` if there is none or tokens could be read on the
+    /// way.
     ///
-    /// A session that the question names is only for the servers in its own `hosts`. Without `hosts` it is
-    /// for no server that the program names, unless the person allows that with `isForAnyHost`.
+    /// A session named in the request is only for the servers in its own `hosts`. Without `hosts` it is for
+    /// no server that the program names, unless the user allows that with `isForAnyHost`.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if the session needs `hosts` and has none.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the session requires `hosts` and has none,
+    ///   or `badRequest` if the request names neither a session nor a server.
     init?(
         for question: CredentialRequest,
         isForAnyHost: Bool,
@@ -52,9 +54,9 @@ struct SessionChoice: Equatable {
         )
     }
 
-    /// The session whose `hosts` name `host` most closely; nil if none does.
+    /// Selects the session whose `hosts` match `host` most closely, or returns `nil` if none does.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if two do.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if two sessions match equally well.
     init?(for host: HostName, among sessions: [SessionMessage]) throws(AgentError) {
         let candidates = sessions.compactMap { known -> (name: String, closeness: Int, rule: HostRule)? in
             guard let name = known.session,
@@ -90,7 +92,7 @@ struct SessionChoice: Equatable {
 }
 
 extension AgentEndpoint {
-    /// The servers that a session's `hosts` name; none if it has no `hosts`.
+    /// Returns the servers in the `hosts` of a session, or an empty array.
     func hostRules(of session: String) throws(AgentError) -> [HostRule] {
         do {
             return SessionChoice.rules(try message(AgentRequest(.get, "sessions", session)))

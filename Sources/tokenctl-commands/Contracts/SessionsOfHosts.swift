@@ -3,12 +3,12 @@
 import AgentProtocol
 import Text
 
-/// The servers that the sessions' `hosts` name, patterns left out.
+/// The servers in the `hosts` of all sessions, without patterns.
 struct SessionsOfHosts {
-    /// One server and the session for it.
+    /// A server and the session for it.
     struct Entry {
         var session: String
-        /// Such as `git.example.com:8443`.
+        /// The host, with the port if `hosts` names one, such as `git.example.com:8443`.
         var host: String
         var user: String?
     }

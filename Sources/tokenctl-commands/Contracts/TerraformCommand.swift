@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// A credentials helper of Terraform and OpenTofu.
+/// The command `terraform`, a credentials helper of Terraform and OpenTofu.
 struct TerraformCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "terraform",
@@ -36,7 +36,7 @@ struct TerraformCommand: ParsableCommand {
     }
 }
 
-/// One `get`; if there is nothing to give, the answer is an empty object.
+/// The contract with Terraform: a `get`, whose response without a credential is an empty object.
 struct TerraformCredential: HelperContract {
     var host: String
     var session: String?

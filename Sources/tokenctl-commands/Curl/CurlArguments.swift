@@ -3,23 +3,23 @@
 import AgentProtocol
 import Text
 
-/// The arguments for curl: which servers they name, and where our own options go.
+/// The arguments for curl, parsed to find the server and the places for our own options.
 struct CurlArguments: Equatable {
     private enum Word: Equatable {
         case given(String)
-        /// The value that names the file for headers, after a short option's letters or alone.
+        /// The value that names the file for headers, after the letters of a short option or alone.
         case headerFile(prefix: String)
-        /// Where the headers of one request are wanted on standard output.
+        /// The place for an option that writes the headers of one request to standard output.
         case headersOnOutput
-        /// Our own options for one request: they come last, so that no other option can undo them.
+        /// The place for our own options for one request: last, so that no other option can override them.
         case ownOptions
     }
 
-    /// Options that have bodies written to files.
+    /// The options that write bodies to files.
     private static let saving: Set = [
         "O", "J", "remote-name", "remote-name-all", "remote-header-name", "out-null",
     ]
-    /// Options with which curl may ask without the token first, and heed what the refusal offers.
+    /// The options with which curl may first send a request without the token and react to the rejection.
     private static let negotiating: Set = ["anyauth", "basic", "digest", "negotiate", "ntlm", "ntlm-wb"]
 
     private var words: [Word] = []
@@ -28,28 +28,30 @@ struct CurlArguments: Equatable {
     private var diversion: String?
     /// The first option that is ``CurlOption/unproven``, with dashes.
     private var renunciation: String?
-    /// The file where the caller wants the headers.
+    /// The file to which the caller wants the headers written.
     private(set) var headerFile: String?
-    /// Where the headers of the request that is being read go.
+    /// The file for the headers of the request that is being parsed.
     private var headerFileOfRequest: String?
-    /// Whether the request that is being read has its heads before its body.
+    /// Whether the output of the request that is being parsed has the head before the body.
     private var showsHeads = false
-    /// Whether the heads of a request stand on standard output twice, as said of each.
+    /// The values of all requests for whether their heads are on standard output twice.
     private var repetitions: Set<Bool> = []
-    /// The first file that a body goes to.
+    /// The first file to which a body is written.
     private(set) var outputFile: String?
-    /// Whether a body goes anywhere but to standard output.
+    /// Whether a body is written anywhere but to standard output.
     private var savesBodies = false
-    /// Whether curl may ask without the token first.
+    /// Whether curl may first send a request without the token.
     private var mayAskWithoutToken = false
-    /// Whether headers come from a file, and one of them may take the token's place.
+    /// Whether headers come from a file, one of which may replace the token.
     private(set) var mayReplaceToken = false
-    /// What curl will read.
+    /// The files that curl reads.
     private(set) var inputs = CurlInputs()
-    /// What curl will ask for.
+    /// The request that curl sends.
     private(set) var target = CurlTarget()
 
-    /// - Throws: ``AgentError`` with the code `badRequest` for an option that lets the token go elsewhere, or
+    /// Parses arguments for curl.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest` for an option that sends the token elsewhere or
     ///   that ``CurlOption`` does not list.
     init(_ arguments: [String]) throws(AgentError) {
         var rest = arguments[...]
@@ -80,18 +82,18 @@ struct CurlArguments: Equatable {
     /// Whether headers and bodies both go to standard output, where only curl itself can keep them in order.
     var includesHeaders: Bool { headerFile == "-" && !savesBodies }
 
-    /// Whether curl writes each line of its heads there twice: -i wants them there as well.
+    /// Whether curl writes each line of the heads to standard output twice, because of an additional -i.
     var repeatsHeaders: Bool { includesHeaders && repetitions.contains(true) }
 
-    /// Whether each answer is to another request with the token.
+    /// Whether each response belongs to a different request with the token.
     var makesSeveralRequests: Bool { target.namesSeveral && !mayAskWithoutToken }
 
     /// Whether another run of curl would send the same.
     var isRepeatable: Bool { !inputs.includePipes && !(inputs.includeEarlierOutput && savesBodies) }
 
-    /// The command line with our options in the file `config` and the headers sent to `headers`.
+    /// Returns the command line with our options in the file `config` and the headers sent to `headers`.
     ///
-    /// `-q` comes first: only there does it keep curl from reading the person's `.curlrc`.
+    /// `-q` comes first, because only there it keeps curl from reading the user's `.curlrc`.
     func commandLine(config: String, headers: String) -> [String] {
         ["-q"]
             + words.flatMap { word in
@@ -104,10 +106,10 @@ struct CurlArguments: Equatable {
             }
     }
 
-    /// The one server that all requests go to.
+    /// Returns the one server for all requests.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if there is none or several, or if the way there is open to
-    ///   others.
+    /// - Throws: ``AgentError`` with the code `badRequest` if there is not exactly one server, or others
+    ///   could read the token on the way.
     func server() throws(AgentError) -> ServerAddress {
         let server = try target.server()
         guard server.isPrivate else {
@@ -133,9 +135,10 @@ struct CurlArguments: Equatable {
         return server
     }
 
-    /// Ends the options for one request, with the argument that does so.
+    /// Ends the options for one request, with the argument that separates it from the next.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if its headers go elsewhere than those of another one.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the request's headers have another target
+    ///   than those of an earlier one.
     private mutating func endRequest(_ argument: String? = nil) throws(AgentError) {
         if let file = headerFileOfRequest {
             if let headerFile, headerFile != file {
@@ -182,7 +185,7 @@ struct CurlArguments: Equatable {
         words.append(.given(argument))
     }
 
-    /// Looks an option up and remembers what it does to the connection and the output.
+    /// Finds an option and records its effect on the connection and the output.
     private mutating func note(_ name: String, as written: String) throws(AgentError) -> CurlOption {
         guard let option = CurlOption(name) else {
             throw AgentError(
@@ -229,7 +232,8 @@ struct CurlArguments: Equatable {
         words.append(.given(prefix + value))
     }
 
-    /// A header that takes the place of the token would be answered for what it is, and the token be blamed.
+    /// Rejects a header that would replace the token; the server's rejection of it would be blamed on the
+    /// token.
     private mutating func note(header: String) throws(AgentError) {
         mayReplaceToken = mayReplaceToken || header.utf8.first == UInt8(ascii: "@")
         let name = header.utf8.prefix { $0.isUsualInToken }.map(\.lowercasedASCII)

@@ -4,29 +4,29 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// One run of curl whose output is kept back until the server has taken the token.
+/// One run of curl whose output is held back until the server has accepted the token.
 struct CurlAttempt: ~Copyable {
-    /// Most bytes of a refusal that are kept back: 1 MiB.
+    /// The maximum number of bytes of a rejection that are held back: 1 MiB.
     private static let longestRefusal = 1 << 20
-    /// Most bytes of a refusal's body that the agent is told: 8 KiB.
+    /// The maximum number of bytes of a rejection's body that are sent to the agent: 8 KiB.
     private static let longestReport = 8192
-    /// What curl ends with when it cannot write its output.
+    /// The exit status of curl if it cannot write its output.
     private static let writeFailure: Int32 = 23
 
     private let arguments: CurlArguments
     let server: ServerAddress
     private(set) var answer: CurlResponse
-    /// What curl ended with.
+    /// The exit status of curl.
     private var status: Int32 = 0
     private var isPassing = false
-    /// The beginning of the first answer's body, once what was held has been let through.
+    /// The first bytes of the first response's body, after the held output was released.
     private var passedBody: [UInt8] = []
     private var heads: HeldStream
     private var output: HeldStream
     private var errors: HeldStream
-    /// Where curl's headers go in the end.
+    /// The final target of curl's headers.
     private var headerTarget: Int32 = -1
-    /// Where they stand on the output twice.
+    /// The doubling of the headers, if the output contains them twice.
     private var doubledHeads: DoubledHeads?
 
     private init(
@@ -45,7 +45,7 @@ struct CurlAttempt: ~Copyable {
         self.errors = errors
     }
 
-    /// Prepares a run.
+    /// Prepares a run of curl.
     static func prepared(
         _ arguments: CurlArguments,
         _ server: ServerAddress
@@ -56,7 +56,7 @@ struct CurlAttempt: ~Copyable {
         return CurlAttempt(arguments, server, heads, output, errors)
     }
 
-    /// Runs curl with `token`; afterwards ``isHeld`` tells whether the output is still held.
+    /// Runs curl with `token`; afterwards ``isHeld`` is whether the output is still held back.
     mutating func run(
         _ token: AgentToken,
         input: Int32,
@@ -87,42 +87,45 @@ struct CurlAttempt: ~Copyable {
         if !isHeld { pass() }
     }
 
-    /// Lets through what is still held, and answers the exit status: curl's, or where curl saw no failure and output was
-    /// lost here, what curl would have ended with.
+    /// Releases the held output.
+    ///
+    /// - Returns: The exit status of curl, or its status for a write error if only this process lost
+    ///   output.
     mutating func end() -> Int32 {
         pass()
         if let rest = doubledHeads?.rest() { output.pass(rest, to: STDOUT_FILENO) }
         guard let loss else { return status }
-        // curl has seen a closed pipe at most. A reader that has gone had enough, and needs no line about it.
+        // curl has seen at most a closed pipe. A reader that closed the pipe needs no message about it.
         if loss.error != EPIPE {
             StandardError.write("tokenctl: \(loss.target): \(systemMessage(loss.error))\n")
         }
         return status == 0 ? CurlAttempt.writeFailure : status
     }
 
-    /// Where output was lost, and why.
+    /// The target and error number of lost output, or `nil`.
     private var loss: (target: String, error: Int32)? {
         if output.passingError != 0 { return ("standard output", output.passingError) }
         guard heads.passingError != 0, let file = arguments.headerFile else { return nil }
         return (file == "-" ? "standard output" : file, heads.passingError)
     }
 
-    /// The server's refusal of the token, however its body ended; `nil`: there is none, or a signal ended curl.
+    /// The server's rejection of the token, even with an incomplete body, or `nil` if there is none or a
+    /// signal ended curl.
     var refusal: CurlResponse.Refusal? {
         guard let refusal = answer.refusal, status < 128 else { return nil }
-        // 22 is an answer that --fail takes for a failure. Where curl failed otherwise, 403 may be what a proxy said in
-        // place of the server; it would say 407 and not 401 (RFC 9110 §15.5.8).
+        // 22 is the status for a response that --fail treats as an error. If curl failed otherwise, a 403 may
+        // be from a proxy; a proxy would send 407 and not 401 (RFC 9110 §15.5.8).
         let isOfServer = refusal.status == 401 || server.isClear || status == 0 || status == 22
         return isOfServer ? refusal : nil
     }
 
-    /// Whether the server did nothing but refuse, and nothing of that was let through.
+    /// Whether the server only rejected the token, and no output was released.
     private var isHeld: Bool { !isPassing && refusal != nil && answer.verdict == .refused }
 
-    /// Whether another run can take the place of this one.
+    /// Whether another run may replace this one.
     var isRepeatable: Bool { isHeld && arguments.isRepeatable }
 
-    /// Lets through what was held.
+    /// Releases the held output.
     mutating func pass() {
         if !isPassing {
             isPassing = true
@@ -135,8 +138,10 @@ struct CurlAttempt: ~Copyable {
         errors.pass(to: STDERR_FILENO)
     }
 
-    /// The beginning of the refusal's body, as far as it was seen; of several answers nobody can tell where another than
-    /// the first begins.
+    /// Returns the first bytes of the rejection's body as far as they were received.
+    ///
+    /// The body is known only for the first response: of several responses, the beginning of a later body
+    /// cannot be found.
     func refusedBody() -> [UInt8] {
         guard answer.refusal?.isFirst == true else { return [] }
         if let file = arguments.outputFile, file != "-" {
@@ -145,11 +150,11 @@ struct CurlAttempt: ~Copyable {
         return isPassing ? passedBody : heldBody()
     }
 
-    /// The beginning of what is held of bodies.
+    /// Returns the first bytes of the bodies in the held output.
     private func heldBody() -> [UInt8] {
         var body = output.held[...]
         var rest = heads.held[...]
-        // With --include the heads come first.
+        // With --include the heads precede the body.
         while !rest.isEmpty, !body.isEmpty {
             let head = rest[..<(DoubledHeads.end(in: rest) ?? rest.endIndex)]
             guard body.starts(with: head) else { break }
@@ -159,7 +164,12 @@ struct CurlAttempt: ~Copyable {
         return Array(body.prefix(CurlAttempt.longestReport))
     }
 
-    /// Handles what has come; false when curl has closed everything.
+    /// Processes the available output and signals.
+    ///
+    /// - Parameters:
+    ///   - child: The curl process.
+    ///   - signals: The signals to relay to it.
+    /// - Returns: `false` if curl has closed all its outputs.
     private mutating func watch(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Bool {
         let streams = [heads.descriptor, output.descriptor, errors.descriptor]
         guard streams.contains(where: { $0 >= 0 }) else { return false }
@@ -168,7 +178,7 @@ struct CurlAttempt: ~Copyable {
         }
         guard unsafe poll(&wanted, nfds_t(wanted.count), -1) > 0 else { return true }
         signals.pass(to: child)
-        // curl flushes the head of an answer before it writes the body.
+        // curl flushes the head of a response before it writes the body.
         if heads.descriptor >= 0 { readHeads() }
         if wanted[1].revents != 0 { readOutput() }
         if wanted[2].revents != 0 { readErrors() }
@@ -186,7 +196,7 @@ struct CurlAttempt: ~Copyable {
         }
         heads.hold(bytes)
         guard answer.verdict == .settled else { return }
-        // curl has written the body of a refusal before the head of the next answer.
+        // curl writes the body of a rejection before the head of the next response.
         if answer.refusal != nil { readOutput() }
         pass()
     }
@@ -195,7 +205,8 @@ struct CurlAttempt: ~Copyable {
         let bytes = output.read()
         if isPassing { return passOutput(bytes) }
         output.hold(bytes)
-        // Output without a head is not HTTP, unless it is the head itself; output beyond the limit is not held.
+        // Output without a head is not HTTP, unless it is the head itself. Output beyond the limit is not
+        // held back.
         let isForeign = !bytes.isEmpty && heads.held.isEmpty && !output.held.starts(with: "HTTP/".utf8)
         if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
     }
@@ -203,7 +214,7 @@ struct CurlAttempt: ~Copyable {
     private mutating func passOutput(_ bytes: [UInt8]) {
         guard doubledHeads != nil else { return output.pass(bytes, to: STDOUT_FILENO) }
         let all = output.take() + bytes
-        // A head in it may have come after heads were last looked for.
+        // The output may contain a head that has arrived since heads were last read.
         if heads.descriptor >= 0 { readHeads() }
         output.pass(doubledHeads?.taken(all) ?? [], to: STDOUT_FILENO)
     }

@@ -6,7 +6,7 @@ import CommandCore
 import Glibc
 import Text
 
-/// Runs curl with a token, and once more when the server says that the token has expired.
+/// The command `curl`, which runs curl with a token, and again with a new one after a rejection.
 struct CurlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "curl",
@@ -57,7 +57,7 @@ struct CurlCommand: ParsableCommand {
         )
     }
 
-    /// A session that says which servers its tokens are for has no tokens for others.
+    /// Checks that the session's `hosts`, if any, match `server`.
     private func checkHosts(for server: ServerAddress) throws(AgentError) {
         let rules = try agent.endpoint.waiting(as: demand).hostRules(of: session.name)
         guard rules.isEmpty || SessionChoice.closest(rules, to: server.place) != nil else {

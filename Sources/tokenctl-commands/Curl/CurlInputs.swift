@@ -2,19 +2,19 @@
 
 import Glibc
 
-/// What curl's arguments have it read, as far as it decides whether another run would read the same.
+/// The files that curl's arguments make it read, as far as they affect whether another run reads the same.
 struct CurlInputs: Equatable {
-    /// Other names of standard input; what else leads to the same file need not be the same descriptor.
+    /// The names of standard input; other paths to the same file may open another descriptor.
     private static let standardInput: Set = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]
 
-    /// Whether curl will read standard input, which ``RequestSpool`` lets it do again.
+    /// Whether curl reads standard input, which ``RequestSpool`` lets it read again.
     private(set) var includeStandardInput = false
-    /// Whether there is a pipe among them, or something else that can be read only once.
+    /// Whether the files include a pipe or another file that can be read only once.
     private(set) var includePipes = false
-    /// Whether curl looks at what an earlier run left in a file.
+    /// Whether curl uses the output file of an earlier run.
     private(set) var includeEarlierOutput = false
 
-    /// Takes an option without a value, by its letter or its long name.
+    /// Records an option without a value, given by its letter or its long name.
     mutating func read(flag: String) {
         switch flag {
         case "J", "remote-header-name", "no-clobber", "skip-existing": includeEarlierOutput = true
@@ -22,7 +22,7 @@ struct CurlInputs: Equatable {
         }
     }
 
-    /// Takes the value of an option.
+    /// Records the value of an option.
     mutating func read(_ value: String, of name: String) {
         let bytes = value.utf8
         let isMarked = bytes.first == UInt8(ascii: "@")
@@ -58,20 +58,23 @@ struct CurlInputs: Equatable {
         }
     }
 
-    /// Whether it is there and no regular file, such as a named pipe or what a shell puts in place of `<(…)`.
+    /// Returns whether the file exists and is not a regular file, such as a named pipe or the file for `<(…)`
+    /// of a shell.
     private static func isPipe(_ path: String) -> Bool {
         var status = stat()
         guard path != "/dev/null", unsafe stat(path, &status) == 0 else { return false }
         return status.st_mode & S_IFMT != S_IFREG
     }
 
-    /// The files in a value of `-F`: after `@` any number with commas between them, after `<` one; and those of
-    /// `headers=`, one of the attributes that follow a file after semicolons.
+    /// Returns the files in a value of `-F`.
+    ///
+    /// There may be any number after `@`, separated by commas, but only one after `<`. A file may be followed
+    /// by attributes after semicolons, of which `headers=` names more files.
     private static func files(ofPart value: String) -> [String] {
         let content = value.utf8.drop { $0 != UInt8(ascii: "=") }.dropFirst()
         guard let mark = content.first, "@<".utf8.contains(mark) else { return [] }
         let separators = mark == UInt8(ascii: "@") ? ",;" : ";"
-        // Each word after the byte that leads it in.
+        // Each word is preceded by the byte that introduced it.
         var words = [[mark]]
         var isQuoted = false
         var isEscaped = false

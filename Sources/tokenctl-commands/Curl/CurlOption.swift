@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// What an option of curl means for where the token goes: curl 7.60 to 8.17.
+/// The effect of an option of curl 7.60 to 8.17 on where the token is sent.
 ///
-/// An option that is not listed is refused: nobody knows whether the token would stay with its server. That
-/// holds for shortened names too, which curl takes as long as only one option begins with them.
+/// An option that is not listed is rejected, because the token might then leave its server. That includes
+/// abbreviated names, which curl accepts if only one option begins with them.
 enum CurlOption: Equatable {
-    /// Has no influence on that.
+    /// An option without influence on where the token is sent.
     case harmless(takesValue: Bool)
-    /// Leads the connection over or to another machine, so that only TLS proves who is at the other end.
+    /// An option that routes the connection through or to another machine, so that only TLS identifies the
+    /// server.
     case diverting(takesValue: Bool)
-    /// Gives up the proof of who is at the other end.
+    /// An option that disables the verification of the server.
     case unproven
-    /// Would let the token go elsewhere, for this reason.
+    /// An option that would send the token elsewhere, with the reason as a clause.
     case refused(String)
 
     var takesValue: Bool {
@@ -21,7 +22,8 @@ enum CurlOption: Equatable {
         }
     }
 
-    /// The option of a long name without its dashes, or of a single letter; nil if there is none.
+    /// Finds the option with a long name without dashes or a single letter, or returns `nil` if there is
+    /// none.
     init?(_ name: String) {
         if let reason = CurlOption.reasons[name] {
             self = .refused(reason)

@@ -5,16 +5,21 @@ import CHardening
 import CommandCore
 import Glibc
 
-/// curl's configuration with the token in it, and the proof where it needs one, in memory that only the child inherits.
+/// A configuration of curl with the token, and the proof if required, in memory that only the child inherits.
 ///
 /// curl may read it once for every request of one command line.
 struct CurlOptions: ~Copyable {
     let descriptor: Int32
 
-    /// Writes token and proof, where the headers go, and with `isQuiet` that there is no progress to show.
+    /// Writes a configuration with the token, its proof and the target of the headers.
     ///
-    /// - Throws: ``AgentError`` with the code `internal`, in particular if there is no `/proc` for curl to
-    ///   read it from.
+    /// - Parameters:
+    ///   - token: The token, with its proof if it has one.
+    ///   - headers: The descriptor to which curl writes the headers.
+    ///   - avoidsProxies: Whether proxies are disabled, because they would see the token.
+    ///   - isQuiet: Whether curl shows no progress.
+    /// - Throws: ``AgentError`` with the code `internal`, for example without `/proc`, through which curl
+    ///   reads the configuration.
     init(
         _ token: AgentToken,
         headers: Int32,
@@ -25,7 +30,7 @@ struct CurlOptions: ~Copyable {
         guard descriptor >= 0 else { throw AgentError(.internal, "memfd_create: \(systemMessage(errno))") }
         var text = CurlOptions.lines(presenting: token)
         text += "dump-header = \"/dev/fd/\(headers)\"\n"
-        // Without TLS a proxy would see the token: neither an option nor the environment may set one.
+        // Without TLS a proxy would see the token, so neither an option nor the environment may set one.
         if avoidsProxies { text += "noproxy = \"*\"\n" }
         if isQuiet { text += "no-progress-meter\n" }
         var bytes = Array(text.utf8)
@@ -43,9 +48,10 @@ struct CurlOptions: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// curl sends the token to the first host only, whatever redirects say.
+    /// Formats the options that send `token` to the server.
     ///
-    /// It does send a proof on, which others can use neither without the token nor for their own addresses.
+    /// curl sends the token only to the first host, regardless of redirects. It does pass a proof on, but
+    /// others cannot use the proof without the token or for their own URLs.
     private static func lines(presenting token: AgentToken) -> String {
         let value = quotable(token.value)
         guard token.type.lowercased() != "bearer" else { return "oauth2-bearer = \"\(value)\"\n" }
@@ -54,7 +60,7 @@ struct CurlOptions: ~Copyable {
         return "header = \"Authorization: \(scheme) \(value)\"\n" + proof
     }
 
-    /// With backslashes before what would end a quoted string, and nothing that would end the line.
+    /// Escapes the characters that would end a quoted string and removes those that would end the line.
     private static func quotable(_ text: String) -> String {
         String(
             text.filter { ($0.asciiValue ?? 0) > 0x20 }.flatMap {

@@ -3,47 +3,50 @@
 import AgentProtocol
 import Text
 
-/// Reads the heads of a server's answers as they arrive and decides whether the server refused the token.
+/// A parser of response heads as they arrive, which decides whether the server rejected the token.
 struct CurlResponse {
-    /// What requests with the token have come to so far.
+    /// The result of requests with the token so far.
     enum Verdict: Equatable {
-        /// No answer yet, an interim one or a redirect. Next: `refused` or `settled`.
+        /// No response, or only interim responses and redirects. Next: `refused` or `settled`.
         case open
-        /// The server has done nothing yet but refuse, with 401 or 403. Next: `settled`, when any other answer comes.
+        /// Only rejections with 401 or 403. Next: `settled`, when any other response arrives.
         case refused
-        /// An answer has come that a new token would not change, or one of a server that never saw the token.
+        /// A response that a new token would not change, or one from a server that did not receive the token.
         case settled
     }
 
-    /// An answer that is 401 or 403.
+    /// A response with status 401 or 403.
     struct Refusal: Equatable {
         /// The HTTP status.
         let status: Int
-        /// Whether no other answer came before it.
+        /// Whether no other response came before it.
         let isFirst: Bool
-        /// Its `WWW-Authenticate` fields.
+        /// The `WWW-Authenticate` fields of the response.
         fileprivate(set) var challenge = ""
     }
 
     private(set) var verdict = Verdict.open
-    /// The refusal that the agent is to judge: the first one of several requests; for one request, its last answer.
+    /// The rejection for the agent: the first one of several requests, or the last response of one request.
     private(set) var refusal: Refusal?
-    /// The nonce that the last answer wants in the next proof of possession (RFC 9449 §8.1).
+    /// The nonce that the last response requires in the next proof of possession (RFC 9449 §8.1).
     private(set) var nonce: String?
-    /// The HTTP status of the last answer.
+    /// The HTTP status of the last response.
     private var status = 0
     private var isReadingRefusal = false
     private var hasAnswered = false
-    /// Whether a redirect has led to a server that got no token, or one that we know nothing of.
+    /// Whether a redirect has led to a server that got no token, or to an unknown one.
     private var hasLeft = false
     private var lines = LineCutter()
     private let server: ServerAddress?
     private let isOfSeveral: Bool
 
+    /// Creates a parser.
+    ///
     /// - Parameters:
-    ///   - server: answers count only until a redirect leads away from it; `nil`: all count.
-    ///   - isOfSeveral: whether the answers are those of several requests, so that one after a refusal does not mean that
-    ///     curl has tried the same request again.
+    ///   - server: The server whose responses count, until a redirect leads away from it, or `nil` to count
+    ///     all.
+    ///   - isOfSeveral: Whether the responses belong to several requests. If so, a response after a
+    ///     rejection does not mean that curl has repeated the same request.
     init(of server: ServerAddress? = nil, isOfSeveral: Bool = false) {
         self.server = server
         self.isOfSeveral = isOfSeveral
@@ -78,13 +81,13 @@ struct CurlResponse {
         }
     }
 
-    /// Begins with another head.
+    /// Parses a status line, which begins another head.
     private mutating func readStatus(_ line: String) {
         nonce = nil
         isReadingRefusal = false
         let words = line.bytewise.split(on: " ", maxSplits: 2)
         status = words.count > 1 ? Int(words[1]) ?? 0 : 0
-        // A proxy's answer to CONNECT is not the server's.
+        // A proxy's response to CONNECT is not the server's.
         let isTunnel = status == 200 && line.bytewise.lowercased.hasSuffix("connection established")
         guard !hasLeft, !isTunnel, !(100..<200).contains(status) else { return }
         if !isOfSeveral { refusal = nil }
@@ -97,7 +100,8 @@ struct CurlResponse {
             if verdict == .open { verdict = .refused }
             hasAnswered = hasAnswered || isOfSeveral
         case 300..<400:
-            // What a redirect answers may have been carried out, and is not asked for again with what was refused.
+            // The redirected request may have been executed, so it must not be repeated together with the
+            // rejected one.
             if verdict == .refused { verdict = .settled }
             hasAnswered = hasAnswered || isOfSeveral
         default:
@@ -106,13 +110,13 @@ struct CurlResponse {
         }
     }
 
-    /// Whether a redirect surely leads to the same scheme, host and port.
+    /// Returns whether a redirect certainly leads to the same scheme, host and port.
     private static func stays(_ location: String, at server: ServerAddress) -> Bool {
         if let next = ServerAddress(url: location) {
             return next.scheme == server.scheme && next.place == server.place
         }
         let bytes = location.utf8
-        // Some readers take a backslash for a slash.
+        // Some parsers treat a backslash as a slash.
         guard !bytes.isEmpty, !bytes.contains(UInt8(ascii: "\\")), !bytes.starts(with: "//".utf8) else {
             return false
         }
@@ -130,7 +134,7 @@ struct CurlResponse {
         return String(decoding: Array(value[...last]), as: UTF8.self)
     }
 
-    /// Whether RFC 9449 §8.1 allows the text as a nonce, and its length fits into a proof.
+    /// Returns whether RFC 9449 §8.1 allows `text` as a nonce and its length fits into a proof.
     private static func isNonce(_ text: String) -> Bool {
         (1...512).contains(text.utf8.count)
             && text.utf8.allSatisfy(\.isNQChar)

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 
-/// Which request curl's arguments describe, as far as a proof of possession needs to know it.
+/// The request that curl's arguments describe, as far as a proof of possession depends on it.
 struct CurlTarget: Equatable {
     private var urls: [String] = []
     private var request: String?
@@ -16,7 +16,7 @@ struct CurlTarget: Equatable {
         urls.append(url)
     }
 
-    /// Takes an option without a value, by its letter or its long name.
+    /// Records an option without a value, given by its letter or its long name.
     mutating func read(flag: String) {
         switch flag {
         case "I", "head": isHead = true
@@ -26,7 +26,7 @@ struct CurlTarget: Equatable {
         }
     }
 
-    /// Takes the value of an option.
+    /// Records the value of an option.
     mutating func read(_ value: String, of name: String) {
         switch name {
         case "url": urls.append(value)
@@ -39,15 +39,17 @@ struct CurlTarget: Equatable {
         }
     }
 
-    /// The server that every URL names.
+    /// Returns the server that all URLs name.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` unless there are URLs, all whole, for one server.
+    /// - Throws: ``AgentError`` with the code `badRequest` unless there are complete URLs for exactly one
+    ///   server.
     func server() throws(AgentError) -> ServerAddress {
         var found: ServerAddress?
         for url in urls {
             guard let server = ServerAddress(url: url), server.scheme == "https" || server.scheme == "http"
             else {
-                // With a user it may hold a password too; what begins with the sign names a file.
+                // A URL with a user may also contain a password; an argument that begins with "@" names a
+                // file.
                 let mayHoldPassword = url.utf8.dropFirst().contains(UInt8(ascii: "@"))
                 let name = mayHoldPassword ? "an address in curl's arguments" : url
                 throw AgentError(
@@ -71,10 +73,10 @@ struct CurlTarget: Equatable {
         return found
     }
 
-    /// Whether curl makes several requests of the URLs.
+    /// Whether curl sends several requests for the URLs.
     var namesSeveral: Bool { urls.count > 1 || !urls.allSatisfy(namesOneResource) }
 
-    /// The method curl will use.
+    /// The method that curl uses.
     var method: String {
         if let request { return request }
         if isHead { return "HEAD" }
@@ -82,9 +84,10 @@ struct CurlTarget: Equatable {
         return hasBody && !isGet ? "POST" : "GET"
     }
 
-    /// The proof for the one request.
+    /// Returns the proof to request for the one request.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` unless there is one request with its whole URL.
+    /// - Throws: ``AgentError`` with the code `badRequest` unless there is exactly one request with a
+    ///   complete URL.
     func proof(session: String) throws(AgentError) -> TokenRequest.Proof {
         guard let url = urls.first, urls.count == 1, namesOneResource(url) else {
             throw AgentError(
@@ -93,7 +96,7 @@ struct CurlTarget: Equatable {
                 remedy: "tokenctl get \(session) --dpop-url URL --format curl"
             )
         }
-        // The query is no part of a proof and may be long.
+        // A proof does not cover the query, which may be long.
         let resource = url.prefix { $0 != "?" && $0 != "#" }
         guard !addsFileName(to: resource, url) else {
             throw AgentError(
@@ -105,7 +108,8 @@ struct CurlTarget: Equatable {
         return TokenRequest.Proof(url: String(resource), method: method)
     }
 
-    /// Whether curl makes one request of it: it expands braces and brackets except those of an IPv6 address.
+    /// Returns whether curl sends one request for `url`: it expands braces and brackets except those of an
+    /// IPv6 address.
     private func namesOneResource(_ url: String) -> Bool {
         if takesURLsLiterally { return true }
         let host = (url.split(separator: "/").dropFirst().first ?? "").prefix { $0 != "]" }
@@ -114,7 +118,7 @@ struct CurlTarget: Equatable {
         return !"\(rest)\(upload ?? "")".contains { "{[".contains($0) }
     }
 
-    /// Whether curl appends the name of the uploaded file to the path.
+    /// Returns whether curl appends the name of the uploaded file to the path.
     private func addsFileName(to resource: Substring, _ url: String) -> Bool {
         guard let upload, !["-", "."].contains(upload) else { return false }
         let path = resource.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""

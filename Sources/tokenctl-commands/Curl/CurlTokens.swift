@@ -3,22 +3,23 @@
 import AgentProtocol
 import CommandCore
 
-/// The tokens one request is sent with: the first, and others as long as the server's answers call for them.
+/// The tokens for one request: the first, and replacements while the server's responses require them.
 ///
-/// A token that is bound to a key comes with a proof each time.
+/// A token that is bound to a key comes with a new proof each time.
 struct CurlTokens {
     private let endpoint: AgentEndpoint
     private var demand: TokenRequest
-    /// What the next attempt is made with.
+    /// The token for the next attempt.
     private(set) var current: AgentToken
-    /// Whether it is for certain what the server has seen.
+    /// Whether the server has certainly received this token.
     private let isSeen: Bool
     private var wasReplaced = false
     private var hasTakenNonce = false
 
-    /// Gets the first one.
+    /// Obtains the first token.
     ///
-    /// - Throws: ``AgentError``, `badRequest` if it needs a proof and `arguments` do not tell for which request.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the token needs a proof and `arguments` do
+    ///   not identify the request.
     init(
         _ demand: TokenRequest,
         for arguments: CurlArguments,
@@ -36,12 +37,15 @@ struct CurlTokens {
         try renew()
     }
 
-    /// Looks at the refusal that `attempt` may have got; false if nothing else is to be tried.
+    /// Handles a rejection that `attempt` may have received.
     ///
-    /// The agent is told of a refusal even where the output has gone out already, so that the next request heals.
-    /// If the agent fails for any reason but the end of the session, the server's answer is let through.
+    /// A rejection is reported to the agent even if the output was already released, so that the next request
+    /// succeeds. If the agent fails for a reason other than the end of the session, the server's response is
+    /// released.
     ///
-    /// - Throws: ``AgentError`` with the code `loginRequired` when the session is over.
+    /// - Parameter attempt: The last run of curl.
+    /// - Returns: Whether to run curl again.
+    /// - Throws: ``AgentError`` with the code `loginRequired` if the session has ended.
     mutating func advance(after attempt: inout CurlAttempt) throws(AgentError) -> Bool {
         guard let refusal = attempt.refusal else { return false }
         do {
@@ -61,7 +65,7 @@ struct CurlTokens {
         }
     }
 
-    /// Makes a proof with the nonce, once: the token itself was not refused, and the agent has nothing to judge.
+    /// Obtains a proof with the nonce, once; the token itself was not rejected, so nothing is reported.
     private mutating func takeNonce() throws(AgentError) -> Bool {
         guard !hasTakenNonce else { return false }
         hasTakenNonce = true
@@ -69,7 +73,7 @@ struct CurlTokens {
         return true
     }
 
-    /// Tells the agent what the server said, and takes the token that it gives instead, once.
+    /// Reports the rejection to the agent and uses the token from its response, once.
     private mutating func replace(
         after attempt: borrowing CurlAttempt,
         _ refusal: CurlResponse.Refusal
@@ -81,7 +85,7 @@ struct CurlTokens {
             body: attempt.refusedBody(),
             place: attempt.server.place
         )
-        // The agent keeps refreshes apart where a server refuses one new token after the other.
+        // The agent spaces out refreshes if a server rejects one new token after the other.
         let replacement = try WaitNotice.whileWaiting(isRefused: true) { () throws(AgentError) in
             try report.send(current, to: endpoint, about: demand)
         }
@@ -92,7 +96,7 @@ struct CurlTokens {
         return true
     }
 
-    /// Gets token and proof together: the proof is for exactly this token.
+    /// Obtains token and proof together, because the proof is only for this token.
     private mutating func renew() throws(AgentError) {
         var agent = try endpoint.waiting(as: demand).connect()
         current = try agent.token(demand)

@@ -2,27 +2,30 @@
 
 import Text
 
-/// Writes the heads on curl's output twice, where its options -i and -D - both want them there.
+/// The doubling of heads in curl's output for the options -i and -D - together.
 ///
-/// curl writes each line for one of them and then for the other. Run from here it sends the lines of -D elsewhere, so
-/// that what they say is known, and those of -i to its output.
+/// Alone, curl would write each line once for each option. Here curl writes the lines of -D to another
+/// descriptor, so that this process can parse them, and the lines of -i to its output.
 struct DoubledHeads {
-    /// Most bytes of the output that wait for the end of a head, far more than curl takes for one: 1 MiB.
+    /// The maximum number of output bytes that wait for the end of a head, far more than curl allows: 1 MiB.
     private static let longestHead = 1 << 20
 
-    /// Whether something else than heads has come; before that nothing stands between them.
+    /// Whether bytes other than heads have arrived; before that, nothing separates the heads.
     private var hasBody = false
-    /// Heads that have not come by on the output yet.
+    /// The heads that have not appeared in the output yet.
     private var heads: [UInt8] = []
-    /// The end of the output, which may be the beginning of a head.
+    /// The last bytes of the output, which may be the beginning of a head.
     private var open: [UInt8] = []
 
-    /// Takes what curl wrote for -D, before anything that curl wrote after it.
+    /// Records bytes for -D, before all bytes that curl wrote after them.
     mutating func expect(_ bytes: [UInt8]) {
         heads += bytes
     }
 
-    /// Takes what curl wrote to its output, and answers what can be written now.
+    /// Processes bytes of curl's output.
+    ///
+    /// - Parameter bytes: The output of curl.
+    /// - Returns: The bytes that can be written now.
     mutating func taken(_ bytes: [UInt8]) -> [UInt8] {
         open += bytes
         var ready: [UInt8] = []
@@ -50,38 +53,41 @@ struct DoubledHeads {
         return ready
     }
 
-    /// What is still kept back; curl has ended.
+    /// Returns the bytes that are still held back, after curl has exited.
     mutating func rest() -> [UInt8] {
         heads = []
         defer { open = [] }
         return open
     }
 
-    /// Where `head` begins in the output.
+    /// Returns the index of `head` in the output, or `nil`.
     private func place(of head: [UInt8]) -> Int? {
         if open.starts(with: head) { return 0 }
         return hasBody ? open.firstRange(of: head)?.lowerBound : nil
     }
 
-    /// Where the output may be the beginning of `head`, up to its end; `nil`: nowhere.
+    /// Returns the index from which the output may be the beginning of `head`, or `nil`.
     private func beginning(of head: [UInt8]) -> Int? {
         let earliest = max(0, open.count - head.count + 1)
         let starts = hasBody ? earliest..<open.count : 0..<1
         return starts.first { head.starts(with: open[$0...]) }
     }
 
-    /// Where the output may be `head`, which is not known to its end, or the beginning of it; `nil`: nowhere.
+    /// Returns the index from which the output may be `head`, whose end has not arrived, or its beginning, or
+    /// `nil`.
     private func beginning(ofOpenHead head: [UInt8]) -> Int? {
         let starts = hasBody ? 0..<open.count : 0..<1
         return starts.first { start in
             let rest = open[start...]
             guard rest.count > head.count else { return head.starts(with: rest) }
-            // The rest of a head that never comes must not hold back everything.
+            // Waiting for the rest of a head that never arrives must not hold back everything.
             return rest.count <= DoubledHeads.longestHead && rest.starts(with: head)
         }
     }
 
-    /// Where the first head in `bytes` is over, which ends with a line that is empty but for a CR; `nil`: it goes on.
+    /// Returns the index after the first head in `bytes`, or `nil` if it is incomplete.
+    ///
+    /// A head ends with a line that is empty except for a CR.
     static func end(in bytes: ArraySlice<UInt8>) -> Int? {
         var isLineEmpty = false
         for index in bytes.indices {

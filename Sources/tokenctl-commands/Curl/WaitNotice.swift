@@ -3,24 +3,24 @@
 import AgentProtocol
 import Glibc
 
-/// Tells a person at the terminal, or a log, why nothing happens for a while.
+/// A notice on standard error about a long wait for a token.
 enum WaitNotice {
-    /// Seconds until a word is said of a refusal: the server's answer was there already.
+    /// The delay of the notice after a rejection, in seconds; the server's response has already arrived.
     private static let shortPatience: UInt32 = 2
-    /// Seconds until a word is said of a refresh, which takes a while at some servers.
+    /// The delay of the notice for a refresh, which is slow at some servers, in seconds.
     private static let patience: UInt32 = 5
-    /// What ends a wait; while curl runs they are passed on to it.
+    /// The signals that end a wait; while curl runs they are relayed to it.
     private static let endings = [SIGINT, SIGTERM, SIGHUP]
 
-    /// Does `body`, and says on standard error that it waits for a token if that takes long.
+    /// Runs `body`, and prints a notice on standard error if that takes long.
     ///
-    /// A signal says it: the wait itself blocks.
+    /// A signal handler prints the notice, because the wait itself blocks.
     ///
     /// - Parameters:
-    ///   - isRefused: whether the server has just refused the token before.
-    ///   - body: waits.
-    /// - Returns: what `body` returns.
-    /// - Throws: what `body` throws.
+    ///   - isRefused: Whether the server has just rejected the previous token.
+    ///   - body: The function that waits.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: The error that `body` throws.
     static func whileWaiting<Value>(
         isRefused: Bool,
         _ body: () throws(AgentError) -> Value
@@ -46,19 +46,21 @@ enum WaitNotice {
         say("tokenctl: waiting for a token\n")
     }
 
-    /// Does nothing that a signal handler may not.
+    /// Prints `text`, using only what is safe in a signal handler.
     private static func say(_ text: StaticString) {
         _ = unsafe write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
     }
 
-    /// Has the signal end this process, unless it is ignored; returns what it did before.
+    /// Restores the default action of the signal unless it is ignored.
+    ///
+    /// - Returns: The previous action.
     private static func withoutHandler(_ number: Int32) -> sigaction {
         var before = sigaction()
         unsafe sigaction(number, nil, &before)
         guard unsafe unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) != 1 else {
             return before
         }
-        // A handler of zeros is the usual action.
+        // A zeroed action is the default action.
         var usual = sigaction()
         unsafe sigaction(number, &usual, nil)
         return before

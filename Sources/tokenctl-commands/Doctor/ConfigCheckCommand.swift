@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Has the agent's program read the configuration, and reports every mistake it finds.
+/// The command `config check`, in which the agent's program reads the configuration and reports all errors.
 struct ConfigCheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
@@ -44,8 +44,10 @@ struct ConfigCheckCommand: ParsableCommand {
         throw ExitCode(FailureCode.misconfigured.exitStatus)
     }
 
-    /// How the file differs from what the agent at the socket runs with; `nil` if none runs, it cannot say,
-    /// or it reads another file.
+    /// Returns how the file differs from the configuration of the running agent.
+    ///
+    /// - Returns: The differences, or `nil` if no agent runs, it does not report them, or it uses another
+    ///   file.
     private func difference(of file: String) -> ReloadReport? {
         guard let answer = agent.endpoint.pendingReload else { return nil }
         let report = ReloadReport(message: answer)

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// The configuration file: where it is, whether it is right, what it can say.
+/// The command `config`, with subcommands for the configuration's check, path and example.
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",

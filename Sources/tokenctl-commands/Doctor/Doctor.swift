@@ -5,7 +5,7 @@ import CommandCore
 import Glibc
 import Text
 
-/// The checks of `tokenctl doctor`: first those that tokenctl makes, then the agent's own.
+/// The checks of `tokenctl doctor`: first those of tokenctl, then the agent's own.
 struct Doctor {
     let endpoint: AgentEndpoint
 
@@ -58,7 +58,8 @@ struct Doctor {
         return [Finding(.ok, "socket", "only this user may connect")]
     }
 
-    /// A clock that is set before this release makes every certificate and every token look wrong.
+    /// Checks that the clock is not before this release, which would make every certificate and token look
+    /// invalid.
     private func clock() -> Finding {
         let now = DurationPhrase.rfc3339(WallClock.seconds)
         guard WallClock.seconds > 1_767_225_600 else {
@@ -79,14 +80,14 @@ struct Doctor {
         }
     }
 
-    /// The agent's own checks; a locked agent says why it could not be unlocked.
+    /// Returns the agent's own checks; a locked agent reports why it could not be unlocked.
     private func ownChecks(_ agent: inout AgentConnection) -> [Finding] {
         do {
             let request = AgentRequest(.get, "doctor")
             let report: DoctorMessage = try agent.message(request, timeout: .seconds(60))
             return report.checks?.compactMap { Finding($0) } ?? []
         } catch {
-            // A socket for a sandbox or another host is no place to look at what the agent has.
+            // A restricted socket, for a sandbox or another host, does not allow checks of the agent.
             guard error.code != .denied else {
                 return [Finding(.ok, "agent's checks", "not at this socket, which gives out tokens alone")]
             }
@@ -94,7 +95,7 @@ struct Doctor {
         }
     }
 
-    /// A warning if there are none: no other check has anything to look at then.
+    /// Returns a warning if there are no sessions, because other checks then have nothing to examine.
     private func sessions(_ agent: inout AgentConnection) -> [Finding] {
         let request = AgentRequest(.get, "sessions")
         let known: SessionsMessage? = try? agent.message(request, timeout: .seconds(60))
@@ -109,7 +110,7 @@ struct Doctor {
     )
 
     private func unreached(_ error: AgentError) -> [Finding] {
-        // What any other command says is to run this one.
+        // The usual remedy is to run this very command.
         let remedy =
             error.code == .temporarilyUnavailable
             ? "end it with tokenagent -k, then start it with: tokenagent" : error.remedy
@@ -125,7 +126,7 @@ struct Doctor {
         return [absence] + store() + configuration()
     }
 
-    /// Whether an agent could use the store.
+    /// Checks whether an agent could use the store.
     private func store() -> [Finding] {
         do throws(AgentError) {
             let run = try AgentProgramRun(["--check-store"])
@@ -136,7 +137,7 @@ struct Doctor {
         }
     }
 
-    /// Whether an agent would start with the configuration.
+    /// Checks whether an agent would start with the configuration.
     private func configuration() -> [Finding] {
         do {
             let report = try ConfigurationReport()
@@ -153,7 +154,7 @@ struct Doctor {
         }
     }
 
-    /// The ports of listeners that another user has: what programs send there goes to that user.
+    /// Finds ports of configured listeners that another user owns and so receives the requests of programs.
     private func ports() -> [Finding] {
         let tables = try? ListenerTables(endpoint: endpoint).read()
         return (tables?.listeners ?? []).compactMap { table in

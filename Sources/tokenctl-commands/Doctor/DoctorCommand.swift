@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Looks for what could keep tokens from being served.
+/// The command `doctor`, which looks for problems that prevent tokens from being served.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

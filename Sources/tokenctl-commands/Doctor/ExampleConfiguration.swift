@@ -2,7 +2,7 @@
 
 import CommandCore
 
-/// What `tokenctl config example` prints: `packaging/examples/config.toml`, which a test compares with it.
+/// The output of `tokenctl config example`: `packaging/examples/config.toml`, which a test compares with it.
 enum ExampleConfiguration {
     static let text = #"""
         # SPDX-License-Identifier: MIT

@@ -3,7 +3,7 @@
 import AgentProtocol
 import CommandCore
 
-/// What one check of `tokenctl doctor` found.
+/// The result of one check of `tokenctl doctor`.
 struct Finding {
     let verdict: CheckVerdict
     let name: String
@@ -17,7 +17,7 @@ struct Finding {
         self.remedy = remedy
     }
 
-    /// A check the agent made.
+    /// Converts a check of the agent, or returns `nil` if it has no name.
     init?(_ check: CheckMessage) {
         guard let name = check.name else { return nil }
         self.init(check.verdict ?? .problem, name, check.detail ?? "", remedy: check.remedy)

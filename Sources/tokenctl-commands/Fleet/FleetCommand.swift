@@ -2,7 +2,7 @@
 
 import ArgumentParser
 
-/// Sessions that many hosts share.
+/// The command `fleet`, with subcommands for sessions that several hosts share.
 struct FleetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",

@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Makes the keys of a new fleet.
+/// The command `fleet init`, which creates the keys of a new fleet.
 struct FleetInitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",

@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// The files with a fleet's keys.
+/// The option for the files with a fleet's keys.
 struct FleetKeyOptions: ParsableArguments {
     @Option(
         name: .customLong("key-file"),
@@ -16,9 +16,11 @@ struct FleetKeyOptions: ParsableArguments {
         guard !path.isEmpty else { throw ValidationError("--key-file needs a path") }
     }
 
-    /// What the agent's program has written to the files: this one has no library for keys.
+    /// Makes the agent's program write the key files, because this program has no library for keys.
     ///
-    /// - Throws: ``AgentError`` if it could not.
+    /// - Parameter arguments: The option for the program, to which the path is added.
+    /// - Returns: The description of the files.
+    /// - Throws: ``AgentError`` if the files cannot be written.
     func written(by arguments: [String]) throws(AgentError) -> FleetKeyMessage {
         let run = try AgentProgramRun(arguments + [path])
         guard let message = run.answer.flatMap({ FleetKeyMessage($0) }), run.status == 0 else {
@@ -29,7 +31,7 @@ struct FleetKeyOptions: ParsableArguments {
 }
 
 extension WireMessage<FleetKeyMembers> {
-    /// The two files, each with a word on who gets it.
+    /// The two files, each with a note about the hosts that get it.
     var files: String {
         """
           \(shown(self.keepersFile))
@@ -39,6 +41,6 @@ extension WireMessage<FleetKeyMembers> {
         """
     }
 
-    /// A text of the program's, for a terminal.
+    /// Escapes text of the agent's program for a terminal.
     func shown(_ text: String?) -> String { TerminalText.escaped(text ?? "", longest: 8192) }
 }

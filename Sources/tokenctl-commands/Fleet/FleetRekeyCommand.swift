@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Puts a new key before those of a fleet.
+/// The command `fleet rekey`, which adds a new key to the key files of a fleet.
 struct FleetRekeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rekey",

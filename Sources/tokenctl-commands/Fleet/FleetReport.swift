@@ -6,13 +6,13 @@ import CommandCore
 import Glibc
 import Text
 
-/// What the agent says about its fleet, for a person.
+/// The agent's report about its fleet, for display.
 struct FleetReport {
     let message: FleetMessage
 
-    /// Asks the agent, which asks etcd, and prints the answer.
+    /// Sends `request` to the agent, which queries etcd, and prints the response.
     ///
-    /// - Throws: the exit status 5 if etcd could not be asked.
+    /// - Throws: ``ExitCode`` 5 if etcd is unavailable.
     static func show(answerTo request: AgentRequest, of agent: AgentOptions) throws {
         let message: FleetMessage = try agent.endpoint.message(request, timeout: .seconds(60))
         try FleetReport(message: message).show(asJSON: agent.wantsJSON)
@@ -86,7 +86,7 @@ struct FleetReport {
         return member.message == nil ? "ok" : "trouble"
     }
 
-    /// What is wrong with single sessions and members, and what helps.
+    /// The problems of single sessions and members, with remedies.
     private var troubles: [String] {
         let sessions = (message.sessions ?? []).compactMap { session in
             session.message.map { "\(shown(session.session)): \(trouble($0, session.remedy))" }

@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Shows the fleet: its hosts, its sessions and its etcd.
+/// The command `fleet status`, which shows the hosts, shared sessions and etcd members of the fleet.
 struct FleetStatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -19,7 +19,7 @@ struct FleetStatusCommand: ParsableCommand {
     }
 }
 
-/// Takes part again in sessions that were left, and says whether this host is a good member.
+/// The command `fleet join`, which rejoins sessions that were left and shows the state of the fleet.
 struct FleetJoinCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "join",
@@ -35,7 +35,8 @@ struct FleetJoinCommand: ParsableCommand {
     func run() throws { try wish.send("join") }
 }
 
-/// Takes no part any more, and leaves the login of the other hosts alone.
+/// The command `fleet leave`, which ends the participation of this host without affecting the other hosts'
+/// login.
 struct FleetLeaveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "leave",
@@ -51,7 +52,7 @@ struct FleetLeaveCommand: ParsableCommand {
     func run() throws { try wish.send("leave") }
 }
 
-/// Puts etcd right from what this host has.
+/// The command `fleet repair`, which repairs the data in etcd from this host's records.
 struct FleetRepairCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "repair",
@@ -68,7 +69,7 @@ struct FleetRepairCommand: ParsableCommand {
     func run() throws { try wish.send("repair") }
 }
 
-/// Takes a host out of the list, and has every session refreshed.
+/// The command `fleet remove`, which removes a host from the list and refreshes all sessions.
 struct FleetRemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "remove",
@@ -92,7 +93,7 @@ struct FleetRemoveCommand: ParsableCommand {
     }
 }
 
-/// Which shared sessions a command is about.
+/// The option for the shared sessions of a command.
 struct FleetSessionOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("One session; all shared ones without it.", valueName: "session"))
     var session: SessionArgument?

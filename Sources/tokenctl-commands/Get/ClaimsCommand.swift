@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Shows what a token says about itself.
+/// The command `claims`, which shows the claims of a token.
 struct ClaimsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "claims",
@@ -53,7 +53,7 @@ struct ClaimsCommand: ParsableCommand {
         }
     }
 
-    /// Date and distance of a claim that holds an instant (RFC 7519 §4.1); nothing for other claims.
+    /// Formats date and distance of a claim that is an instant (RFC 7519 §4.1), else an empty string.
     private func instant(_ member: JSONObject.Member) -> String {
         guard ["exp", "iat", "nbf", "auth_time"].contains(member.name), let seconds = member.value.double,
             abs(seconds) < 1e12
@@ -64,7 +64,7 @@ struct ClaimsCommand: ParsableCommand {
     }
 }
 
-/// The readable parts of a JWT, whose signature nobody has checked (RFC 7519 §3).
+/// The readable parts of a JWT whose signature has not been checked (RFC 7519 §3).
 struct UnverifiedJWT {
     let header: JSONValue
     let claims: JSONValue

@@ -6,7 +6,7 @@ import CommandCore
 import Glibc
 import Text
 
-/// Runs a program that finds a token in a file.
+/// The command `exec`, which runs a program that finds a token in a file.
 struct ExecCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exec",
@@ -73,7 +73,7 @@ struct ExecCommand: ParsableCommand {
         }
     }
 
-    /// Whether no option is given that goes with a session alone.
+    /// Whether no option is given that requires a session.
     private var asksForNothingElse: Bool {
         variable == nil && fileVariables.isEmpty && !wantsIDToken && variant.scopes.isEmpty
             && variant.audience == nil
@@ -84,7 +84,7 @@ struct ExecCommand: ParsableCommand {
             if let session { try runProgram(of: session) } else {
                 try EndpointRun(agent.endpoint).run(endpoint ?? "", command)
             }
-        // The file is gone by now.
+        // The token file has been removed at this point.
         if status != 0 { throw ExitCode(status) }
     }
 
@@ -108,7 +108,7 @@ struct ExecCommand: ParsableCommand {
     }
 }
 
-/// The name of a variable of the environment, as a shell can write it.
+/// The syntax of a variable name that a shell accepts.
 enum VariableName {
     static func isValid(_ name: String) -> Bool {
         let bytes = name.utf8
@@ -118,7 +118,9 @@ enum VariableName {
 }
 
 extension ChildProcess {
-    /// Starts the program of a person's command line; nil, with a line on standard error, if it cannot be started.
+    /// Starts the program of the user's command line.
+    ///
+    /// - Returns: The process, or `nil` after an error, which is printed on standard error.
     static func running(_ command: [String]) -> ChildProcess? {
         do {
             return try ChildProcess(command[0], Array(command.dropFirst()), input: .inherited)

@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// `get` for the argument parser: its help, and arguments that ``GetOptions`` does not read by hand.
+/// The command `get` for the argument parser: its help, and arguments that ``GetOptions`` does not parse.
 struct GetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
@@ -67,7 +67,7 @@ struct GetCommand: ParsableCommand {
         try order.carryOut()
     }
 
-    /// What the arguments ask for, apart from `--refresh-if-repeated`.
+    /// The options that the arguments select, except `--refresh-if-repeated`.
     var order: GetOptions {
         let demand = TokenRequest(
             session: session.name,
@@ -87,7 +87,7 @@ struct GetCommand: ParsableCommand {
         )
     }
 
-    /// Has the token replaced if the same program was given it just now.
+    /// Replaces the token if the same program received it just now.
     private func replaceRepeatedToken() throws(AgentError) {
         let order = order
         do {

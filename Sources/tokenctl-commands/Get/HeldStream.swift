@@ -4,24 +4,24 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// What curl writes to one descriptor, kept back until it is let through.
+/// The output of curl on one descriptor, held back until it is released.
 struct HeldStream: ~Copyable {
     private static let chunk = 65_536
 
     private(set) var pipe: Pipe
     private(set) var held: [UInt8] = []
     private(set) var hasEnded = false
-    /// Why something could not be let through; 0: everything was.
+    /// The error number of a failed write to the target, or 0.
     private(set) var passingError: Int32 = 0
 
     init() throws(AgentError) {
         pipe = try Pipe()
     }
 
-    /// What poll(2) shall watch; -1 after the end.
+    /// The descriptor for poll(2), or -1 after the end.
     var descriptor: Int32 { hasEnded ? -1 : pipe.reading }
 
-    /// Reads what is there, without waiting.
+    /// Reads the available bytes without waiting.
     mutating func read() -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: HeldStream.chunk)
         let count = unsafe Glibc.read(pipe.reading, &bytes, bytes.count)
@@ -34,13 +34,15 @@ struct HeldStream: ~Copyable {
         held += bytes
     }
 
-    /// What is held, and no more from now on.
+    /// Returns the held bytes and empties the buffer.
     mutating func take() -> [UInt8] {
         defer { held = [] }
         return held
     }
 
-    /// Writes what is held and `bytes` to `target`; when the reader has gone, curl learns it at its next write.
+    /// Writes the held bytes and `bytes` to `target`.
+    ///
+    /// After an error, the pipe is closed, so curl gets an error at its next write.
     mutating func pass(_ bytes: [UInt8] = [], to target: Int32) {
         let all = held + bytes
         held = []

@@ -5,15 +5,16 @@ import CommandCore
 import Glibc
 import Text
 
-/// A file for this user alone, in a directory that nobody else can enter.
+/// Files for this user alone, in a directory that no other user can enter.
 enum PrivateFile {
-    /// Puts `text` there; a reader sees the old one or the new one, whole.
+    /// Replaces the file atomically: a reader sees the old or the new text, complete.
     ///
     /// - Parameters:
-    ///   - path: of the file.
-    ///   - draft: where it is written first, beside it; what is there is removed.
-    ///   - text: what it holds from then on.
-    /// - Throws: ``AgentError``; the old one is there then.
+    ///   - path: The path of the file.
+    ///   - draft: The path, in the same file system, at which the text is written first. An existing file
+    ///     is removed.
+    ///   - text: The new text.
+    /// - Throws: ``AgentError`` with the code `internal`. The old file is then unchanged.
     static func replace(_ path: String, from draft: String, with text: String) throws(AgentError) {
         unsafe unlink(draft)
         let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -3,7 +3,7 @@
 import AgentProtocol
 import ArgumentParser
 
-/// For which request a proof of possession is wanted.
+/// The options for a proof of possession (DPoP, RFC 9449).
 struct ProofOptions: ParsableArguments {
     @Option(
         name: .customLong("dpop-url"),
@@ -19,7 +19,7 @@ struct ProofOptions: ParsableArguments {
 
     @Option(
         name: .customLong("dpop-nonce"),
-        // It may begin with a hyphen.
+        // A nonce may begin with a hyphen.
         parsing: .unconditional,
         help: ArgumentHelp("The nonce the server wants in the proof.", valueName: "nonce")
     )
@@ -31,6 +31,6 @@ struct ProofOptions: ParsableArguments {
         }
     }
 
-    /// Nil when none is wanted.
+    /// The requested proof, or `nil` without `--dpop-url`.
     var demand: TokenRequest.Proof? { url.map { TokenRequest.Proof(url: $0, method: method, nonce: nonce) } }
 }

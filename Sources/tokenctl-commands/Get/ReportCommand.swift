@@ -6,7 +6,7 @@ import CommandCore
 import Glibc
 import Text
 
-/// Tells the agent what a server answered to a token, and prints the token to try instead.
+/// The command `report`, which reports a server's rejection of a token and prints a token to try next.
 struct ReportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
@@ -17,7 +17,7 @@ struct ReportCommand: ParsableCommand {
             """
     )
 
-    /// The most bytes of a body that are of use: the agent looks for an error code in JSON.
+    /// The maximum number of bytes of a body that are sent; the agent looks for an error code in JSON.
     private static let longestBody = 32_768
 
     @Argument(help: .sessionName)
@@ -79,12 +79,12 @@ struct ReportCommand: ParsableCommand {
             try StandardOutput.line(fresh)
         }
         if answer.action == .stepUp {
-            // With --json the answer has been printed already.
+            // With --json the response has been printed already.
             throw ExitCode(FailureReport.tell(.stepUp(answer, of: session.name)))
         }
     }
 
-    /// The beginning of the file at `path`.
+    /// Returns the first ``longestBody`` bytes of the file at `path`.
     private static func body(_ path: String) throws(AgentError) -> [UInt8] {
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {

@@ -5,16 +5,18 @@ import CHardening
 import CommandCore
 import Glibc
 
-/// Standard input that can be read twice.
+/// A copy of standard input that can be read twice.
 struct RequestSpool: ~Copyable {
-    /// What curl gets as its standard input.
+    /// The standard input for curl.
     let descriptor: Int32
-    /// Nil when nothing is read from it.
+    /// The offset at which the body begins, or `nil` if standard input is not read.
     private let start: off_t?
 
-    /// Leaves standard input alone unless `isNeeded`.
+    /// Prepares standard input for a second read, if `isNeeded`.
     ///
-    /// A file is kept as it is; anything else is copied into a file without a name in `$TMPDIR` or `/tmp`.
+    /// A regular file is read in place; anything else is copied into an unnamed file in `$TMPDIR` or `/tmp`.
+    ///
+    /// - Throws: ``AgentError`` with the code `internal` if the copy cannot be written.
     init(isNeeded: Bool) throws(AgentError) {
         guard isNeeded else {
             (descriptor, start) = (STDIN_FILENO, nil)
@@ -29,7 +31,7 @@ struct RequestSpool: ~Copyable {
         if descriptor != STDIN_FILENO { close(descriptor) }
     }
 
-    /// Goes back to where the body begins.
+    /// Seeks to the beginning of the body.
     borrowing func rewind() {
         if let start { lseek(descriptor, start, SEEK_SET) }
     }

@@ -2,18 +2,18 @@
 
 import AgentProtocol
 
-/// A token in a file for one program, in a directory of its own beside the agent's socket.
+/// A token file for one program, in its own directory next to the agent's socket.
 ///
-/// The directory goes with this process, see ``TokenDirectories``.
+/// The directory is removed with this process, see ``TokenDirectories``.
 struct TokenFile: ~Copyable {
     private let directory: LockedDirectory
 
-    /// The path that the program is told.
+    /// The path of the file for the program.
     var path: String { directory.path + "/" + TokenDirectories.token }
 
-    /// Removes what killed processes left, then makes a directory for this one.
+    /// Removes the directories of killed processes, then creates one for this process.
     ///
-    /// - Throws: ``AgentError`` if the directory of the socket is open to others or cannot be written.
+    /// - Throws: ``AgentError`` if other users can enter the socket's directory or it cannot be written.
     init(besideSocket socket: String) throws(AgentError) {
         guard let slash = socket.lastIndex(of: "/"),
             let parent = TokenDirectories.parent(besideSocket: socket)
@@ -24,7 +24,7 @@ struct TokenFile: ~Copyable {
         directory = try LockedDirectory(in: parent)
     }
 
-    /// Puts `token` there; a reader sees the old one or the new one, whole.
+    /// Replaces the token atomically: a reader sees the old or the new one, complete.
     borrowing func write(_ token: String) throws(AgentError) {
         try PrivateFile.replace(path, from: directory.path + "/" + TokenDirectories.draft, with: token)
     }

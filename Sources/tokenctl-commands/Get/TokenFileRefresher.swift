@@ -6,11 +6,13 @@ import CommandCore
 import Glibc
 import Text
 
-/// Keeps a token file fresh: looks when the agent says that something changed, and before the token gets old.
+/// The upkeep of a token file: it is rewritten after events of the agent and before the token expires.
 struct TokenFileRefresher: ~Copyable {
-    /// How long after a failure it looks again: 2 s.
+    /// The delay after an error, in seconds.
     private static let pause: Int64 = 2
-    /// Longest wait when the agent says nothing: 10 minutes, but at most half of the token's remaining life.
+    /// The maximum time between two requests, in seconds: 10 minutes.
+    ///
+    /// The time is also at most half of the token's remaining validity.
     private static let longestWait: Int64 = 600
 
     private let demand: TokenRequest
@@ -36,7 +38,7 @@ struct TokenFileRefresher: ~Copyable {
         events = try? self.endpoint.connect().lines(of: AgentRequest(.get, "events"))
     }
 
-    /// Asks for the first token, waiting as long as the agent does, and writes it.
+    /// Requests the first token, waiting for the agent's default time, and writes the file.
     static func begun(
         _ demand: TokenRequest,
         _ endpoint: AgentEndpoint
@@ -51,7 +53,12 @@ struct TokenFileRefresher: ~Copyable {
     var path: String { file.path }
     var token: String { last }
 
-    /// Runs until `child` ends, passing signals on to it.
+    /// Runs until `child` exits, and relays signals to it.
+    ///
+    /// - Parameters:
+    ///   - child: The program that reads the file.
+    ///   - signals: The signals that this process receives.
+    /// - Returns: The exit status of the program.
     mutating func accompany(_ child: ChildProcess, _ signals: borrowing RelayedSignals) -> Int32 {
         let ended = hardening_open_process(child.pid)
         defer { if ended >= 0 { close(ended) } }
@@ -68,7 +75,9 @@ struct TokenFileRefresher: ~Copyable {
         }
     }
 
-    /// Whether an event concerns the token.
+    /// Reads the available events.
+    ///
+    /// - Returns: Whether one of them concerns the token.
     private mutating func hasNews() -> Bool {
         var isNews = false
         while true {
@@ -86,10 +95,10 @@ struct TokenFileRefresher: ~Copyable {
         }
     }
 
-    /// Whether the event concerns the token of `demand`; the refresh of another scope's token does not.
+    /// Returns whether `event` concerns the token of `demand`; refreshes of tokens with other scopes do not.
     ///
-    /// Where a server keeps only one good token for each login, two programs that asked again at each other's
-    /// refreshes would never stop.
+    /// Some servers keep only one token of a login valid. Two programs that requested a token after each
+    /// other's refreshes would never stop.
     private static func isNews(_ event: EventMessage?, for demand: TokenRequest) -> Bool {
         guard let event, let name = event.session else { return true }
         guard name == demand.session else { return false }
@@ -98,7 +107,7 @@ struct TokenFileRefresher: ~Copyable {
         return Set(scopes) == Set(demand.scopes) && event.audience == demand.audience
     }
 
-    /// Asks without waiting, so that the program's end is never noticed late.
+    /// Requests the token without waiting, so that the exit of the program is never noticed late.
     private mutating func look() {
         var demand = demand
         demand.timeout = .zero
@@ -123,6 +132,6 @@ struct TokenFileRefresher: ~Copyable {
         now + max(1, min(token.expiresIn.map { $0 / 2 } ?? longestWait, longestWait))
     }
 
-    /// Seconds since boot.
+    /// The number of seconds since boot.
     private static var now: Int64 { hardening_boot_clock() / 1_000_000_000 }
 }

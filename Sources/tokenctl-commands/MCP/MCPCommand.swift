@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// What programs need that speak the Model Context Protocol to a server that wants a token.
+/// The command `mcp`, for programs that use an MCP server that requires a token.
 struct MCPCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mcp",
@@ -13,13 +13,16 @@ struct MCPCommand: ParsableCommand {
     )
 }
 
-/// The address of an MCP server on the command line.
+/// The URL of an MCP server on the command line.
 struct ResourceArgument: ExpressibleByArgument {
     private let text: String
 
     init(argument: String) { text = argument }
 
-    /// - Throws: ``AgentError`` with the code `badRequest`. It does not show what was given, which may hold a password.
+    /// The parsed URL.
+    ///
+    /// - Throws: ``AgentError`` with the code `badRequest`. The message does not contain the argument,
+    ///   which may include a password.
     var address: ResourceAddress {
         get throws(AgentError) {
             guard let address = ResourceAddress(text) else {

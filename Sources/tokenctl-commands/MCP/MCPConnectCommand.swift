@@ -5,9 +5,9 @@ import ArgumentParser
 import CommandCore
 import Glibc
 
-/// An MCP server at standard input and output, for clients that start one.
+/// The command `mcp connect`, an MCP server at standard input and output for clients that start one.
 struct MCPConnectCommand: ParsableCommand {
-    /// The program that speaks HTTP, which this one does not.
+    /// The program that sends the HTTP requests, which this one cannot.
     private static let program = "tokenagent-mcp"
 
     static let configuration = CommandConfiguration(
@@ -38,7 +38,7 @@ struct MCPConnectCommand: ParsableCommand {
     }
 
     func run() throws {
-        // What is wrong with the address is said at once.
+        // Report errors of the address before the other program starts.
         let address = try url.address
         _ = try SessionSource(address, agent.endpoint)
         guard let program = InstalledProgram.path(MCPConnectCommand.program) else {

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// A command for clients that ask one for the headers of their requests.
+/// The command `mcp headers`, for clients that run a helper to get request headers.
 struct MCPHeadersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "headers",
@@ -25,7 +25,7 @@ struct MCPHeadersCommand: ParsableCommand {
         let address = try url.address
         let source = try SessionSource(address, agent.endpoint)
         let session = try source.session()
-        // A client whose headers were refused asks again at once.
+        // A client whose headers were rejected requests new ones at once.
         let ask = RejectionAwareRequest(
             demand: TokenRequest(session: session),
             sign: .repetition(of: "mcp \(address.text)"),

@@ -3,39 +3,39 @@
 import AgentProtocol
 import CommandCore
 
-/// A proxy that stands in no table: `tokenctl proxy NAME --upstream URL`.
+/// A proxy without a table in the configuration: `tokenctl proxy NAME --upstream URL`.
 struct AdHocProxy {
-    /// The keys of a `[[proxy]]`, in TOML.
+    /// The keys of the `[[proxy]]` table, in TOML.
     let keys: String
     let session: String
     let upstream: String
 
-    /// What the agent says of the session, or the configuration where it may be hidden from this program alone.
+    /// Returns the session from the agent, or from the configuration if rules hide it from this program.
     ///
-    /// - Throws: the agent's own ``AgentError`` if neither knows such a session.
+    /// - Throws: ``AgentError`` of the agent if neither has such a session.
     func session(at endpoint: AgentEndpoint) throws(AgentError) -> SessionMessage {
         do throws(AgentError) {
             return try endpoint.message(AgentRequest(.get, "sessions", session))
         } catch {
-            // Its rules may show it to the proxy.
+            // The session's rules may allow the proxy to see it.
             if error.code == .notFound, let known = configured(at: endpoint) { return known }
             throw error.about(session)
         }
     }
 
-    /// What this user's configuration says of the session, if it is this user's own agent that answers.
+    /// Returns the session from the configuration, if the agent is this user's own, or `nil`.
     private func configured(at endpoint: AgentEndpoint) -> SessionMessage? {
-        // Where it is only forwarded to, or at a `[[socket]]`, the agent does not tell its process.
+        // At a forwarded socket or a `[[socket]]`, the agent does not report its process ID.
         let agent: AgentMessage? = try? endpoint.message(AgentRequest(.get))
         guard agent?.pid != nil else { return nil }
         return (try? ConfigurationReport(about: session))?.message.session?.settings
     }
 
-    /// Checks that the tokens of the session, of which `known` is known, can be added to requests to that server.
+    /// Checks that the session, known as `known`, has tokens and that they are for the upstream server.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured`.
     func check(_ known: SessionMessage) throws(AgentError) {
-        // A restricted socket does not tell the kind; the agent refuses each request there.
+        // A restricted socket does not report the kind, and the agent denies each request there.
         if let kind = known.kind, ["aws_role", "aws_sso"].contains(kind) {
             throw AgentError(
                 .misconfigured,
@@ -55,11 +55,12 @@ struct AdHocProxy {
 }
 
 extension SessionMessage {
-    /// Whether its tokens may go to `url`, an address of `server`: among its hosts, or below its resource, if it has them.
+    /// Returns whether the session's tokens may be sent to `url` of `server`: it is in `hosts` or within the
+    /// resource, if set.
     fileprivate func serves(_ url: String, at server: ServerAddress) -> Bool {
         let own = self.resource.flatMap { ResourceAddress($0) }
         if let own, let address = ResourceAddress(url), own.covers(address) { return true }
-        // Those say nothing of the path.
+        // Hosts derived from the resource do not include its path.
         if self.hasHostsOfResource == true { return false }
         let hosts = SessionChoice.rules(self)
         return hosts.isEmpty ? self.resource == nil : SessionChoice.closest(hosts, to: server.place) != nil

@@ -5,7 +5,8 @@ import CommandCore
 import Glibc
 import Text
 
-/// Runs a program whose cloud library finds an `[[endpoint]]`: one that is served already, or one for this program.
+/// A run of a program whose cloud library uses an `[[endpoint]]`, which is already served or is served for
+/// this program.
 struct EndpointRun {
     private let endpoint: AgentEndpoint
 
@@ -13,8 +14,12 @@ struct EndpointRun {
         self.endpoint = endpoint
     }
 
-    /// Runs `command` and answers its exit status.
+    /// Runs `command` with the endpoint `name`.
     ///
+    /// - Parameters:
+    ///   - name: The name of the table.
+    ///   - command: The program and its arguments.
+    /// - Returns: The exit status of the program.
     /// - Throws: ``AgentError`` if there is no endpoint `name`, or it cannot be served.
     func run(_ name: String, _ command: [String]) throws(AgentError) -> Int32 {
         _ = try endpoint.connect()
@@ -34,7 +39,8 @@ struct EndpointRun {
         guard kind.hasSecret else {
             return try serve(tables, table, kind, RunningEndpoint(url: ""), command)
         }
-        // Of this run alone: another one of the same endpoint has its own. It goes when this function is left.
+        // This secret is only for this run; another run of the same endpoint has its own. The file is removed
+        // when this function returns.
         let file = try TokenFile(besideSocket: socket)
         var served = RunningEndpoint(url: "")
         served.secret = try EndpointSecrets.random()
@@ -43,7 +49,7 @@ struct EndpointRun {
         return try serve(tables, table, kind, served, command)
     }
 
-    /// Serves `table` alone for as long as `command` runs, which is told `secrets` and the address.
+    /// Serves only `table` while `command` runs, with the URL and `secrets` in its environment.
     private func serve(
         _ tables: ListenersMessage,
         _ table: ListenerMessage,
@@ -60,10 +66,10 @@ struct EndpointRun {
         return try proxy.serve(around: command)
     }
 
-    /// Has `proxy` serve the table where it says, or at any free port if that one is taken: the variables name any
-    /// other one as well.
+    /// Makes `proxy` serve the table at its address, or at any free port if that port is in use.
     ///
-    /// Nothing but listening there tells: another run of the same endpoint may begin or end at any moment.
+    /// Any port works, because the variables contain the URL. Only an attempt to listen shows whether the
+    /// port is free, because another run of the same endpoint may begin or end at any moment.
     private static func address(
         of tables: ListenersMessage,
         _ table: ListenerMessage,
@@ -80,14 +86,14 @@ struct EndpointRun {
         }
     }
 
-    /// Sets the variables that the libraries of the cloud look at.
+    /// Sets the environment variables that the cloud's libraries read.
     private func set(_ kind: ListenerKind, _ table: ListenerMessage, _ served: RunningEndpoint) {
         let url = served.url
         let place = String(url.dropFirst("http://".utf8.count))
         switch kind {
         case .proxy: break
         case .awsContainer:
-            // These would be looked at first.
+            // The libraries would prefer these variables.
             for name in ["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN"] {
                 unsafe unsetenv(name)
             }
@@ -100,7 +106,7 @@ struct EndpointRun {
         case .gceMetadata:
             unsafe setenv("GCE_METADATA_HOST", place, 1)
             unsafe setenv("GCE_METADATA_IP", place, 1)
-            // gcloud and older libraries look at this one.
+            // gcloud and older libraries read this variable.
             unsafe setenv("GCE_METADATA_ROOT", place, 1)
         }
     }

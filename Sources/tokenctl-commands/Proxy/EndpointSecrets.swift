@@ -5,15 +5,16 @@ import CommandCore
 import Glibc
 import Text
 
-/// The endpoints that this process serves to any program of the user: the secret of each, random and in a file beside the
-/// agent's socket, and its address.
+/// The secrets and URLs of the endpoints that this process serves to all programs of the user.
+///
+/// The secret of an endpoint is random and is stored in a file next to the agent's socket, and so is its URL.
 struct EndpointSecrets: ~Copyable {
-    /// Bytes of chance.
+    /// The number of random bytes in a secret.
     private static let length = 32
 
     private let places: EndpointPlaces
     private var secrets: [String: String] = [:]
-    /// The files with the addresses, open and locked.
+    /// The files with the URLs, open and locked.
     private var locks: [String: Int32] = [:]
 
     init(besideSocket socket: String) {
@@ -22,16 +23,17 @@ struct EndpointSecrets: ~Copyable {
 
     deinit {
         for name in secrets.keys { _ = unsafe unlink(places.secret(of: name)) }
-        // The file stays: whoever serves next may have opened it already.
+        // The file stays, because the next process that serves the endpoint may already have opened it.
         for file in locks.values {
             ftruncate(file, 0)
             close(file)
         }
     }
 
-    /// Gives every endpoint of `tables` that needs one its secret, the same as before if it has one.
+    /// Sets the secret of every endpoint in `tables` that requires one; an existing secret is kept.
     ///
-    /// - Throws: ``AgentError`` if another process serves one of them.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if another process serves one of the
+    ///   endpoints.
     mutating func fill(_ tables: inout ListenersMessage) throws(AgentError) {
         var listeners = tables.listeners ?? []
         for index in listeners.indices {
@@ -47,14 +49,14 @@ struct EndpointSecrets: ~Copyable {
         tables.listeners = listeners
     }
 
-    /// Keeps other processes from serving the endpoint `name` to everybody.
+    /// Locks the endpoint `name`, so that no other process serves it to all programs.
     private mutating func claim(_ name: String) throws(AgentError) {
         guard locks[name] == nil else { return }
         try PrivateDirectory.prepare(places.directory)
         let path = places.address(of: name)
         let file = unsafe open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw AgentError(.internal, "\(path): \(systemMessage(errno))") }
-        // Where nothing can be locked, nobody is known to serve it either.
+        // Without support for locks, no other process can be known to serve the endpoint.
         guard flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
             close(file)
             throw AgentError(
@@ -66,7 +68,7 @@ struct EndpointSecrets: ~Copyable {
         locks[name] = file
     }
 
-    /// Writes the files, now that the endpoints are served at `addresses`.
+    /// Writes the files after the endpoints were served at `addresses`.
     borrowing func write(_ addresses: [ListeningPlaceMessage]) throws(AgentError) {
         for (name, secret) in secrets {
             let path = places.secret(of: name)
@@ -75,7 +77,7 @@ struct EndpointSecrets: ~Copyable {
         for (name, file) in locks {
             ftruncate(file, 0)
             lseek(file, 0, SEEK_SET)
-            // A table that is gone has no address any more.
+            // A removed table has no URL.
             let url = addresses.first { $0.kind != .proxy && $0.name?.bytewise == name.bytewise }?.url ?? ""
             let error = unsafe Array(url.utf8).withUnsafeBytes { unsafe writeAll($0, to: file) }
             guard error == 0 else {
@@ -84,7 +86,7 @@ struct EndpointSecrets: ~Copyable {
         }
     }
 
-    /// What nobody can guess, as one word.
+    /// Returns a random secret as one word.
     static func random() throws(AgentError) -> String {
         var bytes = [UInt8](repeating: 0, count: length)
         guard unsafe getentropy(&bytes, bytes.count) == 0 else {
@@ -95,6 +97,6 @@ struct EndpointSecrets: ~Copyable {
 }
 
 extension ListenerKind {
-    /// Whether programs have to show a secret.
+    /// Whether programs must present a secret.
     var hasSecret: Bool { self == .awsContainer || self == .azureIdentity }
 }

@@ -4,24 +4,27 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// Has the agent's program read the tables `[[proxy]]` and `[[endpoint]]`, so that nothing else of the configuration
-/// comes into this process.
+/// The tables `[[proxy]]` and `[[endpoint]]`, read by the agent's program.
+///
+/// So no other part of the configuration gets into this process.
 struct ListenerTables {
     let endpoint: AgentEndpoint
-    /// Nil: the file of this user.
+    /// The configuration file, or `nil` for the file of this user.
     var file: String?
-    /// What is served in place of the tables of the configuration, which may have none, nor the session.
+    /// The proxy that is served in place of the tables; the configuration need not have tables or the
+    /// session.
     var proxy: AdHocProxy?
-    /// Only the table with this name.
+    /// The name of the only table to serve, or `nil` for all.
     var name: String?
-    /// What else `name` may be meant for.
+    /// The remedy if there is no table with the name.
     var remedy: String?
 
-    /// The tables, checked.
+    /// Reads and checks the tables.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` for mistakes, `notFound` if there is no table.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the configuration has errors, or
+    ///   `notFound` if there is no table.
     func read() throws(AgentError) -> ListenersMessage {
-        // The agent knows the session, which may be one of another host.
+        // Ask the agent for the session, because a forwarded agent may have the sessions of another host.
         let session = try proxy?.session(at: endpoint)
         let run = try AgentProgramRun(
             ["--list-listeners"] + (file.map { ["--config", $0] } ?? [])

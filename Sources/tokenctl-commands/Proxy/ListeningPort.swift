@@ -3,13 +3,13 @@
 import Glibc
 import Text
 
-/// A TCP port of a loopback address, and whose it is.
+/// A TCP port of a loopback address, and the user who owns it.
 struct ListeningPort {
     private let isIPv6: Bool
-    /// As `/proc/net/tcp` writes it: address and port, in hexadecimal digits.
+    /// The form in `/proc/net/tcp`: address and port in hexadecimal digits.
     private let entry: String
 
-    /// Reads `127.0.0.1:PORT` or `[::1]:PORT`; nil for a path, and for port 0.
+    /// Parses `127.0.0.1:PORT` or `[::1]:PORT`, or returns `nil` for a path and for port 0.
     init?(_ listen: String) {
         guard let colon = listen.lastIndex(of: ":"), !listen.hasPrefix("/"),
             let port = UInt16(listen[listen.index(after: colon)...]), port != 0
@@ -19,7 +19,8 @@ struct ListeningPort {
         let text = isIPv6 ? String(host.dropFirst().dropLast()) : String(host)
         var bytes = [UInt8](repeating: 0, count: isIPv6 ? 16 : 4)
         guard unsafe inet_pton(isIPv6 ? AF_INET6 : AF_INET, text, &bytes) == 1 else { return nil }
-        // Words of four bytes, each as a number of this machine, which has the last byte first.
+        // The address is in words of four bytes, each in the byte order of this machine, which is
+        // little-endian.
         let address = stride(from: 0, to: bytes.count, by: 4).map {
             Hex.encoded(bytes[$0..<($0 + 4)].reversed())
         }
@@ -27,12 +28,13 @@ struct ListeningPort {
         entry = (address.joined() + ":" + Hex.encoded([high, low])).uppercased()
     }
 
-    /// Any free port of the address in `listen`.
+    /// Returns the address in `listen` with port 0, which selects any free port.
     static func any(at listen: String) -> String {
         (listen.lastIndex(of: ":").map { String(listen[..<$0]) } ?? listen) + ":0"
     }
 
-    /// The user whose process listens there; nil if none does, or nobody says.
+    /// The user whose process listens at the port, or `nil` if there is none or the kernel does not report
+    /// it.
     var owner: uid_t? {
         guard let table = ListeningPort.contents(of: isIPv6 ? "/proc/net/tcp6" : "/proc/net/tcp") else {
             return nil

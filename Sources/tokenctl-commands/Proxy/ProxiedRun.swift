@@ -6,18 +6,19 @@ import CommandCore
 import Glibc
 import Text
 
-/// Serves listeners: until a signal comes, or for as long as a program runs.
+/// A run of listeners until a signal arrives, or while a program runs.
 struct ProxiedRun {
     let tables: ListenerTables
     let logsAccess: Bool
-    /// Where metrics are served.
+    /// The address at which metrics are served.
     let metrics: String?
 
-    /// Serves until a signal ends it, and reads the tables again at SIGHUP.
+    /// Serves until a signal arrives, and reads the tables again at SIGHUP.
     ///
-    /// - Parameter told: gets the places, once they can be reached; those that a reading brings, then.
-    /// - Returns: the exit status.
-    /// - Throws: ``AgentError`` if nothing can be served, and what `told` throws.
+    /// - Parameter told: Receives the addresses when they are ready, and new addresses after the tables
+    ///   were read again.
+    /// - Returns: The exit status.
+    /// - Throws: ``AgentError`` if nothing can be served, and the errors of `told`.
     func serve(_ told: ([ListeningPlaceMessage]) throws(AgentError) -> Void) throws(AgentError) -> Int32 {
         let signals = try TerminalSignals(TerminalSignals.ofService)
         var secrets = EndpointSecrets(besideSocket: try tables.endpoint.socketPath)
@@ -39,15 +40,15 @@ struct ProxiedRun {
                 places = present
                 if !fresh.isEmpty { try told(fresh) }
             } catch {
-                // What can be served is served on.
+                // After an error, the current listeners continue.
                 StandardError.write("tokenctl: \(FailureReport.line(for: error))\n")
             }
         }
     }
 
-    /// Serves for as long as `command` runs, which finds the first address in the variable `variable`.
+    /// Serves while `command` runs; the environment variable `variable` contains the first URL.
     ///
-    /// - Returns: the command's exit status; 127 if it cannot be started.
+    /// - Returns: The exit status of the command, or 127 if it cannot be started.
     /// - Throws: ``AgentError`` if nothing can be served.
     func serve(around command: [String], _ variable: String) throws(AgentError) -> Int32 {
         var secrets = EndpointSecrets(besideSocket: try tables.endpoint.socketPath)
@@ -59,14 +60,14 @@ struct ProxiedRun {
         return try proxy.serve(around: command)
     }
 
-    /// Runs `command`, passing signals on to it, and waits for its end.
+    /// Runs `command`, relays signals to it, and waits for its exit.
     ///
     /// - Parameters:
-    ///   - command: the program and its arguments.
-    ///   - partner: becomes readable when a program that serves the command has ended; -1 for none.
-    ///   - partnerEnded: is called then, once.
-    /// - Returns: the command's exit status; 127 if it cannot be started.
-    /// - Throws: ``AgentError`` if no signals can be passed on.
+    ///   - command: The program and its arguments.
+    ///   - partner: A descriptor that is readable when a program that serves the command has exited, or -1.
+    ///   - partnerEnded: The function that is called once after that exit.
+    /// - Returns: The exit status of the command, or 127 if it cannot be started.
+    /// - Throws: ``AgentError`` if signals cannot be relayed.
     static func accompany(
         _ command: [String],
         beside partner: Int32 = -1,
@@ -76,7 +77,7 @@ struct ProxiedRun {
         guard let child = ChildProcess.running(command) else { return 127 }
         let ended = hardening_open_process(child.pid)
         defer { if ended >= 0 { close(ended) } }
-        // poll(2) passes over negative descriptors.
+        // poll(2) ignores negative descriptors.
         var wanted = [ended, signals.descriptor, partner].map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }

@@ -5,7 +5,8 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Serves addresses at which programs reach a server without having a token.
+/// The command `proxy`, which serves local addresses through which programs use a server without having a
+/// token.
 struct ProxyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
@@ -108,7 +109,7 @@ struct ProxyCommand: ParsableCommand {
     }
 
     func run() throws {
-        // A proxy without an agent would answer nothing.
+        // A proxy cannot serve any request without an agent.
         _ = try agent.endpoint.connect()
         var tables = ListenerTables(endpoint: agent.endpoint, file: config)
         if let upstream {
@@ -126,7 +127,7 @@ struct ProxyCommand: ParsableCommand {
         if status != 0 { throw ExitCode(status) }
     }
 
-    /// Prints where each listener can be reached.
+    /// Prints the address of each listener.
     private func tell(_ places: [ListeningPlaceMessage]) throws(AgentError) {
         guard !agent.wantsJSON else {
             return try StandardOutput.json(ListeningMessage { $0.listening = places }.json)
@@ -134,7 +135,7 @@ struct ProxyCommand: ParsableCommand {
         for place in places { try StandardOutput.line("\(place.name ?? "") \(place.url ?? "")") }
     }
 
-    /// The keys of a `[[proxy]]`, in TOML.
+    /// The keys of the `[[proxy]]` table, in TOML.
     private var table: String {
         var lines = [
             "name = \(SessionDraft.quoted(name?.name ?? ""))",
@@ -153,7 +154,7 @@ struct ProxyCommand: ParsableCommand {
         add("audience", variant.audience)
         add("paths", paths)
         add("methods", methods)
-        // In --ca-file=~/ca.pem the shell leaves the home directory to us.
+        // The shell does not expand the home directory in --ca-file=~/ca.pem.
         add("ca_file", authorityFile.map { $0.hasPrefix("~/") ? $0 : AbsolutePath.from($0) ?? $0 })
         return lines.joined(separator: "\n") + "\n"
     }

@@ -5,12 +5,12 @@ import CommandCore
 import Glibc
 import Text
 
-/// The program that listens, started by this one and ended with it.
+/// The process that listens, which is started by this process and ends with it.
 struct ProxyProcess: ~Copyable {
     private static let longestLine = 1 << 20
 
     private let child: ChildProcess
-    /// Becomes readable when the program has ended.
+    /// The socket to the process, which becomes readable when the process has exited.
     let socket: Int32
 
     init() throws(AgentError) {
@@ -40,10 +40,10 @@ struct ProxyProcess: ~Copyable {
 
     deinit { close(socket) }
 
-    /// Hands tables over, and waits until they are served.
+    /// Sends the tables and waits until they are served.
     ///
-    /// - Returns: where each of them listens.
-    /// - Throws: ``AgentError``: why nothing has changed, or that the program has ended.
+    /// - Returns: The address of each listener.
+    /// - Throws: ``AgentError`` with the reason why nothing has changed, or if the process has exited.
     borrowing func serve(_ tables: ListenersMessage) throws(AgentError) -> [ListeningPlaceMessage] {
         let socket = socket
         var line = tables.json.serialized + [0x0A]
@@ -55,9 +55,9 @@ struct ProxyProcess: ~Copyable {
         return answer.listening ?? []
     }
 
-    /// Serves for as long as `command` runs, which goes on should this program end before it.
+    /// Serves while `command` runs; the command continues if this process exits first.
     ///
-    /// - Returns: the command's exit status; 127 if it cannot be started.
+    /// - Returns: The exit status of the command, or 127 if it cannot be started.
     borrowing func serve(around command: [String]) throws(AgentError) -> Int32 {
         let child = child
         var hasEnded = false
@@ -71,9 +71,9 @@ struct ProxyProcess: ~Copyable {
         return status
     }
 
-    /// Lets it answer the requests under way, and waits for its end.
+    /// Lets the process finish the requests in flight, and waits for its exit.
     ///
-    /// - Returns: its exit status.
+    /// - Returns: The exit status of the process.
     borrowing func end() -> Int32 {
         shutdown(socket, Int32(SHUT_WR))
         return child.wait()

@@ -4,22 +4,23 @@ import AgentProtocol
 import Glibc
 import Text
 
-/// An `[[endpoint]]` that is served, as a program finds it.
+/// An `[[endpoint]]` that is served, as programs find it.
 struct RunningEndpoint {
-    /// Bytes of an address or a secret.
+    /// The maximum size of a URL or a secret in bytes.
     private static let longest = 256
 
     var url: String
-    /// What programs show there, if they have to.
+    /// The secret that programs present, if required.
     var secret: String?
-    /// Where they find it.
+    /// The path of the file with the secret.
     var secretFile: String?
 
     init(url: String) {
         self.url = url
     }
 
-    /// The endpoint `name` that a `tokenctl proxy` of this user serves now; `nil`: none does.
+    /// Finds the endpoint `name` served by a `tokenctl proxy` of this user, or returns `nil` if there is
+    /// none.
     init?(_ name: String, besideSocket socket: String) {
         let places = EndpointPlaces(besideSocket: socket)
         guard EndpointPlaces.isLocked(places.address(of: name)),
@@ -30,7 +31,7 @@ struct RunningEndpoint {
         secret = RunningEndpoint.word(places.secret(of: name))
     }
 
-    /// What a file of this user says, if that is one word.
+    /// Returns the contents of a file of this user if they are one word, or `nil`.
     private static func word(_ path: String) -> String? {
         let file = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
@@ -47,7 +48,7 @@ struct RunningEndpoint {
     }
 }
 
-/// The files of the endpoints that are served, beside the agent's socket.
+/// The paths of the files of served endpoints, next to the agent's socket.
 struct EndpointPlaces {
     let directory: String
 
@@ -55,13 +56,15 @@ struct EndpointPlaces {
         directory = (socket.lastIndex(of: "/").map { String(socket[..<$0]) } ?? "") + "/endpoint"
     }
 
-    /// What programs show at the endpoint `name`.
+    /// Returns the path of the file with the secret of the endpoint `name`.
     func secret(of name: String) -> String { "\(directory)/\(name)" }
 
-    /// Where it is served, locked by the process that serves it; the names of tables have no `~`.
+    /// Returns the path of the file with the endpoint's URL.
+    ///
+    /// The process that serves the endpoint holds a lock on the file. Names of tables cannot contain `~`.
     func address(of name: String) -> String { "\(directory)/\(name)~at" }
 
-    /// Whether a process has locked the file.
+    /// Returns whether a process holds a lock on the file.
     static func isLocked(_ path: String) -> Bool {
         let file = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return false }

@@ -5,16 +5,17 @@ import CHardening
 import CommandCore
 import Glibc
 
-/// A socket of this process that ssh forwards to another host, with the sessions whose tokens may be had through it.
+/// A socket of this process that ssh forwards to another host, for tokens of some sessions.
 ///
-/// Each connection to it becomes one to the agent that the agent itself limits to these sessions, before anything of
-/// the other host goes there. So the rules are the agent's, and they hold whatever is sent.
+/// For each connection this process opens one to the agent, and the agent restricts it to these sessions
+/// before any byte of the other host is relayed. So the agent enforces the rules, regardless of what the
+/// other host sends.
 struct ForwardedSocket: ~Copyable {
-    /// Connections at a time; more wait.
+    /// The maximum number of simultaneous connections; more wait.
     private static let mostConnections = 64
-    /// Connections that wait to be taken.
+    /// The maximum number of connections that wait to be accepted.
     private static let backlog: Int32 = 64
-    /// What ssh adds to the path of its control socket while it makes it.
+    /// The suffix that ssh appends to the path of its control socket while creating it.
     private static let controlSuffix = ".XXXXXXXXXXXXXXXX"
 
     private let directory: LockedDirectory
@@ -24,18 +25,20 @@ struct ForwardedSocket: ~Copyable {
     private let host: String
     private var connections: [RelayedConnection] = []
 
-    /// Where ssh finds the socket.
+    /// The path of the socket that ssh forwards.
     var path: String { directory.path + "/sock" }
-    /// Where ssh makes a socket of its own, which controls the connection.
+    /// The path at which ssh creates its control socket.
     var controlPath: String { directory.path + "/ssh" }
 
-    /// Checks that the agent lends a connection, then makes a socket in a new directory beside the agent's.
+    /// Checks that the agent permits forwarding, then creates a socket in a new directory next to the
+    /// agent's.
     ///
     /// - Parameters:
-    ///   - endpoint: the agent, which is not started by what comes through the socket.
-    ///   - sessions: their names.
-    ///   - host: the other host, as the audit log names it.
-    /// - Throws: ``AgentError``: the agent's own if there is no such session, or it lends nothing at this socket.
+    ///   - endpoint: The agent, which connections through the socket never start.
+    ///   - sessions: The names of the sessions.
+    ///   - host: The name of the other host for the audit log.
+    /// - Throws: ``AgentError`` of the agent if there is no such session or its socket does not permit
+    ///   forwarding.
     init(_ endpoint: AgentEndpoint, _ sessions: [String], for host: String) throws(AgentError) {
         for session in sessions {
             do throws(AgentError) {
@@ -62,17 +65,23 @@ struct ForwardedSocket: ~Copyable {
 
     deinit { if listener >= 0 { close(listener) } }
 
-    /// Serves the other host until `child` ends, passing signals on to it; answers its exit status.
+    /// Serves the other host until `child` exits, and relays signals to it.
     ///
-    /// Then every connection is ended, also one that a program there still holds: ssh would wait for it.
+    /// Then all connections are closed, including those that a program on the other host still holds, because
+    /// ssh would wait for them.
+    ///
+    /// - Parameters:
+    ///   - child: The ssh process.
+    ///   - signals: The signals that this process receives.
+    /// - Returns: The exit status of `child`.
     mutating func serve(until child: ChildProcess, _ signals: borrowing RelayedSignals) -> Int32 {
         let ended = hardening_open_process(child.pid)
         defer { if ended >= 0 { close(ended) } }
-        // Ends the wait when the child has stopped itself, as ssh does at ~^Z.
+        // Interrupts poll(2) when the child has stopped itself, as ssh does at ~^Z.
         _ = signal(SIGCHLD) { _ in }
         while true {
             if hardening_has_stopped(child.pid) != 0 {
-                // So that the shell which started this process takes over.
+                // Stop too, so that the shell that started this process takes over.
                 _ = raise(SIGSTOP)
                 kill(child.pid, SIGCONT)
             }
@@ -92,14 +101,14 @@ struct ForwardedSocket: ~Copyable {
         }
     }
 
-    /// Takes no more connections, and ends those there are.
+    /// Closes the socket and all connections.
     private mutating func end() {
         close(listener)
         listener = -1
         connections = []
     }
 
-    /// Takes the next connection; without an agent it is closed again, so that its user sees none.
+    /// Accepts the next connection; without an agent it is closed at once, so that its client finds no agent.
     private mutating func accept() {
         let taken = hardening_accept(listener)
         guard taken >= 0 else { return }

@@ -3,14 +3,15 @@
 import Glibc
 import Text
 
-/// A connection of the other host and the agent's end of it: what comes at one goes out at the other, unread.
+/// A connection from the other host and its connection to the agent; bytes are relayed in both directions
+/// unread.
 final class RelayedConnection {
     private var requests: RelayedBytes
     private var answers: RelayedBytes
     private let host: Int32
     private let agent: Int32
 
-    /// Takes over two connected sockets, and closes them in the end.
+    /// Takes ownership of two connected sockets and closes them at the end.
     init(host: Int32, agent: Int32) {
         self.host = host
         self.agent = agent
@@ -23,7 +24,7 @@ final class RelayedConnection {
         close(agent)
     }
 
-    /// What poll(2) has to wait for.
+    /// The descriptors and events for poll(2).
     var wanted: [pollfd] {
         [
             RelayedConnection.entry(host, reading: requests.isReading, writing: answers.isWriting),
@@ -31,11 +32,14 @@ final class RelayedConnection {
         ]
     }
 
-    /// Passes on what has come.
-    /// - Returns: whether there may be more: the agent has not ended the connection, and both ends are of use.
+    /// Relays the available bytes.
+    ///
+    /// - Returns: Whether to continue: the agent has not ended the connection, and both sockets work.
     func move() -> Bool { requests.move() && answers.move() && !answers.isOver }
 
-    /// An end from which nothing is wanted is left out: poll(2) would report forever that it is gone.
+    /// Returns an entry for poll(2), without the descriptor if no events are requested.
+    ///
+    /// With the descriptor, poll(2) would report a closed peer again and again.
     private static func entry(_ descriptor: Int32, reading: Bool, writing: Bool) -> pollfd {
         let events = (reading ? POLLIN : 0) | (writing ? POLLOUT : 0)
         return pollfd(fd: events == 0 ? -1 : descriptor, events: Int16(events), revents: 0)
@@ -44,18 +48,18 @@ final class RelayedConnection {
 
 /// One direction of a connection.
 private struct RelayedBytes {
-    /// Most bytes held: what an answer with a token has and more.
+    /// The size of the buffer in bytes: more than a response with a token.
     private static let size = 16_384
-    /// Pieces passed on before others have their turn.
+    /// The maximum number of reads and writes before other connections have their turn.
     private static let mostPieces = 16
 
     private let source: Int32
     private let sink: Int32
     private var room = [UInt8](repeating: 0, count: RelayedBytes.size)
-    /// Which bytes of the room are still to be sent.
+    /// The range of bytes in the buffer that are not sent yet.
     private var held = 0..<0
     private var hasEnded = false
-    /// Whether the end of the source has been passed on.
+    /// Whether the end of the source was relayed.
     private(set) var isOver = false
 
     init(from source: Int32, to sink: Int32) {
@@ -66,7 +70,9 @@ private struct RelayedBytes {
     var isReading: Bool { held.isEmpty && !hasEnded }
     var isWriting: Bool { !held.isEmpty }
 
-    /// Passes on what there is without waiting; `false` if an end is of no use any more.
+    /// Relays the available bytes without waiting.
+    ///
+    /// - Returns: `false` if a socket has failed.
     mutating func move() -> Bool {
         for _ in 0..<RelayedBytes.mostPieces where !isOver {
             let count = held.isEmpty ? read() : send()
@@ -98,7 +104,7 @@ private struct RelayedBytes {
         }
         guard count > 0 else { return count }
         self.held = held.lowerBound + count..<held.upperBound
-        // It was a token as like as not.
+        // The buffer probably contained a token.
         if self.held.isEmpty { room.wipe() }
         return count
     }

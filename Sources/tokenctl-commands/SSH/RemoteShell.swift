@@ -3,21 +3,22 @@
 import AgentProtocol
 import Text
 
-/// What is run on the other host, in words that the login shells of people read alike: those of sh, csh and fish.
+/// The commands for the other host, in syntax common to the login shells sh, csh and fish.
 enum RemoteShell {
-    /// What stands before the path in the line that the keeper prints.
+    /// The prefix of the line with the path that the keeper prints.
     private static let announcement = "tokenagent-ssh "
-    /// The line that the keeper prints when nothing of it is left.
+    /// The line that the keeper prints after it has removed everything.
     private static let farewell = "tokenagent-ssh-end"
-    /// Bytes of the longest path of a socket on any system that runs sshd (sockaddr_un of the BSDs).
+    /// The maximum number of bytes of a socket path on any system that runs sshd (sockaddr_un of the BSDs).
     private static let longestSocket = 103
 
-    /// Makes a new directory that only the user can enter, prints where a socket in it shall be, and removes the directory,
-    /// with whatever programs there have put beside the socket, when nobody holds its input any more, or the connection is
-    /// gone.
+    /// The keeper: a script that creates a private directory, prints the path of a socket in it, and removes
+    /// the directory.
     ///
-    /// What an earlier one left that was killed itself goes first: a directory of this user, which is no link, named
-    /// for a process that is gone.
+    /// The script removes the directory, with all files that programs have created in it, when its input ends
+    /// or the connection is lost.
+    /// First it removes directories that killed keepers have left: directories of this user that are not
+    /// links and are named after a process that no longer exists.
     static let keeper =
         "exec sh -c "
         + quoted(
@@ -34,17 +35,17 @@ enum RemoteShell {
             """
         )
 
-    /// Runs `command`, or a login shell, with the socket in its environment.
+    /// Returns the command line that runs `command`, or a login shell, with the socket in its environment.
     ///
-    /// sshd takes no variable from us unless its `AcceptEnv` names it. An agent is never started there: it would take
-    /// the place of the socket.
+    /// sshd accepts a variable from a client only if its `AcceptEnv` names it. No agent may be started there,
+    /// because it would take the place of the socket.
     static func command(_ command: [String], socket: String) -> String {
         let environment = "exec env TOKENAGENT_SOCK=\(socket) TOKENAGENT_AUTOSTART=0"
         guard !command.isEmpty else { return environment + " \"$SHELL\" -l" }
         return environment + " \"$SHELL\" -c " + quoted(command.joined(separator: " "))
     }
 
-    /// The path that the keeper has printed; what a login shell prints before it is skipped.
+    /// Returns the path that the keeper has printed, or `nil`; output of a login shell before it is skipped.
     static func socket(in output: [UInt8]) -> String? {
         for line in output.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
         where line.starts(with: announcement.utf8) {
@@ -54,19 +55,21 @@ enum RemoteShell {
         return nil
     }
 
-    /// Whether the keeper has printed that nothing of it is left.
+    /// Returns whether the keeper has printed that everything is removed.
     static func hasEnded(in output: [UInt8]) -> Bool {
         output.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual(farewell.utf8) }
     }
 
-    /// Whether a path of another host can stand in a command and in a forwarding as it is.
+    /// Returns whether a path of the other host can be used unquoted in a command and in a forwarding.
     private static func isPlain(_ path: ArraySlice<UInt8>) -> Bool {
         let slash = UInt8(ascii: "/")
         return path.first == slash && path.count <= longestSocket
             && path.allSatisfy { $0.isUnreserved || $0 == slash }
     }
 
-    /// One word for every shell: within quotes only fish gives a backslash a meaning, so it stands outside of them.
+    /// Quotes `text` as one word for all shells.
+    ///
+    /// Only fish interprets a backslash within quotes, so backslashes are outside of them.
     static func quoted(_ text: String) -> String {
         var word = "'"
         for scalar in text.unicodeScalars {

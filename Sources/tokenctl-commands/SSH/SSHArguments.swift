@@ -8,25 +8,24 @@ struct SSHOption: Equatable {
     let letter: Character
     let value: String?
 
-    /// As it stands on a command line.
+    /// The option as words of a command line.
     var words: [String] { ["-\(letter)"] + [value].compactMap(\.self) }
 }
 
-/// What follows the options of `tokenctl ssh`, read as ssh(1) reads it: options, a host, more options, a command.
+/// The arguments for ssh, parsed like ssh(1) does: options, a host, more options, a command.
 struct SSHArguments: Equatable {
-    /// The host, as ssh takes it and as the audit log names it: visible ASCII.
+    /// The host for ssh and for the audit log, in visible ASCII.
     let host: String
     let options: [SSHOption]
-    /// The words of the command, which ssh joins with blanks; empty: a shell.
+    /// The words of the command, which ssh joins with blanks, or empty for a shell.
     let command: [String]
 
-    /// The options of OpenSSH 9 without a value, and those with one.
+    /// The options of OpenSSH 9 without a value; ``valued`` has those with one.
     private static let flags = "1246aknqtvxACgKTXYy"
     private static let valued = "bcDeEFiIJlLmopPRwB"
-    /// Options with which there is no shell or command that could use the tokens, or that need a connection of their
-    /// own.
+    /// The options with which no shell or command could use the tokens, or that need a separate connection.
     private static let refused = "fGMNOQsSVW"
-    /// Most characters of a host: a name of the DNS with a user and a port.
+    /// The maximum number of bytes of a host: a DNS name with a user and a port.
     private static let longestHost = 320
 
     init(_ words: [String]) throws(AgentError) {
@@ -42,7 +41,7 @@ struct SSHArguments: Equatable {
         command = Array(rest)
     }
 
-    /// Takes the options at the beginning of `rest`, each by itself (getopt(3)).
+    /// Parses the options at the beginning of `rest`, as getopt(3) does.
     private static func options(_ rest: inout ArraySlice<String>) throws(AgentError) -> [SSHOption] {
         var options: [SSHOption] = []
         while let word = rest.first, word.hasPrefix("-"), word != "-" {

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Glibc
 
-/// Runs ssh with a socket on the other host that gives out tokens of some sessions.
+/// The command `ssh`, which runs ssh with a socket on the other host that serves tokens of some sessions.
 struct SSHCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ssh",
@@ -37,11 +37,11 @@ struct SSHCommand: ParsableCommand {
         } catch let failure as SSHFailure {
             status = failure.status
         }
-        // Nothing is left on either host by now.
+        // Nothing is left on either host at this point.
         if status != 0 { throw ExitCode(status) }
     }
 
-    /// The status of ssh itself, where no command there has ended.
+    /// The exit status of ssh itself, if no command on the other host has ended.
     private static let failed: Int32 = 255
 
     private func connect() throws -> Int32 {
@@ -53,7 +53,7 @@ struct SSHCommand: ParsableCommand {
         try connection.forward(to: socket.path)
         let shell = try connection.startShell()
         let status = socket.serve(until: shell, signals)
-        // ssh's own words name no setting.
+        // The messages of ssh do not name the setting.
         if status == SSHCommand.failed, connection.isHeld {
             let remedy =
                 "if its sshd takes one session alone, MaxSessions in sshd_config(5) has to be 2 or more"

@@ -5,34 +5,36 @@ import CHardening
 import CommandCore
 import Glibc
 
-/// A connection of ssh that this process holds: the shell goes through it, and what keeps the directory of the socket
-/// on the other host runs at its other end for as long as this process lives.
+/// The master connection of ssh, through which the shell runs.
+///
+/// The keeper of the socket's directory on the other host runs in this connection until this process ends.
 final class SSHMasterConnection {
-    /// Most bytes that login shells of the other host may print before the directory is there.
+    /// The maximum number of bytes that login shells may print before the directory exists.
     private static let mostOutput = 65_536
-    /// Milliseconds for the other host to remove what it has made, at the end.
+    /// The time for the other host to remove its directory at the end, in milliseconds.
     private static let patience: Int64 = 5_000
-    /// Milliseconds for ssh to end after that: connections that it forwards may go on without end.
+    /// The time for ssh to exit after that, in milliseconds; connections that it forwards may never end.
     private static let terminationGracePeriod: Int64 = 500
 
     private let arguments: SSHArguments
     private let overruling: SSHOverruling
     private let control: String
     private let keeper: ChildProcess
-    /// The keeper's input, at whose end it removes what it has made.
+    /// The keeper's standard input; when it ends, the keeper removes the directory.
     private var input: Pipe
-    /// What the keeper prints.
+    /// The keeper's standard output.
     private let output: Pipe
-    /// Where the socket is on the other host.
+    /// The path of the socket on the other host.
     let socket: String
 
-    /// Connects, asking the person whatever ssh asks, and has the directory made.
+    /// Connects, with the prompts of ssh, and starts the keeper.
     ///
     /// - Parameters:
-    ///   - arguments: host and options.
-    ///   - control: where ssh makes its control socket.
-    ///   - signals: passed on to ssh meanwhile.
-    /// - Throws: ``SSHFailure`` if ssh did not connect, which it has said; ``AgentError`` if there is no directory.
+    ///   - arguments: The host and options.
+    ///   - control: The path at which ssh creates its control socket.
+    ///   - signals: The signals to relay to ssh meanwhile.
+    /// - Throws: ``SSHFailure`` if ssh did not connect, which it has reported, or ``AgentError`` if there
+    ///   is no directory.
     init(
         _ arguments: SSHArguments,
         control: String,
@@ -69,12 +71,13 @@ final class SSHMasterConnection {
         socket = announced
     }
 
-    /// Has the other host remove what it has made, and ends the connection.
+    /// Makes the other host remove its directory, and ends the connection.
     func end() {
         input.closeWriting()
         let ended = hardening_open_process(keeper.pid)
         defer { if ended >= 0 { close(ended) } }
-        // A program there that holds a connection keeps ssh from ending, as connections of the person's do.
+        // A program on the other host that holds a connection keeps ssh from exiting, and so do the user's
+        // own connections.
         if !isOver(ended, within: SSHMasterConnection.patience, orOnce: RemoteShell.hasEnded),
             !isOver(ended, within: SSHMasterConnection.terminationGracePeriod)
         {
@@ -83,9 +86,13 @@ final class SSHMasterConnection {
         _ = keeper.wait()
     }
 
-    /// Waits for the end of ssh, which is open as `ended`, or until `isEnough` says so of what the keeper has printed.
+    /// Waits until ssh exits or `isEnough` accepts the output of the keeper.
     ///
-    /// - Returns: whether ssh has ended.
+    /// - Parameters:
+    ///   - ended: The process descriptor of ssh.
+    ///   - milliseconds: The maximum time to wait.
+    ///   - isEnough: Returns whether the output so far ends the wait.
+    /// - Returns: Whether ssh has exited.
     private func isOver(
         _ ended: Int32,
         within milliseconds: Int64,
@@ -111,7 +118,8 @@ final class SSHMasterConnection {
         return false
     }
 
-    /// Reads what comes until the keeper has said where the socket shall be; nil if it ends before that.
+    /// Reads the keeper's output until it has printed the path of the socket, or returns `nil` if it ends
+    /// before that.
     private static func socket(
         announcedAt output: borrowing Pipe,
         by keeper: ChildProcess,
@@ -133,7 +141,7 @@ final class SSHMasterConnection {
         return nil
     }
 
-    /// Has the other host listen at its socket, and bring what comes there to `path`.
+    /// Makes the other host listen at its socket and forward connections to `path`.
     func forward(to path: String) throws(AgentError) {
         guard try obeys(["forward", "-R", "\(socket):\(path)"]) else {
             throw AgentError(
@@ -145,22 +153,22 @@ final class SSHMasterConnection {
         }
     }
 
-    /// Whether the connection is there still.
+    /// Whether the connection still exists.
     var isHeld: Bool { (try? obeys(["check"], error: .null)) == true }
 
-    /// Whether the ssh that holds the connection carries an order out.
+    /// Returns whether the master process of ssh has executed a control command.
     private func obeys(
         _ order: [String],
         error: ChildProcess.Stream = .inherited
     ) throws(AgentError) -> Bool {
-        // Without a configuration: only the control socket counts.
+        // Ignore the configuration, because only the control socket matters.
         let words = ["-F", "/dev/null", "-S", control, "-O"] + order + ["--", arguments.host]
         return try ChildProcess("ssh", words, output: .null, error: error).wait() == 0
     }
 
-    /// Starts the command on the other host, or a shell.
+    /// Starts the command, or a shell, on the other host.
     func startShell() throws(AgentError) -> ChildProcess {
-        // Without the control socket ssh would connect by itself, and the person be asked again.
+        // Without the control socket ssh would open its own connection and prompt the user again.
         let own =
             [
                 "-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o",
@@ -179,8 +187,8 @@ final class SSHMasterConnection {
     }
 }
 
-/// ssh ended before there was a connection; it has said why.
+/// An exit of ssh before the connection was established, which ssh has reported.
 struct SSHFailure: Error {
-    /// Its exit status: 255, or that of what the other host ran instead.
+    /// The exit status of ssh: 255, or that of the command that the other host ran instead.
     var status: Int32
 }

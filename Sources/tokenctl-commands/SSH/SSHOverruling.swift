@@ -2,16 +2,17 @@
 
 import CommandCore
 
-/// Options for what ssh_config(5) says of a host and would leave no shell or command there, as `-N`, `-n` and `-f` do.
+/// The options that override settings of ssh_config(5) with the effect of `-N`, `-n` or `-f`.
 ///
-/// Only what is set is overruled: before 8.7 ssh does not know these options, and would end.
+/// Such settings would leave no shell or command on the host. An option is passed only if its setting is
+/// there, because ssh before 8.7 does not support these options and would fail.
 struct SSHOverruling {
-    /// For what keeps the directory there, which also needs its input.
+    /// The options for the keeper of the remote directory, which also needs its standard input.
     let ofKeeper: [String]
-    /// For the shell or command.
+    /// The options for the shell or command.
     let ofShell: [String]
 
-    /// Asks ssh what it has read; if it fails, it will say why when it connects.
+    /// Reads the settings from ssh; if that fails, ssh reports the reason when it connects.
     init(_ arguments: SSHArguments) {
         let settings = SSHOverruling.settings(for: arguments)
         func words(_ option: String, _ value: String) -> [String] {
@@ -22,9 +23,9 @@ struct SSHOverruling {
         ofKeeper = ofShell + words("StdinNull", "no")
     }
 
-    /// The settings that ssh prints, by their names in lower case.
+    /// Returns the settings that ssh prints, by their names in lower case.
     private static func settings(for arguments: SSHArguments) -> [(key: Substring, value: Substring)] {
-        // With one command, and no more: ssh prints nothing where it would refuse to go on.
+        // Pass exactly one command, because ssh prints nothing for arguments that it would reject.
         let words =
             ["-G", "-o", "RemoteCommand=none"] + arguments.options.flatMap(\.words)
             + ["--", arguments.host, "true"]

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Shows who was given tokens, and what else was done.
+/// The command `audit`, which shows the programs that received tokens, and other actions.
 struct AuditCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",
@@ -30,7 +30,7 @@ struct AuditCommand: ParsableCommand {
         do {
             try print(&lines)
         } catch let failure as AgentError where failure.code == .noAgent {
-            // If the agent is still there, it has dropped this reader as too slow.
+            // If the agent still runs, it has dropped this reader as too slow.
             guard agent.endpoint.connectIfThere() != nil else { throw WatchCommand.agentHasEnded }
             throw AgentError(
                 .temporarilyUnavailable,
@@ -41,18 +41,19 @@ struct AuditCommand: ParsableCommand {
         if follow { throw WatchCommand.agentHasEnded }
     }
 
-    /// The command that prints all lines once more.
+    /// The command that prints all lines again.
     private var again: String {
         (["tokenctl audit"] + [session?.name, "--follow"].compactMap(\.self)).joined(separator: " ")
     }
 
-    /// Prints lines to the end of the answer.
+    /// Prints the lines of the response.
     private func print(_ lines: inout AgentLines) throws {
         if follow {
             while let line = try lines.next() { try print(line) }
             return
         }
-        // The log has a few megabytes at most, and a person at a pager reads for longer than the agent waits.
+        // Read everything first: the log has at most a few megabytes, and a user with a pager reads for
+        // longer than the agent waits.
         var held: [[UInt8]] = []
         var failure: AgentError?
         do throws(AgentError) {
@@ -75,7 +76,7 @@ struct AuditCommand: ParsableCommand {
         }
     }
 
-    /// One line for a person.
+    /// Formats `line` for a user.
     static func text(of line: JSONObject) -> String {
         let entry = AuditMessage(line)
         let time = entry.time.map { DurationPhrase.rfc3339($0) } ?? ""

@@ -3,14 +3,14 @@
 import AgentProtocol
 import CommandCore
 
-/// Gives the agent the secret of a session's client, which it keeps sealed in its store.
+/// A request that stores the secret of a session's client, sealed, in the agent's store.
 struct ClientSecretRequest {
     let session: String
 
     /// Reads the secret from standard input.
     static func secret() throws(AgentError) -> Secret { try StandardInput.secret("client secret") }
 
-    /// Sends it; it is durable when this returns.
+    /// Sends the secret, which is durable when this function returns.
     func send(_ secret: consuming Secret, to endpoint: AgentEndpoint) throws(AgentError) {
         var body = JSONBody<ClientSecretMembers>()
         body.add(\.secret, secret: secret)

@@ -3,21 +3,21 @@
 import AgentProtocol
 import CommandCore
 
-/// The sessions among which a person chooses, and the way to the first one.
+/// The configured sessions a user can choose from, and the advice if there are none.
 enum ConfiguredSessions {
     /// The command that creates a session.
     static let remedy = "tokenctl add NAME"
     private static let noneMessage = "no sessions configured"
-    /// The most names that a message lists.
+    /// The maximum number of names in a message.
     private static let maximumNames = 8
 
-    /// The lines that say that there are none.
+    /// The lines that are printed if there are no sessions.
     static let none = [noneMessage, "  Run: \(remedy)"]
     static let noneInOneLine = "\(noneMessage); run: \(remedy)"
 
-    /// The names, or `nil` if neither a running agent nor the configuration tells them.
+    /// Returns the names of the sessions, or `nil` if neither a running agent nor the configuration has them.
     ///
-    /// No agent is started for this.
+    /// This function never starts an agent.
     static func names(at endpoint: AgentEndpoint) -> [String]? {
         var running = endpoint
         running.mayStartAgent = false
@@ -26,9 +26,9 @@ enum ConfiguredSessions {
         return report?.isGood == true && report?.message.sessions == 0 ? [] : nil
     }
 
-    /// The failure of `command` that was given no name; `names` are those to choose from, if they are known.
+    /// Returns the error for `command` without a session name; `names` are the possible names, if known.
     static func missingName(in command: String, _ names: [String]?) -> AgentError {
-        // To make the first session a name is needed too.
+        // The command that creates the first session also needs a name.
         guard names?.isEmpty != true || command == "add" else {
             return AgentError(.badRequest, noneMessage, remedy: remedy)
         }

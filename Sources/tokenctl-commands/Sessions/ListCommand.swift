@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Prints the names of the sessions.
+/// The command `list`, which prints the names of the sessions.
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",

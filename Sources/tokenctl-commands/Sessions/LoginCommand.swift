@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Logs in: the agent does the work, this command shows addresses and asks questions.
+/// The command `login`: the agent logs in, and this command shows URLs and prompts.
 struct LoginCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "login",
@@ -132,14 +132,15 @@ struct LoginCommand: ParsableCommand {
         try conversation.logIn(request)
     }
 
-    /// Whether a protected resource is named in place of a session, whose name holds no slash.
+    /// Whether the argument is a protected resource and not the name of a session, which cannot contain a
+    /// slash.
     private var isAddress: Bool { session?.name.bytewise.contains("://") == true }
 
-    /// The session; for the address of a resource the one that is for it, or a new one.
+    /// Returns the session; for the URL of a resource, its existing session or a new one.
     private func found() throws(AgentError) -> ResourceLogin.Found {
         guard let name = session?.name else { return (try onlySession(), nil) }
         guard isAddress else {
-            // What looks like an address may hold a password, and is not shown.
+            // An argument like a URL may contain a password, so the message does not show it.
             guard !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") })
             else {
                 throw AgentError(
@@ -166,7 +167,7 @@ struct LoginCommand: ParsableCommand {
         .session()
     }
 
-    /// The session, where only one is configured.
+    /// Returns the session if exactly one is configured.
     private func onlySession() throws(AgentError) -> String {
         let names = try agent.endpoint.sessions().compactMap(\.session)
         guard names.count == 1 else { throw ConfiguredSessions.missingName(in: "login", names) }

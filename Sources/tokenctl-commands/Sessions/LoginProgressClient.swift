@@ -5,25 +5,25 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Follows the progress of a login and answers what the agent asks.
+/// The client side of a login: it shows the progress and answers the agent's prompts.
 struct LoginProgressClient {
     let session: String
     let opensBrowser: Bool
-    /// Whether the person brings the address at which the browser ends.
+    /// Whether the user pastes the URL to which the browser was redirected.
     var pastesRedirect = false
-    /// Whether the address of a device login is shown as a QR code too.
+    /// Whether the URL of a device login is also shown as a QR code.
     var showsQRCode = false
     let isJSON: Bool
     let endpoint: AgentEndpoint
 
-    /// The option that answers a question in advance, where nobody can be asked.
+    /// The options that answer a prompt in advance if there is no terminal.
     private static let options = [
         "username": "--username", "password": "--password-stdin", "refresh_token": "--refresh-token-stdin",
     ]
 
-    /// Logs in; ending this process cancels that.
+    /// Logs in; the end of this process cancels the login.
     ///
-    /// - Throws: ``AgentError`` if the agent could not be asked, else the exit status of a failure that was told.
+    /// - Throws: ``AgentError`` if the request fails, or ``ExitCode`` after an error that was printed.
     func logIn(_ request: AgentRequest) throws {
         let failure: AgentError?
         do throws(AgentError) {
@@ -31,13 +31,13 @@ struct LoginProgressClient {
         } catch {
             throw error.about(session)
         }
-        // With --json the failure's event has been printed already.
+        // With --json the event with the error has been printed already.
         if let failure { throw ExitCode(FailureReport.tell(failure.about(session))) }
     }
 
     /// Sends the request and returns at the end of the login.
     ///
-    /// - Returns: why the session is not logged in, if the agent said so with its last event.
+    /// - Returns: The error in the agent's last event, or `nil` after a successful login.
     private func run(_ request: AgentRequest) throws(AgentError) -> AgentError? {
         var progress = try endpoint.connect().lines(of: request)
         while let line = try progress.next() {
@@ -76,13 +76,13 @@ struct LoginProgressClient {
             try say("or, if the server offers it, which needs no browser here:")
             try say("  tokenctl login \(session) --flow device")
         }
-        // A server that does not know the redirect address shows that in the browser and does not tell us.
+        // A server that rejects the redirect URI shows an error only in the browser.
         guard let redirect = page.redirectURI else { return }
         try say(
             "If the server rejects the redirect URI, press Ctrl-C and register \(redirect) for this client "
                 + "(redirect_port fixes its port, redirect_uri all of it)."
         )
-        // There are servers that fail at it.
+        // Some servers fail at this parameter.
         guard address.bytewise.contains("prompt=consent") else { return }
         try say(
             "If the server fails at prompt=consent, which offline_access needs elsewhere: set prompt = \"\"."
@@ -93,7 +93,7 @@ struct LoginProgressClient {
         let address = code.verificationURI ?? ""
         let expiry = code.expiresIn.map { " (expires in \(DurationPhrase.short($0)))" } ?? ""
         try say("Visit \(address) and enter this code\(expiry):")
-        // On a line of its own, so that no terminal breaks it and it can be selected by a double click.
+        // The code is on a separate line, so that no terminal breaks it and a double click selects it.
         try say(code.userCode ?? "")
         if let complete = code.completeURI {
             try say("Or open this address, which holds the code:")
@@ -134,7 +134,7 @@ struct LoginProgressClient {
         }
     }
 
-    /// Prints a line for the person, unless a program is reading.
+    /// Prints a line for the user, unless a program reads the output.
     private func say(_ text: String) throws(AgentError) {
         guard !isJSON else { return }
         try StandardOutput.line(TerminalText.escaped(text, longest: 8192))

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Ends a session, here and at the server.
+/// The command `logout`, which ends a session locally and at the server.
 struct LogoutCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "logout",
@@ -35,13 +35,13 @@ struct LogoutCommand: ParsableCommand {
     func run() throws {
         try confirm()
         let failure: AgentError? = if let session { logOut(of: session.name) } else { try logOutOfAll() }
-        // With --json the failure is part of the session's JSON already.
+        // With --json the error is already part of the session's JSON.
         if let failure { throw ExitCode(FailureReport.tell(failure)) }
     }
 
-    /// Asks, where somebody can answer, before more hosts than this one are logged out.
+    /// Asks for confirmation at a terminal before other hosts are logged out too.
     ///
-    /// - Throws: ``AgentError`` with `denied` if the person says no.
+    /// - Throws: ``AgentError`` with the code `denied` if the user says no.
     private func confirm() throws {
         guard !isLocal, !allHosts, Question.isPossible else { return }
         let shared = try agent.endpoint.sessions().filter { known in
@@ -56,7 +56,9 @@ struct LogoutCommand: ParsableCommand {
         }
     }
 
-    /// Goes on after a failure and answers the first failure.
+    /// Logs out of all sessions, also after an error.
+    ///
+    /// - Returns: The first error, or `nil`.
     private func logOutOfAll() throws(AgentError) -> AgentError? {
         var failure: AgentError?
         for known in try agent.endpoint.sessions() where !LogoutCommand.hasNothing(known) {
@@ -66,12 +68,15 @@ struct LogoutCommand: ParsableCommand {
         return failure
     }
 
-    /// Whether nothing of a session is left: one that has ended by itself may still give out its last token.
+    /// Returns whether there is nothing to log out of; a session that has expired may still serve its last
+    /// token.
     private static func hasNothing(_ session: SessionMessage) -> Bool {
         session.state == "logged_out" && (session.isLeftByPerson || session.reason == "source_ended")
     }
 
-    /// Logs out of one session and answers what went wrong, which the JSON says too if that is wanted.
+    /// Logs out of one session.
+    ///
+    /// - Returns: The error, which is also part of the JSON with `--json`, or `nil`.
     private func logOut(of session: String) -> AgentError? {
         let (answer, failure) = outcome(for: session)
         guard agent.wantsJSON else { return failure ?? sayRest(session, answer) }
@@ -85,7 +90,7 @@ struct LogoutCommand: ParsableCommand {
         return failure
     }
 
-    /// Says which tokens may still work although nothing went wrong.
+    /// Prints which tokens may still work after a logout without an error.
     private func sayRest(_ session: String, _ answer: LogoutMessage) -> AgentError? {
         guard let told = answer.told, [.unsupported, .revoked].contains(told), let why = answer.message else {
             return nil
@@ -109,9 +114,10 @@ struct LogoutCommand: ParsableCommand {
         }
     }
 
-    /// A copy of the tokens still works, so a script must not take this for done.
+    /// Returns the error if a copy of the tokens may still work, so that a script does not assume they are
+    /// revoked.
     ///
-    /// If the server has no way to revoke them, nothing went wrong: nobody can do more.
+    /// If the server does not support revocation, there is no error, because nothing more can be done.
     private static func leftover(_ session: String, _ answer: LogoutMessage) -> AgentError? {
         let reason = answer.message.map { ": \(TerminalText.escaped($0))" } ?? ""
         switch answer.told {
@@ -137,14 +143,14 @@ struct LogoutCommand: ParsableCommand {
 /// A logout of one session.
 struct LogoutRequest {
     let session: String
-    /// Whether the server is left alone.
+    /// Whether to erase the tokens without a revocation at the server.
     let isLocal: Bool
-    /// Whether it is an error that only this host can be logged out.
+    /// Whether it is an error if only this host can be logged out.
     var meansAllHosts = false
-    /// Whether the client goes too that the server registered for the session.
+    /// Whether to delete the client that the server registered for the session.
     var deletesClient = false
 
-    /// Logs out; the agent waits for the server a while.
+    /// Sends the request; the agent waits some time for the server.
     func send(to endpoint: AgentEndpoint) throws(AgentError) -> LogoutMessage {
         var body = JSONBody<LogoutMembers>()
         body.add(\.local, isLocal)

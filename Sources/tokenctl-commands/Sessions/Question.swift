@@ -3,16 +3,18 @@
 import AgentProtocol
 import CommandCore
 
-/// Asks a person at the terminal, above all for secrets.
+/// Prompts at the terminal, mostly for secrets.
 enum Question {
-    /// Asks once.
+    /// Prompts once for a secret, which is not shown.
     ///
     /// - Parameters:
-    ///   - prompt: without colon and blank.
-    ///   - kind: what it is, for error messages: `passphrase`.
-    ///   - option: what to use where there is no terminal: `--passphrase-stdin`; nil if there is nothing.
-    /// - Returns: what was typed.
-    /// - Throws: ``AgentError``, `badRequest` if there is no terminal or the answer cannot be a secret.
+    ///   - prompt: The prompt without colon and blank.
+    ///   - kind: The kind of secret for error messages, such as `passphrase`.
+    ///   - option: The option to use without a terminal, such as `--passphrase-stdin`, or `nil` if there is
+    ///     none.
+    /// - Returns: The secret.
+    /// - Throws: ``AgentError`` with the code `badRequest` if there is no terminal or the input cannot be a
+    ///   secret.
     static func secret(_ prompt: String, kind: String, option: String?) throws(AgentError) -> Secret {
         guard let terminal = Terminal() else { throw nobody(toAskFor: kind, option) }
         guard let bytes = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: false) else {
@@ -21,7 +23,7 @@ enum Question {
         return try Secret(bytes, of: kind)
     }
 
-    /// Asks twice, for a secret in which nobody could correct a typing mistake later.
+    /// Prompts twice, for a new secret in which a typing error could not be corrected later.
     static func newSecret(_ prompt: String, kind: String, option: String) throws(AgentError) -> Secret {
         let first = try secret(prompt, kind: kind, option: option)
         let second = try secret(prompt + ", again", kind: kind, option: option)
@@ -29,7 +31,7 @@ enum Question {
         return first
     }
 
-    /// Asks for something that may be seen, at the terminal or else on standard input.
+    /// Prompts for visible input at the terminal, else reads a line of standard input.
     static func line(_ prompt: String, kind: String, option: String?) throws(AgentError) -> [UInt8] {
         guard let terminal = Terminal() else {
             guard let answer = try StandardInput.line(), !answer.isEmpty else {
@@ -43,40 +45,42 @@ enum Question {
         return answer
     }
 
-    /// Asks at the terminal, and only there, for something that may be seen.
+    /// Prompts for visible input only at the terminal.
     ///
     /// - Parameters:
-    ///   - prompt: without colon and blank.
-    ///   - kind: what it is, for error messages: `client id`.
-    ///   - option: what to use where there is no terminal.
-    /// - Returns: what was typed, not empty.
-    /// - Throws: ``AgentError``, `badRequest` if there is no terminal or nothing was typed.
+    ///   - prompt: The prompt without colon and blank.
+    ///   - kind: The kind of input for error messages, such as `client id`.
+    ///   - option: The option to use without a terminal.
+    /// - Returns: The input, which is not empty.
+    /// - Throws: ``AgentError`` with the code `badRequest` if there is no terminal or the input is empty.
     static func visible(_ prompt: String, kind: String, option: String) throws(AgentError) -> String {
         guard let answer = try atTerminal(prompt) else { throw nobody(toAskFor: kind, option) }
         guard !answer.isEmpty else { throw AgentError(.badRequest, "no \(kind) was given") }
         return answer
     }
 
-    /// Whether somebody can be asked.
+    /// Whether there is a terminal.
     static var isPossible: Bool {
         guard let terminal = Terminal() else { return false }
         _ = consume terminal
         return true
     }
 
-    /// What is typed at the terminal, perhaps nothing; nil if there is no terminal.
+    /// Prompts for visible input, which may be empty.
+    ///
+    /// - Returns: The input, or `nil` if there is no terminal.
     static func atTerminal(_ prompt: String) throws(AgentError) -> String? {
         guard let terminal = Terminal() else { return nil }
         let answer = try terminal.ask(TerminalText.escaped(prompt) + ": ", echo: true)
         return String(decoding: answer ?? [], as: UTF8.self)
     }
 
-    /// Whether the person at the terminal agrees.
+    /// Asks the user to agree to a proposal.
     ///
     /// - Parameters:
-    ///   - proposal: a question, without the choice that follows it.
-    ///   - emptyAgrees: whether an empty answer is a yes: not where something a stranger wants would come of it.
-    /// - Returns: nil if there is no terminal.
+    ///   - proposal: A question without the choice that follows it.
+    ///   - emptyAgrees: Whether empty input means yes. It must not if a third party proposes the action.
+    /// - Returns: Whether the user agrees, or `nil` if there is no terminal.
     /// - Throws: ``AgentError`` if the terminal cannot be read.
     static func agreement(
         to proposal: String,

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Refreshes whether or not the token is still good.
+/// The command `refresh`, which refreshes a token even if it is still valid.
 struct RefreshCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "refresh",

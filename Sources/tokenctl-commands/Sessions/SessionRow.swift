@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// The state of one session as the agent reports it, read for printing.
+/// The state of one session, prepared for display.
 struct SessionRow {
     private let message: SessionMessage
 
@@ -15,7 +15,7 @@ struct SessionRow {
     var name: String { message.session ?? "?" }
     var state: String { message.state ?? "?" }
 
-    /// One row of the table.
+    /// The row of the table.
     var row: [String] {
         [name, state, phrase(message.expiresIn), phrase(message.nextRefreshIn), loginEnd, note].map {
             TerminalText.escaped($0, longest: 120)
@@ -24,7 +24,7 @@ struct SessionRow {
 
     static let columns = ["SESSION", "STATE", "EXPIRES", "NEXT REFRESH", "LOGIN ENDS", "NOTE"]
 
-    /// Everything there is to say, a name and a value per line.
+    /// All details, each with a name and a value.
     var details: [(name: String, value: String)] {
         let lines: [(String, String?)] = [
             ("session", name), ("state", state), ("reason", message.reason), ("ended", end),
@@ -52,20 +52,20 @@ struct SessionRow {
         }
     }
 
-    /// Whose login it is; where that was to be verified and could not be, that it is unknown.
+    /// The account of the login, marked if its verification was required and failed.
     private var account: String? {
         let isUnverified = message.notes?.contains { $0.code?.bytewise == "account_unknown" } == true
         return isUnverified ? "\(message.account ?? "unknown") (not verified)" : message.account
     }
 
-    /// When the last refresh was, and why.
+    /// The time and reason of the last refresh.
     private var lastRefresh: String? {
         guard let time = instant(message.lastRefreshAt) else { return nil }
         return [time, message.lastRefreshReason.map { String($0.map { $0 == "_" ? " " : $0 }) }]
             .compactMap(\.self).joined(separator: ", ")
     }
 
-    /// When the login ended, and who ended it.
+    /// The time at which the login ended, and the actor that ended it.
     private var end: String? {
         let by = message.endedBy.map { "by the \($0)" }
         let words = [instant(message.endedAt), by].compactMap(\.self)
@@ -77,7 +77,7 @@ struct SessionRow {
         return DurationPhrase.relative(end - WallClock.seconds)
     }
 
-    /// Why the session is not ready, and what to do.
+    /// The reason why the session is not ready, and the remedy.
     private var note: String {
         let reason = state == "ready" ? nil : message.message ?? message.lastError?.message ?? message.reason
         switch (reason, message.remedy) {
@@ -106,7 +106,7 @@ struct SessionRow {
 
     private func phrase(_ seconds: Int64?) -> String { seconds.map { DurationPhrase.relative($0) } ?? "" }
 
-    /// An instant and how far away it is.
+    /// Formats an instant and its distance.
     private func instant(_ at: Int64?, _ distance: Int64? = nil) -> String? {
         guard let at else { return nil }
         let away = distance ?? at - WallClock.seconds
@@ -115,6 +115,6 @@ struct SessionRow {
 }
 
 extension JSONValue {
-    /// A string without its quotes, anything else as JSON.
+    /// The string without quotes, or any other value as JSON.
     var plainText: String { string ?? text }
 }

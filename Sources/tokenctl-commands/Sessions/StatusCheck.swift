@@ -4,20 +4,21 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// How things are, as an exit status for prompts and monitoring.
+/// The state of sessions as an exit status, for shell prompts and monitoring.
 struct StatusCheck {
-    /// Nothing is wrong, but a person will have to log in soon; the only exit status that is no failure's.
+    /// The exit status if a login is required soon; it is the only nonzero status that is not an error's.
     static let loginEndsSoon: Int32 = 9
-    /// A prompt waits no longer than this for a silent agent: 2 s.
+    /// The maximum time to wait for an agent that sends nothing: 2 s, because shell prompts wait for the
+    /// result.
     private static let maximumSilence = Duration.seconds(2)
 
-    /// `nil`: all sessions.
+    /// The name of the session, or `nil` for all sessions.
     var session: String?
     var endpoint: AgentEndpoint
 
     /// The first that applies: 6 locked, 4 login required, 5 in trouble, 9 a login ends soon, 0.
     ///
-    /// If the agent cannot be asked, the failure's own; none is started.
+    /// If the agent does not respond, it is the status of that error. No agent is started.
     var exitStatus: Int32 {
         do throws(AgentError) {
             return StatusCheck.exitStatus(of: try sessions(), isEachMeant: session != nil)
@@ -26,11 +27,13 @@ struct StatusCheck {
         }
     }
 
+    /// Returns the exit status for `sessions`.
+    ///
     /// - Parameters:
-    ///   - sessions: as the agent shows them.
-    ///   - isEachMeant: whether also those count that nobody uses, without a login ever or logged out by a person, and
-    ///     those that are made from another one, whose login counts already.
-    /// - Returns: the exit status.
+    ///   - sessions: The sessions as the agent reports them.
+    ///   - isEachMeant: Whether unused sessions count too: those without any login or logged out by a user.
+    ///     This also includes sessions that depend on another one, whose login already counts.
+    /// - Returns: The exit status.
     static func exitStatus(of sessions: [SessionMessage], isEachMeant: Bool) -> Int32 {
         let names = Set(sessions.compactMap { $0.session?.bytewise })
         let used = sessions.filter { isEachMeant || !$0.isUnused && !$0.waits(forOneOf: names) }
@@ -49,32 +52,32 @@ struct StatusCheck {
 }
 
 extension SessionMessage {
-    /// Whether nobody expects a login: there was none, or a person ended it, or it is not told why there is none.
+    /// Whether no login is expected: there was none, a user ended it, or the reason is not reported.
     fileprivate var isUnused: Bool {
         needsLogin && (isRestricted || isLeftByPerson)
     }
 
-    /// Whether there is no login because there was none, or a person ended it.
+    /// Whether there is no login because there was none or a user ended it.
     var isLeftByPerson: Bool { self.reason == "never_logged_in" || self.reason == "logged_out" }
 
-    /// Whether a `[[socket]]` has answered, which says nothing of logins but whether there is one.
+    /// Whether the response is from a `[[socket]]`, which reports only whether there is a login.
     private var isRestricted: Bool { self.kind == nil }
 
-    /// Whether it is the login to another session, one of `names`, that is missing.
+    /// Returns whether only the login to another session is missing, which is one of `names`.
     fileprivate func waits(forOneOf names: Set<ByteText>) -> Bool {
         guard needsLogin, self.reason == "source_ended", let source = self.source else { return false }
         return names.contains(source.bytewise)
     }
 
-    /// Whether there is none yet, or none any more.
+    /// Whether the session has no login now.
     fileprivate var needsLogin: Bool {
         self.state == "logged_out" && !isUnknown || self.state == "logging_in"
     }
 
-    /// Whether the agent cannot say, as it has not been able to ask the session's fleet.
+    /// Whether the state is unknown because the agent could not query the session's fleet.
     private var isUnknown: Bool { self.state == "logged_out" && self.reason == nil && !isRestricted }
 
-    /// Whether something has to be fixed, or no token can be had.
+    /// Whether something must be fixed, or no token is available.
     fileprivate var isInTrouble: Bool {
         isUnknown || self.state == "suspended" || self.state == "retrying" && (self.expiresIn ?? 0) < 1
     }

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Shows the state of one session or of all.
+/// The command `status`, which shows the state of one session or of all.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
@@ -43,13 +43,13 @@ struct StatusCommand: ParsableCommand {
     }
 }
 
-/// One snapshot of one session or of all, as text.
+/// A snapshot of one session or of all, as text.
 struct StatusReport {
     var session: String?
     var isJSON: Bool
     var endpoint: AgentEndpoint
 
-    /// Asks the agent and renders its answer, with a line feed at the end.
+    /// Requests the state from the agent and formats it, with a final line feed.
     func text() throws(AgentError) -> [UInt8] {
         guard let session else {
             let all: SessionsMessage = try endpoint.message(AgentRequest(.get, "sessions"))
@@ -80,7 +80,7 @@ struct StatusReport {
 }
 
 extension AgentEndpoint {
-    /// All sessions that this user may see.
+    /// Requests all sessions that this user may see.
     func sessions() throws(AgentError) -> [SessionMessage] {
         let answer: SessionsMessage = try message(AgentRequest(.get, "sessions"))
         return answer.sessions ?? []

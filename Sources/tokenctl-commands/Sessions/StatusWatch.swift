@@ -4,11 +4,11 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// Keeps a status display up to date until Ctrl-C.
+/// A status display that is kept up to date until Ctrl-C.
 struct StatusWatch {
     let report: StatusReport
 
-    /// Redraws every second in a terminal; elsewhere prints a snapshot now and after every event.
+    /// Redraws every second in a terminal; elsewhere prints a snapshot at once and after every event.
     func run() throws(AgentError) {
         StandardOutput.endWithReader()
         if StandardOutput.isTerminal, !report.isJSON {
@@ -18,7 +18,8 @@ struct StatusWatch {
     }
 
     private func redraw() throws(AgentError) {
-        // Cursor home, the text with the rest of every line erased, then everything below erased: no flicker.
+        // Cursor home, the text with the rest of every line erased, then everything below erased: this avoids
+        // flicker.
         var screen = Array("\u{1B}[H".utf8)
         for byte in try report.text() {
             if byte == 0x0A { screen += Array("\u{1B}[K".utf8) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Columns as wide as their widest cell, two blanks apart; empty columns are left out.
+/// Tables with columns as wide as their widest cell and two blanks apart; empty columns are omitted.
 enum TextTable {
-    /// The lines of the table, without blanks at their ends.
+    /// Returns the lines of the table, without trailing blanks.
     static func lines(_ header: [String], _ rows: [[String]]) -> [String] {
         let shown = header.indices.filter { column in rows.contains { !$0[column].isEmpty } }
         let table = ([header] + rows).map { row in shown.map { row[$0] } }
@@ -14,7 +14,7 @@ enum TextTable {
         }
     }
 
-    /// `text` with blanks behind it.
+    /// Appends blanks to `text` up to `width` bytes.
     static func padded(_ text: String, to width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.utf8.count))
     }

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Prints events as they happen.
+/// The command `watch`, which prints events as they happen.
 struct WatchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
@@ -29,7 +29,7 @@ struct WatchCommand: ParsableCommand {
             do {
                 try print(&events)
             } catch let failure as AgentError where failure.code == .noAgent {
-                // If the agent is still there, it has dropped this reader as too slow.
+                // If the agent still runs, it has dropped this reader as too slow.
                 guard let again = agent.endpoint.connectIfThere() else { throw WatchCommand.agentHasEnded }
                 connection = again
                 StandardError.write("tokenctl: events are missing here: they were not read in time\n")
@@ -41,7 +41,7 @@ struct WatchCommand: ParsableCommand {
 
     static let agentHasEnded = AgentError(.noAgent, "the agent has ended")
 
-    /// Prints events to the end of the stream.
+    /// Prints events until the stream ends.
     private func print(_ events: inout AgentLines) throws {
         while let line = try events.next() {
             guard let event = try? JSONValue(parsing: line) else {

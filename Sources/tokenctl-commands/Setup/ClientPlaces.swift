@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// Where other programs, and their configuration, are for this user.
+/// The locations of other programs and their configuration for this user.
 struct ClientPlaces {
     let home: String
     /// The directories of `PATH`.
@@ -19,27 +19,28 @@ struct ClientPlaces {
         path = (AgentPaths.variable("PATH") ?? "").split(separator: ":").map(String.init)
     }
 
-    /// The file that a variable names, else `usual`, which is below the home directory unless it is absolute.
+    /// Returns the file named by a variable, else `usual`, which is relative to the home directory unless it
+    /// is absolute.
     func file(_ variable: String, _ usual: String) -> String {
         ClientPlaces.absolute(variable) ?? (usual.hasPrefix("/") ? usual : "\(home)/\(usual)")
     }
 
-    /// A file below the user's directory for configuration.
+    /// Returns the path of a file in the user's configuration directory.
     func configuration(_ name: String) -> String {
         (ClientPlaces.absolute("XDG_CONFIG_HOME") ?? home + "/.config") + "/" + name
     }
 
-    /// The first of `files` that is there, else the first of all.
+    /// Returns the first of `files` that exists, else the first of all.
     func present(_ files: [String]) -> String {
         files.first { unsafe access($0, F_OK) == 0 } ?? files[0]
     }
 
-    /// A program in `PATH`.
+    /// Returns the path of a program in `PATH`, or `nil`.
     func program(_ name: String) -> String? {
         path.lazy.filter { $0.hasPrefix("/") }.map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 }
     }
 
-    /// Where this user's own programs go: the first usual directory that `PATH` names.
+    /// The directory for this user's own programs: the first usual one in `PATH`.
     var programDirectory: String {
         let usual = [home + "/.local/bin", home + "/bin"]
         return usual.first { path.contains($0) } ?? usual[0]

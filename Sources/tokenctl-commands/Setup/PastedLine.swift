@@ -2,12 +2,14 @@
 
 import CommandCore
 
-/// A line on the terminal that a person may paste into a shell or a file.
+/// A line on the terminal that a user may paste into a shell or a file.
 enum PastedLine {
-    /// More than any line of a configuration that a person wrote.
+    /// The maximum number of characters, more than any line of a configuration written by hand.
     private static let longest = 8192
 
-    /// The line with all that can be seen as it is; what would act on the terminal, or hide, is written as an escape.
+    /// Returns the line with its visible characters unchanged.
+    ///
+    /// Characters that would control the terminal, or are invisible, become escapes.
     static func text(_ line: String) -> String {
         var result = ""
         for scalar in line.unicodeScalars.prefix(longest) {

@@ -2,7 +2,7 @@
 
 import AgentProtocol
 
-/// The programs that `tokenctl setup` knows.
+/// The programs that `tokenctl setup` supports.
 enum SetupClient: String, CaseIterable {
     case git
     case docker
@@ -20,11 +20,12 @@ enum SetupClient: String, CaseIterable {
     case systemd
     case devcontainer
 
-    /// What is changed for it.
+    /// Returns the changes for this program.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if an option is missing, or is none for this program.
+    /// - Throws: ``AgentError`` with the code `badRequest` if an option is missing or not supported by this
+    ///   program.
     func plan(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
-        // One that is passed over would have all of it taken back.
+        // An ignored option would make undo remove everything.
         if wish.session != nil, !isFor.session { throw refusal(of: "--session", "session") }
         if !wish.options.hosts.isEmpty, !isFor.host { throw refusal(of: "--host", "server") }
         let given = [
@@ -39,7 +40,7 @@ enum SetupClient: String, CaseIterable {
         return try changes(wish)
     }
 
-    /// Whether a single session, or a single server, can be set up for it.
+    /// Whether the program can be set up for a single session, or for a single server.
     private var isFor: (session: Bool, host: Bool) {
         switch self {
         case .git, .docker, .bazel: (true, true)
@@ -49,7 +50,7 @@ enum SetupClient: String, CaseIterable {
         }
     }
 
-    /// The options beside those two, `--file` aside, that it takes.
+    /// The other options that the program supports, except `--file`.
     private var options: [String] {
         switch self {
         case .kubectl: ["--name", "--id-token"]

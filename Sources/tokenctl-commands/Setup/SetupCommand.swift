@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Sets another program up to ask the agent for its tokens, and takes that back.
+/// The command `setup`, which configures another program to get its tokens from the agent, and undoes that.
 struct SetupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "setup",
@@ -57,7 +57,7 @@ struct SetupCommand: ParsableCommand {
         if isUndone { return try undo(plan) }
         if isShown { return try show(plan.changes, plan.notes) }
         var missing: [any SetupChange] = []
-        // All are looked at before the first is made.
+        // All changes are checked before the first is made.
         for change in plan.changes where try !change.isMade() {
             missing.append(change)
         }
@@ -75,21 +75,21 @@ struct SetupCommand: ParsableCommand {
         try say(notes.map { "Note: \($0)" })
     }
 
-    /// Looks once more: programs that keep their settings themselves may have kept others.
+    /// Checks again that the changes are made; programs that edit their own settings may have written others.
     private func confirm(_ changes: [any SetupChange]) throws(AgentError) {
         for change in changes where try !change.isMade() {
             throw AgentError(.internal, "it is not there: \(change.shown.first ?? "")")
         }
     }
 
-    /// Asks the program, if it is there and reads the file, whether it has understood.
+    /// Checks the settings with the program itself, if it is installed and reads this file.
     private func check(_ plan: SetupPlan) throws(AgentError) {
         guard options.file == nil else { return }
         let places = try ClientPlaces()
         for check in plan.checks where places.program(check.command[0]) != nil {
             let run = try ProgramRun(check.command)
             guard run.status == 0, run.words.bytewise.contains(check.answer.bytewise) else {
-                // What it complains of may hold the answer too, as a word of something else.
+                // The program's error messages may contain the expected text as part of something else.
                 let told = try ProgramRun(check.command, withComplaints: true)
                 let reason = told.status == 0 || told.words.isEmpty ? "" : ", which says: \(told.words)"
                 let words = "does not see it: \(check.command.joined(separator: " "))"
@@ -121,7 +121,7 @@ struct SetupCommand: ParsableCommand {
         try say(notes.map { "Note: \($0)" })
     }
 
-    /// The command that takes back what this one makes.
+    /// The command that undoes the changes of this one.
     private var undoing: String {
         let given =
             [

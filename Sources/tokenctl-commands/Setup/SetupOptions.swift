@@ -2,7 +2,7 @@
 
 import ArgumentParser
 
-/// What a program is to be set up with; most programs need little of it.
+/// The options for the setup of a program; most programs need few of them.
 struct SetupOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The session; else those whose hosts name servers.", valueName: "name"))
     var session: SessionArgument?

@@ -5,14 +5,14 @@ import CommandCore
 import Glibc
 import Text
 
-/// What a client is to be set up with, as the command line says it.
+/// The requested setup of a client: options, paths and the agent.
 struct SetupRequest {
     let places: ClientPlaces
-    /// The absolute path of `tokenctl`, as a person would find it.
+    /// The absolute path of `tokenctl`, as the user would find it.
     let program: String
     let endpoint: AgentEndpoint
     let options: SetupOptions
-    /// To take back what was made: then options may be missing, and the agent too where it is not needed to tell what.
+    /// Whether to undo a setup; options may then be missing, and the agent is used only to find the entries.
     let isUndo: Bool
 
     init(_ options: SetupOptions, _ endpoint: AgentEndpoint, isUndo: Bool) throws(AgentError) {
@@ -24,7 +24,7 @@ struct SetupRequest {
             throw AgentError(.internal, "tokenctl is not where it was installed")
         }
         program = places.program("tokenctl") ?? installed
-        // Other programs split it at blanks, or give it to a shell.
+        // Other programs split the path at blanks, or pass it to a shell.
         guard program.utf8.allSatisfy({ $0.isUnreserved || "/+@".utf8.contains($0) }) else {
             throw AgentError(.misconfigured, "\(program) has characters that other programs misread")
         }
@@ -32,7 +32,7 @@ struct SetupRequest {
 
     var session: String? { options.session?.name }
 
-    /// An option that this client needs.
+    /// Returns the value of a required option, which must be one plain word.
     func required(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String {
         guard let value, SetupRequest.isPlain(value) else {
             let reason =
@@ -44,7 +44,7 @@ struct SetupRequest {
         return value
     }
 
-    /// An option that this client needs, the path of what `whose` names.
+    /// Returns the value of a required option, which must be an absolute path.
     func requiredPath(_ option: String, _ value: String?, _ whose: String) throws(AgentError) -> String {
         let path = try required(option, value, "the path \(whose)")
         guard path.utf8.first == UInt8(ascii: "/") else {
@@ -53,9 +53,10 @@ struct SetupRequest {
         return path
     }
 
-    /// `--local`: the path of a `[[socket]]`, and not that of an agent's own socket.
+    /// Returns the value of `--local`: the path of a `[[socket]]`, which must not be an agent's own socket.
     ///
-    /// Whoever is at the other end would have every session, and could log out, lock and stop the agent.
+    /// The other end of an agent's own socket would have every session, and could log out, lock and stop the
+    /// agent.
     func restrictedSocket(_ whose: String) throws(AgentError) -> String {
         let path = try requiredPath("--local", options.local, whose)
         var status = stat()
@@ -70,7 +71,7 @@ struct SetupRequest {
             )
         }
         let there = AgentEndpoint(socket: path, mayStartAgent: false)
-        // Only its own user's socket tells the agent's process.
+        // The agent reports its process ID only at its own user's socket.
         let about: AgentMessage? = try? there.message(AgentRequest(.get))
         guard about?.pid == nil, path.bytewise != (try endpoint.socketPath).bytewise else {
             throw AgentError(
@@ -82,7 +83,7 @@ struct SetupRequest {
         return path
     }
 
-    /// ``restrictedSocket(_:)``, whose directory can be mounted: with it goes all that is in there.
+    /// Returns ``restrictedSocket(_:)`` if its directory can be mounted, with all files in it.
     func mountedSocket(_ whose: String) throws(AgentError) -> String {
         let path = try restrictedSocket(whose)
         guard !path.utf8.contains(UInt8(ascii: ",")) else {
@@ -110,7 +111,8 @@ struct SetupRequest {
         )
     }
 
-    /// Another socket in the directory of the socket at `path`; `nil`: there is none.
+    /// Returns the name of another socket in the directory of the socket at `path`, or `nil` if there is
+    /// none.
     private static func neighbor(of path: String) throws(AgentError) -> String? {
         let directory = EditedFile.directory(of: path)
         let refusal = { AgentError(.badRequest, "\(directory) cannot be read: \(systemMessage($0))") }
@@ -133,20 +135,20 @@ struct SetupRequest {
         return nil
     }
 
-    /// `path` without links; `nil`: nothing is there.
+    /// Resolves links in `path`, or returns `nil` if it does not exist.
     private static func resolved(_ path: String) -> String? {
         guard let found = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(found) }
         return unsafe String(cString: found)
     }
 
-    /// An option that this client can do without.
+    /// Returns the value of an optional option, which must be one plain word.
     func optional(_ option: String, _ value: String?, _ purpose: String) throws(AgentError) -> String? {
         guard let value else { return nil }
         return try required(option, value, purpose)
     }
 
-    /// The session, which may be missing where everything of this client is taken back.
+    /// The session; it may be missing if the whole setup of this client is undone.
     var sessionToName: String? {
         get throws(AgentError) {
             if isUndo { return session }
@@ -158,7 +160,9 @@ struct SetupRequest {
         get throws(AgentError) { try required("--session", session, "whose token it is") }
     }
 
-    /// The session, which the agent is asked for unless all is taken back: one that does not answer says nothing of it.
+    /// Returns the session, which must exist unless the setup is undone.
+    ///
+    /// If the agent does not respond, the session counts as existing.
     func knownSession() throws(AgentError) -> String {
         let name = try requiredSession
         guard !isUndo else { return name }
@@ -170,9 +174,17 @@ struct SetupRequest {
         return name
     }
 
-    /// Blocks of `client`, one for each server of `entries`, so that each can be added and taken back alone.
+    /// Creates blocks of `client`, one for each server of `entries`, so that each can be added and removed
+    /// separately.
     ///
-    /// `name` is what the client calls a server. To take back, one block stands for those of all servers.
+    /// To undo, one block represents those of all servers.
+    ///
+    /// - Parameters:
+    ///   - client: The program.
+    ///   - entries: The servers and their sessions.
+    ///   - name: Returns the client's name for a server.
+    ///   - block: Creates the block for a mark and its servers.
+    /// - Returns: The blocks in the order of the servers' names.
     func blocks(
         _ client: String,
         _ entries: [SessionsOfHosts.Entry],
@@ -190,7 +202,8 @@ struct SetupRequest {
         }
     }
 
-    /// The servers to answer for and the session for each: those named here, else those that sessions name in `hosts`.
+    /// Returns the servers to set up and their sessions: those of `--host`, else those in the `hosts` of
+    /// sessions.
     ///
     /// - Throws: ``AgentError`` with the code `misconfigured` if there is none.
     func entries() throws(AgentError) -> [SessionsOfHosts.Entry] {
@@ -198,7 +211,7 @@ struct SetupRequest {
         try checkHosts()
         if session != nil { _ = try knownSession() }
         let sessions = try endpoint.sessions()
-            // Some programs give the name to a shell; the agent at the socket may be somebody else's.
+            // Some programs pass the name to a shell, and the agent at the socket may be another user's.
             .filter { $0.session?.utf8.allSatisfy(\.isUnreserved) == true }
             .filter { session == nil || $0.session == session }
         var known = SessionsOfHosts(sessions).entries
@@ -231,9 +244,10 @@ struct SetupRequest {
         )
     }
 
-    /// Checks that the agent chooses the session of each entry: some helpers are told the server alone.
+    /// Checks that the agent selects the session of each entry, because some helpers pass only the server.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if it would choose another one, or could not choose.
+    /// - Throws: ``AgentError`` with the code `misconfigured` if the agent would select another session, or
+    ///   none.
     func checkChoice(_ entries: [SessionsOfHosts.Entry]) throws(AgentError) {
         guard !entries.isEmpty else { return }
         let sessions = try endpoint.sessions()
@@ -250,7 +264,7 @@ struct SetupRequest {
         }
     }
 
-    /// Whether ``entries()`` leave servers out that are named by a pattern alone.
+    /// Whether ``entries()`` omits servers that are named only by a pattern.
     var hasPatterns: Bool {
         get throws(AgentError) {
             try endpoint.sessions().contains { known in
@@ -263,7 +277,8 @@ struct SetupRequest {
         SessionChoice.rules(known).contains(where: \.coversSubdomains)
     }
 
-    /// A server is written into other programs' addresses: one that is an address itself would be no server there.
+    /// Checks that each `--host` is a server: it is written into URLs of other programs, where a URL would be
+    /// wrong.
     private func checkHosts() throws(AgentError) {
         for host in options.hosts {
             guard !host.utf8.contains(where: "/@".utf8.contains), ServerAddress(host) != nil else {
@@ -273,11 +288,13 @@ struct SetupRequest {
         }
     }
 
-    /// Which of the servers in `present` are to be taken back: those named here, and those whose session is the one named.
+    /// Returns the servers in `present` to remove: those of `--host`, else all, limited to those of the given
+    /// session.
     ///
-    /// The entry of a client that asks the agent for the server's session names none, so the agent is asked whose it is.
+    /// The entries of some clients contain no session, so this function requests the session of each server
+    /// from the agent.
     ///
-    /// - Throws: ``AgentError`` if a session is named that the agent does not know, or no agent answers.
+    /// - Throws: ``AgentError`` if the agent does not know the given session, or does not respond.
     func hostsToTakeBack(of present: [String]) throws(AgentError) -> [String] {
         let named = options.hosts.isEmpty ? present : present.filter(options.hosts.contains)
         guard let session else { return named }
@@ -296,12 +313,12 @@ struct SetupRequest {
         }
     }
 
-    /// Links by which another program finds its helper in `PATH`; none if it does already.
+    /// Returns the link by which another program finds its helper in `PATH`, or none if it already does.
     ///
     /// - Parameters:
-    ///   - name: of the helper.
-    ///   - other: the configuration of another program that may need the same link.
-    /// - Returns: at most one.
+    ///   - name: The name of the helper.
+    ///   - other: The configuration of another program that may need the same link.
+    /// - Returns: At most one link.
     /// - Throws: ``AgentError`` if another helper would be found first.
     func link(inPathAs name: String, sharedBy other: String? = nil) throws(AgentError) -> [any SetupChange] {
         if isUndo {
@@ -314,29 +331,29 @@ struct SetupRequest {
         return [link]
     }
 
-    /// What a person has to know about such a link.
+    /// Returns the notes for the user about such a link.
     func note(on links: [any SetupChange]) -> [String] {
         let directory = places.programDirectory
         return links.isEmpty || places.path.contains(directory) ? [] : ["put \(directory) into PATH"]
     }
 
-    /// Whether the text stands for itself in every configuration that it is written into.
+    /// Returns whether `text` can be used unquoted in every configuration that it is written into.
     static func isPlain(_ text: String) -> Bool {
         text.utf8.isVisibleWord && text.utf8.allSatisfy { !"\"'\\`$#;[]{}<>|&*!".utf8.contains($0) }
     }
 }
 
-/// Everything that is changed for a client, and how it is seen that it works.
+/// All changes for a client, and the checks that they work.
 struct SetupPlan {
-    /// In this order; taken back in the reverse one.
+    /// The changes in the order in which they are made; undo is in the reverse order.
     var changes: [any SetupChange]
-    /// What the client says about it afterwards, if it is installed.
+    /// The checks with the client itself, if it is installed.
     var checks: [SetupCheck] = []
-    /// What is left to a person.
+    /// The notes for the user about the remaining steps.
     var notes: [String] = []
 }
 
-/// A question to a client, and what its answer holds if it has understood its configuration.
+/// A command of a client, and the text in its output if the client has read its configuration.
 struct SetupCheck {
     var command: [String]
     var answer: String

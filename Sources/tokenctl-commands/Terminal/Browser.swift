@@ -4,11 +4,13 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// Opens addresses in the person's browser.
+/// The user's browser, for opening URLs.
 enum Browser {
-    /// Tries the programs of `$BROWSER`, then `xdg-open` if there is a display; answers whether one started.
+    /// Opens `address` with the programs of `$BROWSER`, then with `xdg-open` if there is a display.
     ///
-    /// The address is one argument of the program and is never seen by a shell.
+    /// The URL is one argument of the program and never reaches a shell.
+    ///
+    /// - Returns: Whether a program was started.
     static func open(_ address: String) -> Bool {
         guard isSafe(address) else { return false }
         return commands(for: address).contains { command in
@@ -18,7 +20,8 @@ enum Browser {
         }
     }
 
-    /// Only web addresses of visible ASCII: anything else could be an option or another kind of program.
+    /// Returns whether `address` is an HTTP URL of visible ASCII; anything else could be an option or start
+    /// another program.
     static func isSafe(_ address: String) -> Bool {
         (address.hasPrefix("https://") || address.hasPrefix("http://"))
             && address.utf8.allSatisfy {
@@ -26,7 +29,9 @@ enum Browser {
             }
     }
 
-    /// The command lines to try: `$BROWSER` is a list separated by colons, `%s` stands for the address.
+    /// Returns the command lines to try.
+    ///
+    /// `$BROWSER` is a list separated by colons, in which `%s` is replaced by the URL.
     static func commands(
         for address: String,
         environment: (String) -> String? = AgentPaths.variable

@@ -3,19 +3,19 @@
 import CommandCore
 import Glibc
 
-/// Edits the line that is typed at a terminal, as the terminal's driver does.
+/// An editor for a line typed at a terminal, with the keys of the terminal's driver.
 ///
-/// The driver holds no more than 4,095 bytes of a line and drops the rest silently (termios(3)), less than a pasted
-/// token or address may have.
+/// The driver holds at most 4,095 bytes of a line and silently drops the rest (termios(3)). A pasted token or
+/// URL may be longer.
 struct LineEditor {
     enum Step: Equatable {
         case more
         case line
-        /// The end of the input, at the beginning of the line.
+        /// The end of the input at the beginning of a line.
         case end
     }
 
-    /// The keys with a meaning of their own; 0 is none.
+    /// The editing keys; 0 disables a key.
     struct Keys {
         var erase: UInt8 = 0x7F
         var eraseWord: UInt8 = 0x17
@@ -24,16 +24,17 @@ struct LineEditor {
     }
 
     var keys = Keys()
-    /// Whether what is typed may be seen.
+    /// Whether typed characters are shown.
     var echoes: Bool
 
-    /// Takes one byte.
+    /// Processes one byte.
     ///
     /// - Parameters:
-    ///   - byte: the byte that was typed.
-    ///   - line: what was typed so far; a byte more than ``Secret/longest`` at most, so that its length is an error.
-    ///   - shown: receives what the terminal should show.
-    /// - Returns: the step that follows for the line.
+    ///   - byte: The typed byte.
+    ///   - line: The line typed so far. It holds at most one byte more than ``Secret/longest``, so that its
+    ///     length is then an error.
+    ///   - shown: Receives the bytes that the terminal should show.
+    /// - Returns: The next step for the line.
     func take(_ byte: UInt8, into line: inout [UInt8], showing shown: inout [UInt8]) -> Step {
         switch byte {
         case 0x0A, 0x0D:
@@ -57,7 +58,7 @@ struct LineEditor {
         return .more
     }
 
-    /// Removes the last character, all of its bytes, and leaves none of them in memory.
+    /// Removes all bytes of the last character and overwrites them in memory.
     private func eraseCharacter(of line: inout [UInt8], _ shown: inout [UInt8]) {
         guard let last = line.last else { return }
         var isContinued = true
@@ -78,7 +79,7 @@ struct LineEditor {
 }
 
 extension LineEditor.Keys {
-    /// The keys that a person has set for the terminal, with stty(1) for example.
+    /// Reads the keys that the user has set for the terminal, for example with stty(1).
     init(_ settings: termios) {
         self = unsafe withUnsafeBytes(of: settings.c_cc) { keys in
             unsafe LineEditor.Keys(

@@ -4,21 +4,22 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// Passes signals on to a program that runs in the foreground in place of this one.
+/// The relay of signals to a program that runs in the foreground in place of this one.
 ///
-/// The program is in the same process group, so what the terminal sends reaches it anyway and is not sent twice. That
-/// the terminal has gone, however, the kernel tells the leader of its session alone. Nor is what the program itself sends
-/// sent back to it: it has sent that to the whole group, or means this process alone.
-/// Whether another process means the group the kernel does not tell, so then the program gets the signal twice.
-/// Stopping is left to the terminal and the shell; who continues this process alone means the program.
+/// The program is in the same process group, so signals of the terminal reach it directly and are not sent
+/// twice. But after a hangup of the terminal the kernel notifies only the session leader. Signals from the
+/// program itself are not sent back to it: it sent them to the whole group, or only to this process.
+/// The kernel does not report whether another process signals the whole group, so the program then gets the
+/// signal twice. Stopping is left to the terminal and the shell. A process that continues only this process
+/// means the program.
 struct RelayedSignals: ~Copyable {
     private static let relayed = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT]
-    /// What the kernel sends the leader of a session alone, when the terminal has gone.
+    /// The signals that the kernel sends only to the session leader after a hangup of the terminal.
     private static let ofHangup = [SIGHUP, SIGCONT]
 
     private let pipe: Pipe
 
-    /// Catches the signals; one that this process ignores, as after nohup(1), stays ignored.
+    /// Installs the handlers; a signal that this process ignores, as after nohup(1), stays ignored.
     init() throws(AgentError) {
         pipe = try Pipe()
         unsafe relayPipe = pipe.writing
@@ -36,7 +37,7 @@ struct RelayedSignals: ~Copyable {
                     { signal, cause, _ in unsafe relay(signal, cause) }
                 } else {
                     { signal, cause, _ in
-                        // A code above zero means that the kernel sent it, to the whole group.
+                        // A positive code means that the kernel sent the signal, to the whole group.
                         guard let cause = unsafe cause, unsafe cause.pointee.si_code <= 0 else { return }
                         unsafe relay(signal, cause)
                     }
@@ -45,10 +46,10 @@ struct RelayedSignals: ~Copyable {
         }
     }
 
-    /// Becomes readable when there is something to pass on.
+    /// The descriptor that becomes readable when there are signals to relay.
     var descriptor: Int32 { pipe.reading }
 
-    /// Sends `child` the signals that others have sent.
+    /// Sends `child` the signals that other processes have sent.
     borrowing func pass(to child: ChildProcess) {
         let size = MemoryLayout<SentSignal>.size
         let bytes = pipe.available()
@@ -61,17 +62,17 @@ struct RelayedSignals: ~Copyable {
     }
 }
 
-/// A signal on its way through the pipe, which takes it whole.
+/// A signal in the pipe, which transfers it atomically.
 private struct SentSignal {
     var number: Int32
-    /// The process that sent it by kill(2); 0: the kernel, or nobody knows.
+    /// The process that sent the signal by kill(2), or 0 for the kernel or an unknown sender.
     var sender: pid_t
 }
 
-/// Where the handlers write; they can reach nothing but a global.
+/// The pipe of the signal handlers, which can access only globals.
 nonisolated(unsafe) private var relayPipe: Int32 = -1
 
-/// Writes down that `signal` came, as a handler may.
+/// Writes `signal` to the pipe, using only what is safe in a signal handler.
 private func relay(_ signal: Int32, _ cause: UnsafeMutablePointer<siginfo_t>?) {
     let saved = errno
     var sent = SentSignal(number: signal, sender: 0)

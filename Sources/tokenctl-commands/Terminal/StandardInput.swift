@@ -5,11 +5,12 @@ import CommandCore
 import Glibc
 import Text
 
-/// Standard input, read for a secret that is piped in.
+/// Standard input, from which secrets and requests are read.
 enum StandardInput {
-    /// All of standard input without the line feed at its end; at a terminal one line, unseen.
+    /// Reads all of standard input without the final line feed, or one hidden line at a terminal.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if it is empty, too long or not one line of text.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the input is empty, too long or not one line
+    ///   of text.
     static func secret(_ kind: String) throws(AgentError) -> Secret {
         if let typed = try typed(kind) { return try Secret(typed, of: kind) }
         var bytes = try secretBytes()
@@ -17,9 +18,11 @@ enum StandardInput {
         return try Secret(bytes, of: kind)
     }
 
-    /// What is typed at the terminal that is the standard input, or `nil` if it is none.
+    /// Prompts at the terminal if standard input is one.
     ///
-    /// The terminal's driver would cut a line that is read as from a file.
+    /// The terminal's driver would truncate a long line read like a file.
+    ///
+    /// - Returns: The input, or `nil` if standard input is not a terminal.
     private static func typed(
         _ kind: String,
         until isWhole: ([UInt8]) -> Bool = { _ in true }
@@ -29,9 +32,10 @@ enum StandardInput {
         return try terminal.ask(prompt, echo: false, until: isWhole) ?? []
     }
 
-    /// A refresh token, or the saved answer of a login, which is JSON and may have been laid out in lines.
+    /// Reads a refresh token, or a saved login response, which is JSON and may have several lines.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` as ``secret(_:)``.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the input is empty, too long or not valid
+    ///   text.
     static func refreshToken() throws(AgentError) -> Secret {
         let answer = try typed("refresh token") { lines in
             !isJSON(lines) || (try? JSONValue(parsing: lines)) != nil
@@ -41,7 +45,7 @@ enum StandardInput {
             bytes.removeLineEnd()
             return try Secret(bytes, of: "refresh token")
         }
-        // Between values a line end is as good as a blank, and inside a string it is no JSON.
+        // Between JSON values a line end is equivalent to a blank; inside a string it is invalid JSON.
         for index in bytes.indices where isBlank(bytes[index]) { bytes[index] = UInt8(ascii: " ") }
         return try Secret(bytes, of: "saved answer")
     }
@@ -51,10 +55,10 @@ enum StandardInput {
         return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     }
 
-    /// A blank of JSON (RFC 8259 §2).
+    /// Returns whether `byte` is whitespace in JSON (RFC 8259 §2).
     private static func isBlank(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
 
-    /// All of standard input, as far as a secret goes and a little further.
+    /// Reads standard input to slightly more than the maximum size of a secret.
     private static func secretBytes() throws(AgentError) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Secret.longest + 4096)
@@ -62,9 +66,9 @@ enum StandardInput {
         return bytes
     }
 
-    /// All of standard input, from a program that tells us what it wants.
+    /// Reads all of standard input, for the request of another program.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if that is more than 1 MiB.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the input is larger than 1 MiB.
     static func all() throws(AgentError) -> [UInt8] {
         var bytes: [UInt8] = []
         while try append(to: &bytes, upTo: 4096) > 0 {
@@ -73,7 +77,9 @@ enum StandardInput {
         return bytes
     }
 
-    /// One line without its line feed, byte by byte, so that the next line stays for the next question.
+    /// Reads one line without its line feed, or returns `nil` at the end of the input.
+    ///
+    /// It reads byte by byte, so that the next line remains for the next prompt.
     static func line() throws(AgentError) -> [UInt8]? {
         var bytes: [UInt8] = []
         while try append(to: &bytes, upTo: 1) > 0 {

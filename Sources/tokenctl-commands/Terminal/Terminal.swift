@@ -5,14 +5,14 @@ import CommandCore
 import Glibc
 import Text
 
-/// The controlling terminal, asked directly so that standard input and output stay free.
+/// The controlling terminal, used directly so that standard input and output stay free.
 ///
-/// While a question is open, signals arrive through a pipe: the terminal is put back first, then the signal does
-/// what it always does. After a stop (^Z) the question is asked again.
+/// During a prompt, signals arrive through a pipe: the terminal is restored first, then the signal takes its
+/// usual effect. After a stop (^Z) the prompt is shown again.
 struct Terminal: ~Copyable {
     private let descriptor: Int32
 
-    /// Opens the terminal, or answers nil if this process has none.
+    /// Opens the terminal, or returns `nil` if this process has none.
     init?() {
         descriptor = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -20,13 +20,13 @@ struct Terminal: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Asks for one line.
+    /// Prompts for one line.
     ///
     /// - Parameters:
-    ///   - prompt: what to show, already safe for a terminal.
-    ///   - echo: whether what is typed may be seen.
-    ///   - isWhole: whether the lines so far are all of it. Default: one line is.
-    /// - Returns: the line without its line feed; nil at ^D or when the terminal has gone.
+    ///   - prompt: The text to show, already safe for a terminal.
+    ///   - echo: Whether typed characters are shown.
+    ///   - isWhole: Returns whether the lines so far are the complete input. By default one line is.
+    /// - Returns: The line without its line feed, or `nil` at ^D or after a hangup.
     /// - Throws: ``AgentError`` with the code `internal` if signals cannot be caught.
     borrowing func ask(
         _ prompt: String,
@@ -41,7 +41,7 @@ struct Terminal: ~Copyable {
             case .line: return line
             case .end: return nil
             case .signals(let signals):
-                // The default action may end or stop us here.
+                // The default action may end or stop this process here.
                 for signal in signals { _ = raise(signal) }
             }
         }
@@ -63,15 +63,16 @@ struct Terminal: ~Copyable {
         var before = termios()
         guard unsafe tcgetattr(descriptor, &before) == 0 else { return .end }
         var during = before
-        // Byte by byte: the driver would cut a long line.
+        // Read byte by byte, because the driver would truncate a long line.
         during.c_lflag &= ~tcflag_t(ICANON | ECHO | ECHONL)
         during.c_lflag |= tcflag_t(ISIG)
         unsafe withUnsafeMutableBytes(of: &during.c_cc) { keys in
             unsafe keys[Int(VMIN)] = 1
             unsafe keys[Int(VTIME)] = 0
         }
-        // What is typed or pasted around an open answer is kept. Around a hidden one it is dropped: it may be
-        // more of the secret, and the next reader of the terminal, mostly a shell, would show and keep it.
+        // Input typed or pasted around a visible prompt is kept. Around a hidden prompt it is dropped: it may
+        // be more of the secret, and the next reader of the terminal, usually a shell, would show and store
+        // it.
         let change = echo ? TCSADRAIN : TCSAFLUSH
         unsafe tcsetattr(descriptor, change, &during)
         defer { unsafe tcsetattr(descriptor, change, &before) }
@@ -80,7 +81,7 @@ struct Terminal: ~Copyable {
         line.removeAll(keepingCapacity: true)
         let editor = LineEditor(keys: LineEditor.Keys(before), echoes: echo)
         let answer = readLine(into: &line, editor, signals, isWhole)
-        // The person's line feed was not echoed.
+        // The user's line feed was not echoed.
         if !echo || answer.isInterrupted { write("\n") }
         return answer
     }
@@ -94,7 +95,7 @@ struct Terminal: ~Copyable {
         while true {
             let arrived = signals.wait(for: descriptor)
             guard arrived.isEmpty else { return .signals(arrived) }
-            // One at a time: what comes after the line is for the next question.
+            // Read one byte at a time, because the bytes after the line are for the next prompt.
             var byte: UInt8 = 0
             let count = unsafe read(descriptor, &byte, 1)
             if count < 0, errno == EINTR { continue }

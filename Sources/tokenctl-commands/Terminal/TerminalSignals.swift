@@ -4,11 +4,11 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// The signals that end or stop a program, turned into bytes of a pipe for a while.
+/// Signals that end or stop a program, converted to bytes in a pipe while this value exists.
 struct TerminalSignals: ~Copyable {
-    /// Those that a person sends at a terminal, and its end.
+    /// The signals that a user sends at a terminal, and its hangup.
     static let ofTerminal = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
-    /// Those that a service manager sends.
+    /// The signals that a service manager sends.
     static let ofService = [SIGINT, SIGTERM, SIGHUP]
 
     private let pipe: Pipe
@@ -39,7 +39,9 @@ struct TerminalSignals: ~Copyable {
         unsafe signalPipe = -1
     }
 
-    /// Waits until `descriptor` can be read or a signal has come; answers the signals, none if none came.
+    /// Waits until `descriptor` is readable or a signal arrives.
+    ///
+    /// - Returns: The signals, or an empty array if none arrived.
     borrowing func wait(for descriptor: Int32) -> [Int32] {
         var wanted = [
             pollfd(fd: pipe.reading, events: Int16(POLLIN), revents: 0),
@@ -51,5 +53,5 @@ struct TerminalSignals: ~Copyable {
     }
 }
 
-/// Where the handlers write; they can reach nothing but a global.
+/// The pipe of the signal handlers, which can access only globals.
 nonisolated(unsafe) private var signalPipe: Int32 = -1

@@ -4,7 +4,7 @@ import AgentProtocol
 import ArgumentParser
 import CommandCore
 
-/// Wipes the keys; nothing is served until `unlock`.
+/// The command `lock`, which wipes the agent's keys; no tokens are served until `unlock`.
 struct LockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lock",

@@ -6,7 +6,7 @@ import CommandCore
 import Glibc
 import Text
 
-/// The options of the commands that change how the store opens; only a person who can open it may use them.
+/// The options of commands that change the unlock methods, which require an unlock proof.
 struct VaultProofOptions: ParsableArguments {
     @Option(
         name: .customLong("key-file"),
@@ -18,11 +18,11 @@ struct VaultProofOptions: ParsableArguments {
     var keyFile: String?
 }
 
-/// Proves to the agent that the person who changes how the store opens can open it already.
+/// The unlock proof for changes of the unlock methods: the user must already be able to unlock the store.
 enum ProofPrompt {
-    /// Adds to `body` what the agent at `endpoint` asks for.
+    /// Adds the unlock proof that the agent at `endpoint` requires to `body`.
     ///
-    /// With `fromStandardInput` a passphrase is the next line there, and not asked for at the terminal.
+    /// With `fromStandardInput` a passphrase is the next line of standard input, without a prompt.
     static func add<Members: ProvingMembers>(
         to body: inout JSONBody<Members>,
         for endpoint: AgentEndpoint,
@@ -54,9 +54,9 @@ enum ProofPrompt {
     }
 }
 
-/// The content of a key file as hexadecimal digits.
+/// The contents of a key file as hexadecimal digits.
 private enum KeyDigits {
-    /// The longest key file the store takes.
+    /// The maximum size of a key file that the store accepts, in bytes.
     private static let longest = 8192
 
     static func read(_ path: String) throws(AgentError) -> Secret {

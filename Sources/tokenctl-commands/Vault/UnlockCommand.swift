@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Gives the agent its keys back.
+/// The command `unlock`, which unlocks the agent.
 struct UnlockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unlock",
@@ -24,7 +24,8 @@ struct UnlockCommand: ParsableCommand {
     func run() throws {
         if readsPassphrase { return try unlock(with: try StandardInput.secret("passphrase")) }
         do {
-            // Ways that need no person go first; the agent says when a passphrase is the only way left.
+            // Unlock methods without a user are tried first; the agent reports when only a passphrase is
+            // left.
             try agent.endpoint.send(AgentRequest(.post, "unlock"))
         } catch {
             guard error.code == .locked else { throw error }

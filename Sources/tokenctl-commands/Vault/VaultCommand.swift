@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// How the store is unlocked.
+/// The command `vault`, with subcommands for the unlock methods of the store.
 struct VaultCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "vault",
@@ -16,7 +16,7 @@ struct VaultCommand: ParsableCommand {
     )
 }
 
-/// A way to unlock that `--type` can ask for.
+/// An unlock method that `--type` can select.
 struct RequestedSlot: ExpressibleByArgument {
     var kind: SlotKind
 
@@ -34,7 +34,7 @@ struct RequestedSlot: ExpressibleByArgument {
     static var allValueStrings: [String] { SlotKind.requested.map(\.rawValue) }
 }
 
-/// The options that describe one way to unlock the store.
+/// The options that describe one unlock method.
 struct VaultSlotOptions: ParsableArguments {
     @Option(help: "How the store is unlocked.")
     var type = RequestedSlot(.passphrase)
@@ -75,7 +75,8 @@ struct VaultSlotOptions: ParsableArguments {
         }
     }
 
-    /// Has the agent make such a slot by `POST /v1/vault/PATH`, asking for the passphrases it needs.
+    /// Makes the agent create this unlock method by `POST /v1/vault/PATH`, with prompts for the required
+    /// passphrases.
     func make(by path: String, at endpoint: AgentEndpoint) throws {
         var body = JSONBody<SlotAdditionMembers>()
         try ProofPrompt.add(to: &body, for: endpoint, proof, fromStandardInput: readsPassphrase)
@@ -91,13 +92,13 @@ struct VaultSlotOptions: ParsableArguments {
         try endpoint.send(request)
     }
 
-    /// The absolute path: the agent runs in another directory.
+    /// Makes `path` absolute, because the agent runs in another directory.
     private func absolute(_ path: String) throws(AgentError) -> String {
         try AgentEndpoint(socket: path).socketPath
     }
 }
 
-/// Chooses how a new store is unlocked.
+/// The command `vault init`, which selects the unlock method of a new store.
 struct VaultInitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
@@ -112,7 +113,7 @@ struct VaultInitCommand: ParsableCommand {
     }
 }
 
-/// Changes the passphrase.
+/// The command `vault passwd`, which changes the passphrase.
 struct VaultPasswdCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "passwd",
@@ -146,7 +147,7 @@ struct VaultPasswdCommand: ParsableCommand {
     }
 }
 
-/// Replaces the key under which everything is sealed.
+/// The command `vault rekey`, which seals the store under a new key.
 struct VaultRekeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rekey",
@@ -164,7 +165,7 @@ struct VaultRekeyCommand: ParsableCommand {
 
     func run() throws {
         var body = JSONBody<RekeyMembers>()
-        // The new key has to be wrapped for every slot, and a passphrase is known to nobody but the person.
+        // The new key must be wrapped for every unlock method, and only the user knows a passphrase.
         try ProofPrompt.add(to: &body, for: agent.endpoint, proof, fromStandardInput: readsPassphrase)
         var request = AgentRequest(.post, "vault", "rekey", body: body.finished())
         defer { request.wipeBody() }

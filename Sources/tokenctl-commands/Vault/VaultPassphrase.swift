@@ -3,13 +3,13 @@
 import AgentProtocol
 import CommandCore
 
-/// Where the store's passphrases come from.
+/// The sources of the store's passphrases.
 enum VaultPassphrase {
     private static let option = "--passphrase-stdin"
 
-    /// The passphrase that opens the store now.
+    /// Reads the current passphrase of the store.
     ///
-    /// From standard input it is one line: the new passphrase may stand in the next.
+    /// From standard input it is one line, because the new passphrase may follow in the next.
     static func present(fromStandardInput: Bool = false) throws(AgentError) -> Secret {
         if fromStandardInput { return try Secret(try StandardInput.line() ?? [], of: "present passphrase") }
         return try ask()
@@ -19,7 +19,7 @@ enum VaultPassphrase {
         try Question.secret("Passphrase of the store", kind: "passphrase", option: option)
     }
 
-    /// A passphrase that shall open the store from now on.
+    /// Reads a new passphrase for the store.
     static func new(fromStandardInput: Bool) throws(AgentError) -> Secret {
         if fromStandardInput { return try StandardInput.secret("passphrase") }
         return try Question.newSecret("New passphrase of the store", kind: "passphrase", option: option)

@@ -5,7 +5,7 @@ import ArgumentParser
 import CommandCore
 import Text
 
-/// Lists, adds and removes the ways to unlock the store.
+/// The command `vault slots`, which lists, adds and removes unlock methods.
 struct VaultSlotsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "slots",
@@ -51,7 +51,7 @@ struct VaultSlotsCommand: ParsableCommand {
             try slot.make(by: "slots", at: agent.endpoint)
             guard !agent.wantsJSON else { return }
             let vault: VaultMessage = try agent.endpoint.message(AgentRequest(.get, "vault"))
-            // Who adds another way often means to be done with this one.
+            // A user who adds another unlock method often intends to stop using the key file.
             guard slot.type.kind != .keyFile,
                 let index = vault.slots?.first(where: { $0.type == .keyFile })?.index
             else { return }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// Names blocks of lines in a file: whose they are and what they are for.
+/// The identity of blocks in a file: their client, subject and sessions.
 struct BlockMark: Equatable, Sendable {
     /// The program that is set up.
     let client: String
-    /// The server, profile or registry; nil: any.
+    /// The server, profile or registry, or `nil` for any.
     let name: String?
-    /// The sessions that serve it; none: any.
+    /// The sessions for the server, or empty for any.
     let sessions: [String]
 
     init(_ client: String, _ name: String? = nil, sessions: [String] = []) {
@@ -15,7 +15,7 @@ struct BlockMark: Equatable, Sendable {
         self.sessions = sessions
     }
 
-    /// Reads what ``text`` gave.
+    /// Parses the format of ``text``.
     init(parsing text: Substring) {
         let words = text.split(separator: " ").map(String.init)
         self.init(words.first ?? "", words.dropFirst().first, sessions: Array(words.dropFirst(2)))
@@ -23,10 +23,10 @@ struct BlockMark: Equatable, Sendable {
 
     var text: String { ([client] + [name].compactMap(\.self) + sessions).joined(separator: " ") }
 
-    /// The blocks for the same, whichever sessions serve it.
+    /// The mark of blocks with the same client and name and any sessions.
     var ofAnySession: BlockMark { BlockMark(client, name) }
 
-    /// Whether `block`, the mark of a single one, is meant.
+    /// Returns whether this mark matches `block`, the mark of a single block.
     func names(_ block: BlockMark) -> Bool {
         client == block.client && (name == nil || name == block.name)
             && (sessions.isEmpty || sessions.contains(where: block.sessions.contains))

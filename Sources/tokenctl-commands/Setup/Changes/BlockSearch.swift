@@ -2,14 +2,14 @@
 
 import Text
 
-/// Finds blocks by their comments, and what belongs to a single one by how the lines of such a block look.
+/// The search for blocks by their comments, and by patterns of their lines if one comment is missing.
 struct BlockSearch {
-    /// How the first line of every block begins.
+    /// The prefix of the first line of every block.
     static let first = "# >>> tokenctl setup "
-    /// How the last line of every block begins.
+    /// The prefix of the last line of every block.
     static let last = "# <<< tokenctl setup "
 
-    /// A line that begins or ends a block.
+    /// A comment that begins or ends a block.
     private struct Comment {
         let index: Int
         let isFirst: Bool
@@ -19,20 +19,20 @@ struct BlockSearch {
     }
 
     let lines: [String]
-    /// The lines of each block of this kind, headers aside.
+    /// The patterns of the lines of each block of this kind, without headers.
     let ours: [LinePattern]
-    /// Whether a line without blanks around it begins a section.
+    /// A predicate for lines, without surrounding blanks, that begin a section.
     let isHeader: (String) -> Bool
-    /// Whether the header above the lines may be a person's, and a block has none then.
+    /// Whether the header above the lines may be a user's, in which case the block has none.
     let mayShareHeader: Bool
-    /// The line that ends the section of such a block, if one does.
+    /// The line that ends the section of such a block, or `nil`.
     var closing: LinePattern?
 
-    /// All blocks, from the top.
+    /// Returns all blocks from the top.
     func blocks() -> [FoundBlock] {
         let comments = lines.indices.compactMap(comment(at:))
         var found: [FoundBlock] = []
-        // Where the lines begin that belong to nothing found so far.
+        // The first line that belongs to no block found so far.
         var floor = 0
         for (position, comment) in comments.enumerated() {
             let next = position + 1 < comments.count ? comments[position + 1] : nil
@@ -51,11 +51,12 @@ struct BlockSearch {
         let line = TextBlock.withoutReturn(lines[index])
         let isFirst = line.bytewise.hasPrefix(BlockSearch.first.bytewise)
         guard isFirst || line.bytewise.hasPrefix(BlockSearch.last.bytewise) else { return nil }
-        // Both are as long.
+        // Both prefixes have the same length.
         return Comment(index: index, isFirst: isFirst, name: line.dropFirst(BlockSearch.first.count).bytewise)
     }
 
-    /// What ends with the comment `end`: one block, or what two have left after the comments between them are lost.
+    /// Returns the blocks that end with the comment `end`: one, or the remains of two if the comments between
+    /// them are lost.
     private func ended(by end: Comment, begunBy begin: Comment?, floor: Int) -> [FoundBlock] {
         if let begin, begin.name == end.name {
             let inside = begin.index + 1..<end.index
@@ -66,14 +67,15 @@ struct BlockSearch {
         return [begin.map { begun(by: $0, below: inside.lowerBound) }, block].compactMap(\.self)
     }
 
-    /// What `begin` begins, where nothing ends it before the line at `ceiling`.
+    /// Returns the block that `begin` begins, if no comment ends it before the line at `ceiling`.
     private func begun(by begin: Comment, below ceiling: Int) -> FoundBlock {
         let inside = linesBelow(begin, ceiling: ceiling)
         let range = begin.index...inside.upperBound - 1
         return FoundBlock(mark: begin.mark, range: range, inside: inside)
     }
 
-    /// The lines of the block whose last comment is `end`; a person's among them only in a section of its own.
+    /// Returns the lines of the block whose last comment is `end`; it includes a user's lines only within the
+    /// block's own section.
     private func linesAbove(_ end: Comment, floor: Int) -> Range<Int> {
         let none = end.index..<end.index
         var rest = ours[...]
@@ -95,12 +97,13 @@ struct BlockSearch {
             return hasOthers ? none : start..<end.index
         }
         guard isHeader(at: start - 1, of: end) else { return none }
-        // One right below a comment of ours is no person's.
+        // A header directly below a comment of ours does not belong to the user.
         let isOurs = !mayShareHeader || start - 1 == floor && floor > 0
         return (isOurs ? start - 1 : start)..<end.index
     }
 
-    /// The lines of the block whose first comment is `begin`; a person's among them only in a section of its own.
+    /// Returns the lines of the block whose first comment is `begin`; it includes a user's lines only within
+    /// the block's own section.
     private func linesBelow(_ begin: Comment, ceiling: Int) -> Range<Int> {
         let start = begin.index + 1
         let none = start..<start
@@ -122,7 +125,7 @@ struct BlockSearch {
         return start..<end
     }
 
-    /// Whether the line begins a section that is named as the block of `comment`.
+    /// Returns whether the line begins a section that contains the name in the mark of `comment`.
     private func isHeader(at index: Int, of comment: Comment) -> Bool {
         let line = TextBlock.trimmed(lines[index])
         guard isHeader(line) else { return false }

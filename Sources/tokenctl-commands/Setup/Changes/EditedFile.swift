@@ -5,30 +5,31 @@ import CommandCore
 import Glibc
 import Text
 
-/// A file that a person may have written, to be changed in few places.
+/// A file that a user may have written, for changes in a few places.
 ///
-/// It is read whole and replaced in one step, with its mode and group. A link stays one: the file it leads to is replaced.
-/// A file that is made here has the sticky bit, as an ``OwnDirectory`` has, and goes when nothing is left in it.
+/// The file is read as a whole and replaced atomically, with its mode and group. A link is kept: the file it
+/// leads to is replaced. A file created here has the sticky bit, like an ``OwnDirectory``, and is removed
+/// when it becomes empty.
 struct EditedFile {
-    /// More than any configuration a person wrote.
+    /// The maximum size in bytes, more than any configuration written by hand.
     private static let largest = 1 << 20
-    /// What some editors begin a text with; what is put first into the text comes after it.
+    /// The byte order mark with which some editors begin a text; text inserted first follows it.
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
-    /// As the person knows it.
+    /// The path as the user knows it.
     let path: String
-    /// What the file holds, without a byte order mark; nil if there is none.
+    /// The text without a byte order mark, or `nil` if the file does not exist.
     let text: String?
     private let hasByteOrderMark: Bool
-    /// The path without links.
+    /// The path with links resolved.
     private let target: String
     private let isLink: Bool
-    /// Of the file that was read.
+    /// The status of the file when it was read.
     private let status: stat?
 
     /// Reads `path`.
     ///
-    /// - Throws: ``AgentError`` if what is there is no text file of this user, or too long.
+    /// - Throws: ``AgentError`` if the file is not a text file of this user, or is too large.
     init(_ path: String) throws(AgentError) {
         self.path = path
         guard let resolved = unsafe realpath(path, nil) else {
@@ -59,10 +60,10 @@ struct EditedFile {
         self.status = found.status
     }
 
-    /// Whether the file was made here, or there is none yet.
+    /// Whether the file was created here, or does not exist.
     var isOwn: Bool { status.map { $0.st_mode & S_ISVTX != 0 } ?? true }
 
-    /// Notes that another program made the file at `path` for a change that was made here.
+    /// Marks the file at `path`, which another program created for a change made here.
     static func markCreatedBySetup(_ path: String) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
@@ -83,7 +84,7 @@ struct EditedFile {
         return (try all(of: file, named: path), status)
     }
 
-    /// Reads `file` to its end: what is left out here would be lost when the file is replaced.
+    /// Reads `file` to its end, because any part that is not read would be lost when the file is replaced.
     private static func all(of file: Int32, named path: String) throws(AgentError) -> [UInt8] {
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 1 << 16)
@@ -97,13 +98,15 @@ struct EditedFile {
         throw obstacle(path, "it has more than \(largest) bytes")
     }
 
-    /// Replaces the file; one that was made here and becomes empty is removed, with the directories that were made for it.
+    /// Replaces the file; if it was created here and becomes empty, it is removed with the directories
+    /// created for it.
     ///
-    /// While that happens the file's name with `.lock` is there, for which git and kubectl look too: none of them, and no
-    /// second run of this command, writes over what another has written.
+    /// During this, a file with the suffix `.lock` exists, which git and kubectl respect too. So neither they
+    /// nor a second run of this command overwrite each other's changes.
     ///
-    /// - Returns: what puts the old text back, or takes the file away if there was none.
-    /// - Throws: ``AgentError`` if it was changed since it was read, or cannot be written; it is as it was then.
+    /// - Returns: A function that restores the old text, or removes the file if there was none.
+    /// - Throws: ``AgentError`` if the file was changed since it was read, or cannot be written. The file
+    ///   is then unchanged.
     @discardableResult
     func replace(with new: String) throws(AgentError) -> Restoring {
         if let status, status.st_mode & S_IWUSR == 0 { throw EditedFile.obstacle(path, "it is read-only") }
@@ -129,12 +132,12 @@ struct EditedFile {
         }
     }
 
-    /// Puts `draft`, which is open as `file`, in place of the file, or removes both.
+    /// Replaces the file by `draft`, which is open as `file`, or removes both.
     private func commit(_ new: String, by draft: String, _ file: Int32) throws(AgentError) {
         guard try EditedFile(path).text?.bytewise == text?.bytewise else {
             throw EditedFile.refusal(path, "it was changed just now")
         }
-        // What a link leads to is a person's.
+        // The target of a link belongs to the user.
         guard !new.isEmpty || isLink || !isOwn else {
             guard unsafe unlink(target) == 0 || errno == ENOENT, unsafe unlink(draft) == 0 else {
                 throw EditedFile.refusal(path, systemMessage(errno))
@@ -148,14 +151,14 @@ struct EditedFile {
         guard reason == 0 else { throw EditedFile.refusal(path, systemMessage(reason)) }
     }
 
-    /// Gives what replaces the file its group and mode.
+    /// Sets the group and mode of the replaced file on its replacement.
     private func giveAttributes(to file: Int32) -> Bool {
         guard let status else {
-            // Where the file system does not keep the bit, the file is a person's from now on.
+            // If the file system does not store the sticky bit, the file belongs to the user from now on.
             _ = fchmod(file, 0o600 | S_ISVTX)
             return true
         }
-        // Another group has no claim to what is in it.
+        // Members of another group must not get access to the contents.
         let isSameGroup = fchown(file, uid_t.max, status.st_gid) == 0
         return fchmod(file, status.st_mode & (isSameGroup ? 0o7777 : 0o7707)) == 0
     }
@@ -164,12 +167,13 @@ struct EditedFile {
         path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
-    /// A person has something else there.
+    /// Returns the error for a file that the user has written and that cannot be changed.
     static func obstacle(_ path: String, _ reason: String) -> AgentError {
         AgentError(.badRequest, "\(path) is in the way: \(reason)", remedy: "put it right, or use --file")
     }
 
-    /// `draft`, which is to take the place of `path`, cannot be made for the error number `reason`.
+    /// Returns the error if `draft`, the replacement of `path`, cannot be created; `reason` is the error
+    /// number.
     static func refusal(_ path: String, draft: String, _ reason: Int32) -> AgentError {
         guard reason == EEXIST else { return refusal(path, systemMessage(reason)) }
         let remedy = "try again; remove that if no program is changing the file"

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// A block in the lines of a file.
+/// A block found in the lines of a file.
 ///
-/// One of its comments may be lost: git removes a section from its header to the next one, and with it the comment that
-/// ends one block and the one that begins the next.
+/// One of its comments may be missing. When git removes a section up to the next header, it also removes the
+/// comment that ends one block and the one that begins the next.
 struct FoundBlock {
     let mark: BlockMark
-    /// Where it is, with the comments that are there.
+    /// The lines of the block with its existing comments.
     let range: ClosedRange<Int>
-    /// Where the lines are that it has beside its comments.
+    /// The lines of the block without its comments.
     let inside: Range<Int>
 
-    /// Whether both comments are there.
+    /// Whether both comments exist.
     var isWhole: Bool { range.count == inside.count + 2 }
 
-    /// Whether a comment is all that is left of it.
+    /// Whether only a comment is left of the block.
     var isComment: Bool { range.count == 1 }
 }

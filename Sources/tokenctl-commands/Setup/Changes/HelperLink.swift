@@ -5,12 +5,12 @@ import CommandCore
 import Glibc
 import Text
 
-/// A link to `tokenctl` under the name by which another program looks for its helper.
+/// A link to `tokenctl` with the name under which another program looks for its helper.
 struct HelperLink: SetupChange {
     let path: String
     let program: String
 
-    /// A link `name` that is found by way of `PATH`, or nil if one is there already.
+    /// Creates a link `name` in a directory of `PATH`, or returns `nil` if one exists.
     ///
     /// - Throws: ``AgentError`` if another program of that name would be found first.
     init?(inPathAs name: String, to program: String, _ places: ClientPlaces) throws(AgentError) {
@@ -19,7 +19,7 @@ struct HelperLink: SetupChange {
             if HelperLink.leads(found, to: program) { return nil }
             let order = places.path
             let first = order.firstIndex(of: EditedFile.directory(of: found)) ?? 0
-            // One in its own place may be ours, from an earlier time.
+            // A program in this directory may be our link from an earlier setup.
             guard let own = order.firstIndex(of: directory), own <= first else {
                 throw AgentError(
                     .badRequest,
@@ -57,7 +57,7 @@ struct HelperLink: SetupChange {
     @discardableResult
     func make() throws(AgentError) -> Restoring {
         if try isMade() { return {} }
-        // One of ours may be there, which leads to where tokenctl was before.
+        // Our own link may exist and lead to an earlier location of tokenctl.
         let old = target
         try point(to: program)
         return { () throws(AgentError) in
@@ -68,7 +68,7 @@ struct HelperLink: SetupChange {
         }
     }
 
-    /// Makes the link, in place of one that is there.
+    /// Creates the link, and replaces an existing one.
     private func point(to target: String) throws(AgentError) {
         let directory = EditedFile.directory(of: path)
         try OwnDirectory.make(directory)
@@ -92,13 +92,15 @@ struct HelperLink: SetupChange {
         OwnDirectory.remove(EditedFile.directory(of: path))
     }
 
-    /// A link to `tokenctl`, wherever it was then; not a relative one, as the installation makes them.
+    /// Whether the link is ours: an absolute link to a `tokenctl` in any directory.
+    ///
+    /// The installation creates relative links, which are not ours.
     private var isOurs: Bool {
         guard let place = target?.bytewise, place.hasPrefix("/") else { return false }
         return place.hasSuffix("/tokenctl") || HelperLink.leads(path, to: program)
     }
 
-    /// Where the link leads; nil if it is none, or its text is not UTF-8.
+    /// The target of the link, or `nil` if the path is not a link or the target is not UTF-8.
     private var target: String? {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(path, &target, target.count)
@@ -106,7 +108,7 @@ struct HelperLink: SetupChange {
         return String(validating: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Whether `path` is `program`, whatever links lead there.
+    /// Returns whether `path` and `program` are the same file after following links.
     private static func leads(_ path: String, to program: String) -> Bool {
         var (left, right) = (stat(), stat())
         guard unsafe stat(path, &left) == 0, unsafe stat(program, &right) == 0 else { return false }

@@ -4,20 +4,20 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// A member of an object, or an element of an array, in a JSON file; all else in it stays as it was written.
+/// A member of an object, or an element of an array, in a JSON file whose other text stays unchanged.
 struct JSONItem: SetupChange {
     let file: String
-    /// The member of the file's object that holds it.
+    /// The member of the file's top-level object that contains the item.
     let container: String
-    /// Its name; nil in an array, and to undo it whatever its name is.
+    /// The name of the item, or `nil` in an array and to undo an item with any name.
     let name: String?
     let value: JSONValue
     var isElement = false
-    /// Whether it is marked as ours by a comment, where the program that reads the file allows comments.
+    /// Whether a comment marks the item as ours, if the program that reads the file allows comments.
     var isMarked = false
-    /// Whether the program reads plain JSON alone, without comments and commas at the end.
+    /// Whether the program reads only plain JSON, without comments and trailing commas.
     var isStrict = false
-    /// Whether a value is one of ours, to be taken back.
+    /// A predicate for values of ours, which undo removes.
     var isOurs: (JSONValue) -> Bool
 
     init(
@@ -73,12 +73,12 @@ struct JSONItem: SetupChange {
         return ["\(file), \(container):"] + lines
     }
 
-    /// The items of the container that are to be taken back.
+    /// Returns the items of the container that undo removes.
     private func ours(in layout: JSONLayout) -> [JSONLayout.Container.Item] {
         holder(in: layout)?.holder.items.filter { isOurs($0, in: layout) } ?? []
     }
 
-    /// Whether an item of the container is to be taken back.
+    /// Returns whether undo removes an item of the container.
     private func isOurs(_ item: JSONLayout.Container.Item, in layout: JSONLayout) -> Bool {
         (name == nil || item.name == name) && (!isMarked || item.isMarked)
             && layout.value(of: item).map(isOurs) == true
@@ -90,19 +90,20 @@ struct JSONItem: SetupChange {
         let old = text
         while let less = try reduced(text) { text = less }
         guard text != old else { return }
-        // A file that was there and empty has all of it on one line.
+        // A file that existed and was empty has all members on one line.
         let wasEmpty = try isOnOneLine(old)
         try edited.replace(with: isBare(text) && (edited.isOwn || wasEmpty) ? "" : text)
     }
 
-    /// The names of the items that ``remnant()`` shows.
+    /// Returns the names of the items that ``remnant()`` shows.
     func names() throws(AgentError) -> [String] {
         guard let text = try EditedFile(file).text, !text.isEmpty else { return [] }
         let layout = try layout(of: text)
         return ours(in: layout).compactMap(\.name)
     }
 
-    /// Where the container is among the members of the file's object, and what it holds; nil if there is none.
+    /// Returns the container and its index among the members of the top-level object, or `nil` if it does not
+    /// exist.
     private func holder(in layout: JSONLayout) -> (index: Int, holder: JSONLayout.Container)? {
         guard let index = layout.root.items.firstIndex(where: { $0.name == container }),
             let holder = layout.container(in: layout.root.items[index])
@@ -110,7 +111,7 @@ struct JSONItem: SetupChange {
         return (index, holder)
     }
 
-    /// The text with the item; nil if it has it.
+    /// Returns the text with the item, or `nil` if it already contains the item.
     private func changed(_ text: String?) throws(AgentError) -> String? {
         guard let text else { return "{\n  \(newContainer)\n}\n" }
         guard !text.isEmpty else { return "{\(newContainer)}\n" }
@@ -134,13 +135,13 @@ struct JSONItem: SetupChange {
         return "\(JSONValue.string(container).text): \(brackets[0])\(item)\(brackets[1])"
     }
 
-    /// The text with one item of ours less; nil if it has none.
+    /// Returns the text without one of our items, or `nil` if there is none.
     private func reduced(_ text: String) throws(AgentError) -> String? {
         guard !text.isEmpty else { return nil }
         let layout = try layout(of: text)
         guard let (index, holder) = holder(in: layout) else { return nil }
         guard let ours = holder.items.firstIndex(where: { isOurs($0, in: layout) }) else { return nil }
-        // One that was made for the item is on one line with it.
+        // A container that was created for the item is on one line with it.
         return layout.isAlone(ours, in: holder) && layout.isOnOneLine(holder)
             ? layout.removing(index, from: layout.root) : layout.removing(ours, from: holder)
     }
@@ -150,14 +151,14 @@ struct JSONItem: SetupChange {
         return layout.isOnOneLine(layout.root)
     }
 
-    /// Whether nothing is left of a file that was made for the item.
+    /// Returns whether only an empty object is left of a file that was created for the item.
     private func isBare(_ text: String) -> Bool { text.bytewise == "{}\n".bytewise }
 
     private func layout(of text: String) throws(AgentError) -> JSONLayout {
         guard let layout = JSONLayout(text), layout.root.isObject else {
             throw EditedFile.obstacle(file, "it is not a JSON object")
         }
-        // Its program would not read it, with the item or without.
+        // The program could not read the file, with or without the item.
         guard !isStrict || (try? JSONValue(parsing: text.utf8)) != nil else {
             throw EditedFile.obstacle(file, "it is not JSON")
         }

@@ -2,39 +2,41 @@
 
 import Text
 
-/// Where the members of a JSON text are, so that one can be added or removed while all else stays as it was written.
+/// The positions of the members in a JSON text, for adding or removing one without changing the rest.
 ///
-/// Comments and commas at an end are passed over: some programs allow them in their configuration.
+/// Comments and trailing commas are skipped, because some programs allow them in their configuration.
 struct JSONLayout {
     /// An object or an array.
     struct Container {
         struct Item {
-            /// Nil in an array.
+            /// The name, or `nil` in an array.
             var name: String?
-            /// From the name, or the value in an array, to the end of the value; with ``JSONLayout/mark`` if that stands before it.
+            /// The range from the name, or from the value in an array, to the end of the value.
+            ///
+            /// It includes ``JSONLayout/mark`` if the mark precedes the item.
             var range: Range<Int>
             var isMarked: Bool
             var value: Range<Int>
         }
 
         var isObject: Bool
-        /// The places of its brackets.
+        /// The positions of the brackets.
         var open: Int
         var close: Int
         var items: [Item]
     }
 
-    /// A comment that stands before an item which was put there by this program, where comments are allowed.
+    /// The comment before items that this program added, in files that allow comments.
     static let mark = "/* tokenctl setup */"
 
-    /// More nesting than any configuration has.
+    /// The maximum depth of nesting, more than any configuration has.
     private static let deepest = 64
     private static let lineFeed = UInt8(ascii: "\n")
 
     let bytes: [UInt8]
     let root: Container
 
-    /// Nil if it is not the text of an object or array.
+    /// Parses `text`, or returns `nil` if it is not an object or array.
     init?(_ text: String) {
         bytes = Array(text.utf8)
         var reader = Reader(bytes)
@@ -42,22 +44,22 @@ struct JSONLayout {
         self.root = root
     }
 
-    /// The container that is the value of `item`; nil if it is none.
+    /// Returns the container that is the value of `item`, or `nil` if the value is not one.
     func container(in item: Container.Item) -> Container? {
         var reader = Reader(bytes, at: item.value.lowerBound)
         return reader.container(depth: 0)
     }
 
-    /// The value of `item`; nil if it has comments or is no plain JSON.
+    /// Returns the value of `item`, or `nil` if it contains comments or is not plain JSON.
     func value(of item: Container.Item) -> JSONValue? { try? JSONValue(parsing: bytes[item.value]) }
 
-    /// The text with `item` at the end of `container`, laid out as what is there.
+    /// Returns the text with `item` at the end of `container`, in the layout of the existing items.
     func adding(_ item: String, to container: Container) -> String {
         let isOnOneLine = isOnOneLine(container)
         let last = container.items.last
         let separator = last == nil ? "" : ","
         let inside = bytes[container.open + 1..<container.close]
-        // Behind the comments, if there is nothing else.
+        // If there are only comments, the item follows them.
         let isEmpty = last == nil && inside.allSatisfy(\.isJSONBlank)
         let end = inside.lastIndex { !$0.isJSONBlank }.map { $0 + 1 } ?? container.open + 1
         let place = last?.range.upperBound ?? end
@@ -78,7 +80,7 @@ struct JSONLayout {
         !bytes[container.open...container.close].contains(JSONLayout.lineFeed)
     }
 
-    /// Whether nothing else is in the container, no comment either.
+    /// Returns whether the item is alone in the container, without comments.
     func isAlone(_ index: Int, in container: Container) -> Bool {
         let range = container.items[index].range
         let isFree: (UInt8) -> Bool = { $0.isJSONBlank || $0 == UInt8(ascii: ",") }
@@ -86,7 +88,7 @@ struct JSONLayout {
             && bytes[range.upperBound..<container.close].allSatisfy(isFree)
     }
 
-    /// The text without the item at `index`, the blanks before it and the comma that it needed.
+    /// Returns the text without the item at `index`, the blanks before it and its comma.
     func removing(_ index: Int, from container: Container) -> String {
         guard !isAlone(index, in: container) else {
             return text(without: [container.open + 1..<container.close])
@@ -100,7 +102,7 @@ struct JSONLayout {
         return text(without: [item, comma..<comma + 1])
     }
 
-    /// Where the comma after an item that ends before `place` is; nil if there is none.
+    /// Returns the position of the comma after an item that ends before `place`, or `nil` if there is none.
     private func comma(after place: Int) -> Int? {
         var reader = Reader(bytes, at: place)
         return reader.comma()
@@ -112,20 +114,20 @@ struct JSONLayout {
         return String(decoding: changed, as: UTF8.self)
     }
 
-    /// The text without these places.
+    /// Returns the text without the given ranges.
     private func text(without ranges: [Range<Int>]) -> String {
         var changed = bytes
         for range in ranges.sorted(by: { $0.lowerBound > $1.lowerBound }) { changed.removeSubrange(range) }
         return String(decoding: changed, as: UTF8.self)
     }
 
-    /// The blanks at the beginning of the line that `place` is in.
+    /// Returns the blanks at the beginning of the line that contains `place`.
     private func indentation(at place: Int) -> String {
         let start = bytes[..<place].lastIndex(of: JSONLayout.lineFeed).map { $0 + 1 } ?? 0
         return String(decoding: bytes[start...].prefix { $0 == 0x20 || $0 == 0x09 }, as: UTF8.self)
     }
 
-    /// Walks through a text.
+    /// A parser of the text.
     private struct Reader {
         private let bytes: [UInt8]
         private var place: Int
@@ -135,7 +137,7 @@ struct JSONLayout {
             self.place = place
         }
 
-        /// Whether nothing but blanks and comments follow.
+        /// Whether only blanks and comments follow.
         var isAtEnd: Bool {
             mutating get {
                 skip()
@@ -143,7 +145,7 @@ struct JSONLayout {
             }
         }
 
-        /// Passes over blanks and comments; where the comma behind them is.
+        /// Skips blanks and comments, and returns the position of a comma after them, or `nil`.
         mutating func comma() -> Int? {
             skip()
             return next == UInt8(ascii: ",") ? place : nil
@@ -151,7 +153,7 @@ struct JSONLayout {
 
         private var next: UInt8? { place < bytes.count ? bytes[place] : nil }
 
-        /// Passes over blanks and comments.
+        /// Skips blanks and comments.
         private mutating func skip() {
             while let byte = next {
                 if byte.isJSONBlank {
@@ -218,7 +220,7 @@ struct JSONLayout {
             )
         }
 
-        /// Where the mark before an item that begins at `start` is; nil if there is none.
+        /// Returns the position of the mark before an item that begins at `start`, or `nil` if there is none.
         private func mark(before start: Int) -> Int? {
             let before = bytes[..<start]
             let end = before.lastIndex { !$0.isJSONBlank }.map { $0 + 1 } ?? 0
@@ -239,7 +241,7 @@ struct JSONLayout {
             }
         }
 
-        /// Passes over a string and answers what it means.
+        /// Parses a string and returns its value.
         private mutating func string() -> String? {
             guard next == UInt8(ascii: "\"") else { return nil }
             let start = place

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What lines of one kind say, with `*` for what differs between them.
+/// A pattern for lines of one kind, with `*` for any text.
 struct LinePattern: ExpressibleByStringLiteral, Sendable {
     private static let wildcard = UInt8(ascii: "*")
 
@@ -8,11 +8,11 @@ struct LinePattern: ExpressibleByStringLiteral, Sendable {
 
     init(stringLiteral text: String) { bytes = Array(text.utf8) }
 
-    /// Whether all of `line` says that.
+    /// Returns whether the pattern matches all of `line`.
     func matches(_ line: String) -> Bool {
         let line = Array(line.utf8)
         var (index, place) = (0, 0)
-        // After the last wildcard, and the end of what it stands for.
+        // The index after the last wildcard, and the end of the text that it matches.
         var resumed: (index: Int, place: Int)?
         while place < line.count {
             if index < bytes.count, bytes[index] == LinePattern.wildcard {

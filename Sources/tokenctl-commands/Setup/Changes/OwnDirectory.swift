@@ -4,13 +4,14 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// A directory that was missing where something has to be written, and goes again with the last of what is in it.
+/// A directory that was created for a file and is removed when it becomes empty.
 ///
-/// The sticky bit tells it from one that a person made: where nobody but its owner may write, the bit means nothing else.
+/// The sticky bit distinguishes it from a directory that a user created: if only the owner may write, the bit
+/// has no other effect.
 enum OwnDirectory {
     private static let mode: mode_t = 0o1700
 
-    /// Makes the directories of `path` that are missing, for this user alone.
+    /// Creates the missing directories of `path`, with access only for this user.
     static func make(_ path: String) throws(AgentError) {
         var status = stat()
         if unsafe stat(path, &status) == 0 { return }
@@ -20,7 +21,7 @@ enum OwnDirectory {
         }
     }
 
-    /// Removes `path` and the directories above it, up to the first that was not made here or is not empty.
+    /// Removes `path` and its parents, up to the first that was not created here or is not empty.
     static func remove(_ path: String) {
         var path = path
         while isOwn(path), unsafe rmdir(path) == 0 { path = EditedFile.directory(of: path) }
@@ -28,7 +29,7 @@ enum OwnDirectory {
 
     private static func isOwn(_ path: String) -> Bool {
         var status = stat()
-        // A directory has the group's bit if the one above it has.
+        // A directory inherits the set-group-ID bit from its parent.
         return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
             && status.st_uid == geteuid() && status.st_mode & 0o5777 == mode
     }

@@ -3,11 +3,11 @@
 import AgentProtocol
 import Text
 
-/// A whole file that nobody else writes, beside our own configuration.
+/// A file that only this program writes, next to our own configuration.
 struct OwnFile: SetupChange {
     let path: String
     let text: String
-    /// What such a file holds, and no other.
+    /// The text that identifies such a file.
     let sign: String
 
     var shown: [String] {

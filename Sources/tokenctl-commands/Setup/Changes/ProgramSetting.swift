@@ -4,19 +4,19 @@ import AgentProtocol
 import CommandCore
 import Glibc
 
-/// A setting that another program keeps in a file of its own kind, and changes itself when told to.
+/// A setting that another program stores itself and changes with its own command.
 struct ProgramSetting: SetupChange {
     let set: [String]
     let unset: [String]
-    /// Prints the setting.
+    /// The command that prints the setting.
     let get: [String]
-    /// What `get` prints when the setting is made.
+    /// The output of `get` when the setting is made.
     let value: String
-    /// What `get` prints when nothing is set.
+    /// The output of `get` when nothing is set.
     var absent = ""
-    /// The file that the program makes for it.
+    /// The file in which the program stores the setting.
     var file: String?
-    /// Whether a file of this text holds nothing, so that it goes when the setting is taken back.
+    /// A predicate for the text of a file without settings, which undo removes.
     var isBare: (String) -> Bool = { _ in false }
 
     var shown: [String] { [ProgramSetting.line(set)] }
@@ -54,7 +54,7 @@ struct ProgramSetting: SetupChange {
         let run = try ProgramRun(set, withComplaints: true)
         guard run.status == 0 else { throw failure(of: set, run) }
         if let missing { EditedFile.markCreatedBySetup(missing) }
-        // Nothing was set before.
+        // Nothing was set before, so undo restores the previous state.
         return undo
     }
 
@@ -73,14 +73,14 @@ struct ProgramSetting: SetupChange {
     }
 }
 
-/// A program that was run, with what it printed.
+/// A completed run of a program, with its output.
 struct ProgramRun {
     let status: Int32
     private let output: [UInt8]
 
-    /// Runs `command` without input; what it complains of is part of its output, or dropped.
+    /// Runs `command` without input, and includes or drops its standard error.
     ///
-    /// - Throws: ``AgentError`` if it cannot be started.
+    /// - Throws: ``AgentError`` if the program cannot be started.
     init(_ command: [String], withComplaints: Bool = false) throws(AgentError) {
         var pipe = try Pipe()
         let child = try ChildProcess(
@@ -94,7 +94,7 @@ struct ProgramRun {
         status = child.wait()
     }
 
-    /// The output, on one line.
+    /// The output as one line.
     var words: String {
         String(decoding: output, as: UTF8.self).split { $0.isNewline || $0 == " " }.joined(separator: " ")
     }

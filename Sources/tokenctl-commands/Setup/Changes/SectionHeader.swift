@@ -2,16 +2,19 @@
 
 import Text
 
-/// The line that begins a section, compared by what it names: `[profile "a"]` and `[ profile a ] # mine` are the same.
+/// A line that begins a section, compared by its words: `[profile "a"]` and `[ profile a ] # mine` are equal.
 struct SectionHeader: Equatable {
-    /// What is between the brackets, without quotes and the blanks around words.
+    /// The words between the brackets, without quotes.
     private let words: [[UInt8]]
-    /// What stands behind the brackets: a comment, or a key.
+    /// The text after the brackets: a comment or a key.
     let rest: String
 
     static func == (left: SectionHeader, right: SectionHeader) -> Bool { left.words == right.words }
 
-    /// The only word behind `kind`, whatever the case of that: the server in `[credential "https://git.example.com"]`.
+    /// Returns the only word after `kind`, such as the server in `[credential "https://git.example.com"]`, or
+    /// `nil`.
+    ///
+    /// The case of `kind` is ignored.
     func subject(of kind: String) -> String? {
         guard words.count == 2, words[0].elementsEqual(kind.utf8, by: { $0.lowercasedASCII == $1 }) else {
             return nil
@@ -19,7 +22,7 @@ struct SectionHeader: Equatable {
         return String(decoding: words[1], as: UTF8.self)
     }
 
-    /// Nil if the line begins no section.
+    /// Parses `line`, or returns `nil` if it does not begin a section.
     init?(_ line: some StringProtocol) {
         let bytes = line.utf8.drop { SectionHeader.isBlank($0) }
         guard bytes.first == UInt8(ascii: "[") else { return nil }

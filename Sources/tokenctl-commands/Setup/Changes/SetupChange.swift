@@ -3,37 +3,40 @@
 import AgentProtocol
 import Text
 
-/// Puts back what was there before a change was made.
+/// A function that restores the state before a change.
 ///
-/// Throws ``AgentError`` if that cannot be done, or somebody else has changed it since then.
+/// It throws ``AgentError`` if that is impossible, or another program has since changed the state.
 typealias Restoring = () throws(AgentError) -> Void
 
-/// One change of another program's configuration, that can be shown, made and taken back.
+/// A change of another program's configuration that can be shown, made and undone.
 protocol SetupChange {
-    /// What it is, for a person: a line with the place, then what stands there afterwards.
+    /// The change for the user: a line with its location, then the new contents.
     var shown: [String] { get }
 
-    /// What stands there from an earlier time and goes when it is made, line by line; empty: nothing.
+    /// Returns the existing lines that the change replaces, or an empty array.
     func replaced() throws(AgentError) -> [String]
 
-    /// Whether it is made already.
+    /// Returns whether the change is already made.
     ///
-    /// - Throws: ``AgentError`` if what is there was written by a person and would have to be changed.
+    /// - Throws: ``AgentError`` if the change conflicts with something that a user wrote.
     func isMade() throws(AgentError) -> Bool
 
-    /// Makes it; ``isMade()`` said that it can be.
+    /// Makes the change; ``isMade()`` must have returned without an error.
+    ///
+    /// - Returns: A function that restores the previous state.
     @discardableResult
     func make() throws(AgentError) -> Restoring
 
-    /// What ``undo()`` takes back, for a person: a line with the place, then what goes there; empty: nothing.
+    /// Returns what ``undo()`` removes, for the user: a line with its location, then the contents, or an
+    /// empty array.
     func remnant() throws(AgentError) -> [String]
 
-    /// What is as this change makes it, but does not show that it is ours, so that ``undo()`` leaves it, for a person.
+    /// Returns contents equal to this change without a mark, which ``undo()`` therefore keeps, for the user.
     func unmarked() throws(AgentError) -> [String]
 
-    /// Takes back what ``remnant()`` says, if anything.
+    /// Removes what ``remnant()`` returns, if anything.
     ///
-    /// - Throws: ``AgentError``; it is as it was then.
+    /// - Throws: ``AgentError``. The state is then unchanged.
     func undo() throws(AgentError)
 }
 
@@ -42,7 +45,7 @@ extension SetupChange {
 
     func unmarked() throws(AgentError) -> [String] { [] }
 
-    /// ``shown``, with the lines that go marked by a minus.
+    /// Returns ``shown`` with the removed lines marked by a minus.
     func shownWithReplaced() throws(AgentError) -> [String] {
         let lines = shown.map(\.bytewise)
         let gone = try replaced().map { "    " + $0 }.filter { !lines.contains($0.bytewise) }
@@ -51,9 +54,9 @@ extension SetupChange {
 }
 
 extension [any SetupChange] {
-    /// Makes one after the other, then does `check`; if anything fails, all are as they were before.
+    /// Makes the changes in order, then calls `check`; after an error, all changes are reverted.
     ///
-    /// - Throws: ``AgentError`` of what failed, with what could not be put back.
+    /// - Throws: ``AgentError`` of the failed step, with the changes that could not be reverted.
     func make(checkedBy check: () throws(AgentError) -> Void = {}) throws(AgentError) {
         var restorings: [Restoring] = []
         do throws(AgentError) {

@@ -4,41 +4,45 @@ import AgentProtocol
 import TOML
 import Text
 
-/// Lines in a text file, between two comments that say whose they are.
+/// A block of lines in a text file, between two comments that identify it.
 ///
-/// Comments begin with `#`, as in all the formats that are edited so. What people and other programs have put between
-/// them since then is a person's, and stays when the block goes.
+/// Comments begin with `#`, as in all formats that are edited this way. Lines that users and other programs
+/// have since added between the comments belong to the user, and stay when the block is removed.
 struct TextBlock: SetupChange {
     enum Place: Equatable, Sendable {
-        /// At the beginning, where the keys before the first table belong.
+        /// At the beginning, before the first table, where top-level keys belong.
         case top
         case end
-        /// Below this line, or one that means the same; the first is added where both are missing.
+        /// Below this line, or its synonym; the line is added if both are missing.
         case section(String, synonym: String? = nil)
     }
 
     let file: String
-    /// Names the block among others in the file.
+    /// The mark of the block among others in the file.
     let mark: BlockMark
     let place: Place
     let lines: [String]
-    /// How the lines of such a block can be told from a person's, whatever the block was made with: each once, in their
-    /// order; headers aside.
+    /// The patterns that distinguish lines of such a block from a user's, whatever the options of the block.
+    ///
+    /// Each matches one line, in order, without headers.
     let ours: [LinePattern]
-    /// What begins a section where brackets do not.
+    /// The patterns of section headers without brackets.
     var headers: [LinePattern] = []
-    /// The header in the last line of the block, with which its section ends and that of what follows begins.
+    /// The header in the last line of the block, which ends its section for the lines that follow.
     var closing: LinePattern?
-    /// What a line there must not begin with: keys that can be given once.
+    /// The keys that may be set only once, so that no other line there may begin with them.
     var keys: [String] = []
-    /// Whether a line there, below the header of its section, is in the way although it begins with none of ``keys``.
+    /// A predicate for other lines, with the header above each, that conflict although they begin with none
+    /// of ``keys``.
     var isRival: (_ line: String, _ header: String?) -> Bool = { _, _ in false }
-    /// In which sections, beside its own, such lines are in the way; nil, and at the end of the file: anywhere.
+    /// A predicate for sections, other than the block's own, in which such lines conflict.
+    ///
+    /// If it is `nil` and the block is at the end of the file, such lines conflict anywhere.
     var isRivalSection: ((SectionHeader) -> Bool)?
-    /// Whether the file is TOML: a person's text has to be that, without the block and with it.
+    /// Whether the file is TOML; the user's text must be valid with and without the block.
     var isTOML = false
 
-    /// Stands above a block that a line without an end came before, so that this line has none again afterwards.
+    /// The comment above a block that follows a line without a line end, so that undo can restore that line.
     private static let unended = "# tokenctl setup: the line above had no end"
 
     var shown: [String] {
@@ -83,7 +87,7 @@ struct TextBlock: SetupChange {
         return [file + ":"] + going(blocks, in: all).map { "    " + all[$0] }
     }
 
-    /// The lines that go with the blocks.
+    /// Returns the lines that are removed with the blocks.
     private func going(_ blocks: [FoundBlock], in all: [String]) -> [Int] {
         blocks.flatMap { block in
             let kept = kept(of: block, in: all)
@@ -92,7 +96,8 @@ struct TextBlock: SetupChange {
         }
     }
 
-    /// Lines in no block that say what this one does: some programs write their file anew without its comments.
+    /// Finds lines outside of blocks that this block would contain: some programs rewrite their file without
+    /// comments.
     func unmarked() throws(AgentError) -> [String] {
         guard !ours.isEmpty else { return [] }
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
@@ -111,7 +116,7 @@ struct TextBlock: SetupChange {
         }
     }
 
-    /// Whether `lines`, with the header above them, are for what the mark names.
+    /// Returns whether `lines`, with the header above them, are for the server and sessions of the mark.
     private func isNamed(by lines: [String]) -> Bool {
         let isThere = { (word: String) in lines.contains { $0.bytewise.contains(word.bytewise) } }
         return (mark.name.map(isThere) ?? true)
@@ -126,7 +131,7 @@ struct TextBlock: SetupChange {
         try edited.replace(with: new)
     }
 
-    /// Whether blocks of this client stay in the file when those that `marks` name go.
+    /// Returns whether blocks of this client remain in the file after those of `marks` are removed.
     func remain(without marks: [BlockMark]) throws(AgentError) -> Bool {
         let all = TextBlock.lines(of: try EditedFile(file).text ?? "")
         return blocks(in: all, BlockMark(mark.client)).contains { block in
@@ -134,7 +139,7 @@ struct TextBlock: SetupChange {
         }
     }
 
-    /// `text` with the block; one that is there already is replaced.
+    /// Returns `text` with the block, which replaces an existing one.
     private func changed(_ text: String) throws(AgentError) -> String {
         let old = without(mark.ofAnySession, text)
         var all = TextBlock.lines(of: old)
@@ -144,7 +149,7 @@ struct TextBlock: SetupChange {
             try check(all[...].prefix { SectionHeader($0) == nil })
             index = 0
         case .end:
-            // Other blocks of this client may stand there too.
+            // Other blocks of this client may also be there.
             let theirs = TextBlock.lines(of: without(BlockMark(mark.client), old))
             if let isRivalSection {
                 _ = try check(sections: isRivalSection, of: theirs)
@@ -152,7 +157,7 @@ struct TextBlock: SetupChange {
                 try check(theirs)
             }
         case .section(let header, let synonym):
-            // Of several, some programs read the last alone.
+            // Some programs read only the last of several sections.
             if let isRivalSection { _ = try check(sections: isRivalSection, of: all) }
             let names = [header, synonym].compactMap(\.self).compactMap { SectionHeader($0) }
             let starts = try check(sections: { names.contains($0) }, of: all)
@@ -170,21 +175,21 @@ struct TextBlock: SetupChange {
         return TextBlock.text(of: all, isEnded: isEnded || isLast)
     }
 
-    /// Checks the sections with such headers, and returns where they begin.
+    /// Checks the sections with such headers, and returns the lines at which they begin.
     private func check(
         sections isMeant: (SectionHeader) -> Bool,
         of lines: [String]
     ) throws(AgentError) -> [Int] {
         let starts = lines.indices.filter { SectionHeader(lines[$0]).map(isMeant) ?? false }
         for start in starts {
-            // Git takes a key behind the header too.
+            // Git also accepts a key after the header.
             let rest = SectionHeader(lines[start])?.rest ?? ""
             try check([rest] + lines[(start + 1)...].prefix { SectionHeader($0) == nil })
         }
         return starts
     }
 
-    /// Checks that none of the `lines`, which a person wrote, gives what the block gives.
+    /// Checks that none of `lines`, which a user wrote, conflicts with the block.
     private func check(_ lines: some Sequence<String>) throws(AgentError) {
         var header: String?
         for line in lines {
@@ -201,8 +206,14 @@ struct TextBlock: SetupChange {
         }
     }
 
-    /// Checks that a person's text, and the `lines` that it becomes, can be read by the program: those from `index` are the
-    /// block's.
+    /// Checks that the user's text and the new `lines` are valid for the program.
+    ///
+    /// - Parameters:
+    ///   - old: The text without the block.
+    ///   - lines: The lines with the block.
+    ///   - index: The line at which the block begins.
+    /// - Throws: ``AgentError`` with the code `badRequest` if the text is not TOML or conflicts with the
+    ///   block.
     private func checkFormat(of old: String, becoming lines: [String], at index: Int) throws(AgentError) {
         guard isTOML else { return }
         do throws(TOMLError) {
@@ -214,7 +225,8 @@ struct TextBlock: SetupChange {
                 remedy: "mend it first"
             )
         }
-        // In a text of several lines our comment would be a part of it, and so would a bracket in its place.
+        // In a multi-line string our comment would be part of the string, and so would a bracket in its
+        // place.
         var others = lines
         others[index] = "]"
         guard isTOML(lines), !isTOML(others) else {
@@ -232,7 +244,8 @@ struct TextBlock: SetupChange {
 
     // MARK: Blocks
 
-    /// The blocks that `mark` names, and comments of this client that are left of others.
+    /// Returns the blocks that `mark` matches, and single comments that remain of other blocks of this
+    /// client.
     private func blocks(in lines: [String], _ mark: BlockMark) -> [FoundBlock] {
         var mayShareHeader = false
         if case .section = place { mayShareHeader = true }
@@ -248,7 +261,7 @@ struct TextBlock: SetupChange {
         }
     }
 
-    /// The text without the blocks that `mark` names; a person's lines in them stay.
+    /// Returns the text without the blocks that `mark` matches; a user's lines in them stay.
     private func without(_ mark: BlockMark, _ text: String) -> String {
         var rest = TextBlock.lines(of: text)
         let found = blocks(in: rest, mark)
@@ -260,14 +273,14 @@ struct TextBlock: SetupChange {
         if let note = rest.map(TextBlock.withoutReturn).firstIndex(of: TextBlock.unended),
             !rest[(note + 1)...].prefix(1).contains(where: TextBlock.isFirst)
         {
-            // What a person has written below it since then stays on a line of its own.
+            // Lines that a user has since added below stay separate lines.
             if note == rest.count - 1 { isEnded = false }
             rest.remove(at: note)
         }
         return TextBlock.text(of: rest, isEnded: isEnded)
     }
 
-    /// Which lines stay when the block goes: a person's, with the headers of their sections.
+    /// Returns the lines that stay when the block is removed: a user's, with the headers of their sections.
     private func kept(of block: FoundBlock, in lines: [String]) -> [Int] {
         let ours = ours(in: lines, block.inside)
         let isShared = !theirs(in: lines, block.inside).isEmpty || isContinued(block, in: lines)
@@ -276,23 +289,23 @@ struct TextBlock: SetupChange {
             let above = lines[..<block.range.lowerBound].last(where: isHeader),
             closing?.matches(TextBlock.trimmed(above)) == false, isFollowed(block, in: lines)
         else { return [] }
-        // Without it, what follows would belong to a person's section above the block.
+        // Without this line, the lines that follow would belong to a user's section above the block.
         return [last]
     }
 
-    /// Whether a person's lines below the block belong to its last section.
+    /// Returns whether a user's lines below the block belong to its last section.
     private func isContinued(_ block: FoundBlock, in lines: [String]) -> Bool {
         place != .top && isFollowed(block, in: lines)
     }
 
-    /// Whether lines follow the block before another section begins.
+    /// Returns whether lines follow the block before another section begins.
     private func isFollowed(_ block: FoundBlock, in lines: [String]) -> Bool {
         let next = lines[(block.range.upperBound + 1)...].lazy.map(TextBlock.trimmed)
             .first { !$0.isEmpty && !$0.hasPrefix("#") && !$0.hasPrefix(";") }
         return next.map { !isHeader($0) } ?? false
     }
 
-    /// Which lines of a block are ours.
+    /// Returns the lines of a block that this program wrote.
     private func ours(in lines: [String], _ inside: Range<Int>) -> Set<Int> {
         var rest = ours[...]
         var found: Set<Int> = []
@@ -310,7 +323,7 @@ struct TextBlock: SetupChange {
         return SectionHeader(line) != nil || headers.contains { $0.matches(text) }
     }
 
-    /// Which lines of a block a person wrote.
+    /// Returns the lines of a block that a user wrote.
     private func theirs(in lines: [String], _ inside: Range<Int>) -> Set<Int> {
         let ours = ours(in: lines, inside)
         return Set(
@@ -322,14 +335,14 @@ struct TextBlock: SetupChange {
 
     // MARK: Lines
 
-    /// The lines of a text, without the end of the last one.
+    /// Splits a text into lines, without an empty one at the end.
     private static func lines(of text: String) -> [String] {
         var lines = text.bytewise.split(on: "\n", omittingEmpty: false).map(String.init)
         if lines.last?.isEmpty == true { lines.removeLast() }
         return lines
     }
 
-    /// Some editors end each line of a file in another way than it was.
+    /// Removes a carriage return, because some editors change the line ends of a file.
     static func withoutReturn(_ line: String) -> String {
         line.utf8.last == UInt8(ascii: "\r") ? String(line.utf8.dropLast()) ?? line : line
     }
@@ -344,7 +357,7 @@ struct TextBlock: SetupChange {
         line.bytewise.hasPrefix(BlockSearch.first.bytewise)
     }
 
-    /// Whether the line begins with `key` and ends there, or goes on with what no key has.
+    /// Returns whether the line begins with `key`, followed by the end or a character that no key contains.
     private static func gives(_ key: String, _ line: String) -> Bool {
         let text = trimmed(line)
         guard text.lowercased().hasPrefix(key.lowercased()) else { return false }
@@ -352,7 +365,7 @@ struct TextBlock: SetupChange {
         return next.map { !$0.isASCIILetter && !$0.isASCIIDigit && !"-_.".utf8.contains($0) } ?? true
     }
 
-    /// The line without the blanks around it.
+    /// Removes leading and trailing blanks.
     static func trimmed(_ line: String) -> String {
         let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\r" }
         let start = line.firstIndex { !isBlank($0) } ?? line.endIndex

@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// How the programs of clouds are set up.
+/// The setup of programs of cloud providers.
 enum CloudSetup {
     static func aws(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let session = try wish.sessionToName
@@ -38,14 +38,14 @@ enum CloudSetup {
         )
     }
 
-    /// What AWS's programs take before `credential_process`, in a profile of either file.
+    /// The keys that AWS programs prefer to `credential_process`, in a profile of either file.
     private static let rivals = [
         "credential_process", "role_arn", "source_profile", "web_identity_token_file", "sso_session",
         "sso_start_url",
         "aws_access_key_id",
     ]
 
-    /// Checks that the other file with profiles has no keys for this one.
+    /// Checks that the other file with profiles has no such keys for this one.
     private static func checkRivals(of profile: String, _ places: ClientPlaces) throws(AgentError) {
         let block = TextBlock(
             file: places.file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"),
@@ -58,9 +58,9 @@ enum CloudSetup {
         _ = try block.isMade()
     }
 
-    /// Asks the agent whether `tokenctl aws` has something to print for the session.
+    /// Asks the agent whether `tokenctl aws` can print credentials for the session.
     ///
-    /// - Throws: ``AgentError`` with the code `badRequest` if it never has.
+    /// - Throws: ``AgentError`` with the code `badRequest` if it never can.
     private static func checkRole(of session: String, _ wish: SetupRequest) throws(AgentError) {
         let known: SessionMessage
         do {
@@ -73,7 +73,7 @@ enum CloudSetup {
         switch known.kind {
         case "aws_sso" where !isNamed: problem = "a session of kind aws_sso needs --account and --role"
         case "aws_role" where isNamed: problem = "--account and --role are for a session of kind aws_sso"
-        // A restricted socket does not tell the kind.
+        // A restricted socket does not report the kind.
         case nil, "aws_sso", "aws_role": return
         case .some(let kind):
             problem = "a session of kind \(kind) has no role credentials: kinds aws_role and aws_sso have"
@@ -102,7 +102,7 @@ enum CloudSetup {
             throw AgentError(.badRequest, "--audience must be \(purpose)")
         }
         var changes: [any SetupChange] = [
-            // With the quote behind the name: another may begin with it.
+            // Include the quote after the name, because another session's name may begin with this one.
             OwnFile(path: path, text: account.text + "\n", sign: "tokenctl google \(session)\"")
         ]
         let property = "auth/credential_file_override"

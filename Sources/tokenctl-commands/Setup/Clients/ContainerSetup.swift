@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// How containers, clusters and services are set up.
+/// The setup of containers, clusters and services.
 enum ContainerSetup {
     static func docker(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let file = wish.options.file ?? wish.places.file("DOCKER_CONFIG", ".docker") + "/config.json"
@@ -16,7 +16,7 @@ enum ContainerSetup {
         let hosts = try wish.isUndo ? wish.hostsToTakeBack(of: present) : entries.map(\.host)
         let single = Set(hosts).sorted().map { JSONItem(file, in: "credHelpers", $0, helper, isStrict: true) }
         let items = wish.isUndo && hosts == present ? [all] : single
-        // Those for other servers need the link.
+        // Entries for other servers need the link.
         let isNeeded = wish.isUndo && !Set(present).isSubset(of: hosts)
         let links = isNeeded ? [] : try wish.link(inPathAs: "docker-credential-tokenagent")
         return SetupPlan(
@@ -44,7 +44,7 @@ enum ContainerSetup {
             "--exec-command=\(wish.program)",
         ]
         let arguments = words.map { "--exec-arg=\($0)" }
-        // With its name, so that a user of that name who logs in by other means is seen too.
+        // The output includes the name, so that a user of that name with another login method is found too.
         let found = "{.users[?(@.name==\"\(user)\")]"
         let setting = ProgramSetting(
             set: ["kubectl", "config", "set-credentials", user] + file + plugin + arguments,
@@ -60,7 +60,7 @@ enum ContainerSetup {
         return SetupPlan(changes: [setting], notes: notes)
     }
 
-    /// The file that kubectl writes; nil if it chooses one of several.
+    /// Returns the file that kubectl writes, or `nil` if it chooses one of several.
     private static func kubeconfig(_ wish: SetupRequest) -> String? {
         if let file = wish.options.file { return file }
         guard let named = AgentPaths.variable("KUBECONFIG"), !named.isEmpty else {
@@ -69,7 +69,7 @@ enum ContainerSetup {
         return named.utf8.contains(UInt8(ascii: ":")) ? nil : named
     }
 
-    /// Whether kubectl wrote the file and nothing is in it: no cluster, user, context or setting.
+    /// Returns whether kubectl wrote the file and it is empty: no cluster, user, context or setting.
     private static func isBareKubeconfig(_ text: String) -> Bool {
         let nothing: Set = ["apiVersion: v1", "kind: Config"]
         return text.split(separator: "\n").allSatisfy { line in
@@ -141,6 +141,6 @@ enum ContainerSetup {
 }
 
 extension SetupPlan {
-    /// Where the directory of a `[[socket]]` is inside a container.
+    /// The directory of the `[[socket]]` inside a container.
     fileprivate static let containerDirectory = "/run/tokenagent"
 }

@@ -4,7 +4,7 @@ import AgentProtocol
 import CommandCore
 import Text
 
-/// How git, ssh and clients of the Model Context Protocol are set up.
+/// The setup of git, ssh and clients of the Model Context Protocol.
 enum NetworkSetup {
     static func git(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let places = wish.places
@@ -15,7 +15,8 @@ enum NetworkSetup {
         let blocks = wish.blocks("git", entries) { mark, entries in
             let headers = entries.prefix(1).map { "[credential \"https://\($0.host)\"]" }
             let lines = zip(headers, entries).flatMap { header, entry in
-                // The empty helper takes away those for all servers: one that caches would give out stale tokens.
+                // The empty helper removes the helpers for all servers, because a caching one would serve
+                // stale tokens.
                 [
                     header, "    helper =",
                     "    helper = !\(wish.program) git-credential --session \(entry.session)",
@@ -46,11 +47,13 @@ enum NetworkSetup {
         return SetupPlan(changes: blocks, checks: checks, notes: patterns ? [note] : [])
     }
 
-    /// Whether a section is for `host`, or for a user or a path there, however its address is written: the empty helper of
-    /// our block, which comes after it, takes its helper away for all of them.
+    /// Returns whether a section is for `host`, or for a user or a path there, in any spelling of its URL.
+    ///
+    /// The empty helper in our block, which follows such a section, would remove the section's helper for all
+    /// of them.
     private static func isCredentials(_ section: SectionHeader, of host: String?) -> Bool {
         guard let subject = section.subject(of: "credential"), let host else { return false }
-        // Without a scheme it stands for all of them.
+        // A URL without a scheme matches all schemes.
         let url = subject.bytewise.contains("://") ? subject : "https://\(subject)"
         guard let server = ServerAddress(url: url), let own = ServerAddress(url: "https://\(host)") else {
             return false
@@ -58,7 +61,8 @@ enum NetworkSetup {
         return server.origin.bytewise == own.origin.bytewise
     }
 
-    /// Checks that one session is for each server: of two helpers git asks the second only if the first is silent.
+    /// Checks that there is one session for each server: git uses a second helper only if the first returns
+    /// nothing.
     private static func checkRivals(_ entries: [SessionsOfHosts.Entry]) throws(AgentError) {
         for (host, entries) in Dictionary(grouping: entries, by: \.host) {
             let rivals = Set(entries.map(\.session)).sorted()
@@ -90,7 +94,7 @@ enum NetworkSetup {
                 file: file,
                 mark: BlockMark("ssh", host),
                 place: .top,
-                // What follows is for all hosts again.
+                // Lines after the block must again be for all hosts.
                 lines: ["Host \(host ?? "")", "    RemoteForward \(forward)", "Match all"],
                 ours: ["RemoteForward /* /*"],
                 headers: ["Host *", "Match *"],
@@ -114,7 +118,8 @@ enum NetworkSetup {
         )
     }
 
-    /// Whether a line below `header` forwards the socket `remote` with connections to `host` already: the second of two fails.
+    /// Returns whether a line below `header` already forwards the socket `remote` for `host`; a second
+    /// forwarding would fail.
     private static func isForward(
         _ line: String,
         below header: String?,
@@ -130,7 +135,7 @@ enum NetworkSetup {
         return NetworkSetup.words(header).contains { [host, "*"].contains($0) }
     }
 
-    /// The words of a line of ssh's.
+    /// Splits a line of ssh's configuration into words.
     private static func words(_ line: String) -> [String] {
         line.split { " \t\"".contains($0) }.map(String.init)
     }
@@ -149,7 +154,7 @@ enum NetworkSetup {
             guard let address = ResourceAddress(url) else {
                 throw AgentError(.badRequest, "--url must be an https address")
             }
-            // Taken back by the address alone, whatever its name.
+            // Undo finds the entry by the URL alone, whatever its name.
             if !wish.isUndo {
                 try SessionSource.check(address)
                 name = name ?? address.server.place.host
@@ -158,7 +163,7 @@ enum NetworkSetup {
             value = ["command": .string(wish.program), "args": .array(words)]
         }
         let item = JSONItem(file, in: "mcpServers", name, value, isStrict: true) { [words] present in
-            // Written by a tokenctl, perhaps one that was installed elsewhere then.
+            // A `tokenctl` wrote the entry, perhaps one that was installed in another directory.
             let command = present.object?["command"]?.string?.split(separator: "/").last
             return command == "tokenctl" && present.object?["args"]?.array?.starts(with: words) == true
         }

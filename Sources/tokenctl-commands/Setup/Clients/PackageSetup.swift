@@ -3,7 +3,7 @@
 import AgentProtocol
 import CommandCore
 
-/// How package managers and build tools are set up.
+/// The setup of package managers and build tools.
 enum PackageSetup {
     static func pip(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
         let block = TextBlock(
@@ -13,7 +13,7 @@ enum PackageSetup {
             lines: ["keyring-provider = subprocess"],
             ours: ["keyring-provider = subprocess"],
             keys: ["keyring-provider", "keyring_provider"],
-            // Those of a command come before the global ones.
+            // The settings of a command precede the global ones.
             isRivalSection: { pipSections.contains($0) }
         )
         let links = try wish.link(inPathAs: "keyring", sharedBy: uvFile(wish.places))
@@ -100,7 +100,7 @@ enum PackageSetup {
         )
     }
 
-    /// Checks that go reads its file for what is set there.
+    /// Checks that go reads its file for the setting, which the environment could prevent.
     private static func checkEnvironmentOfGo() throws(AgentError) {
         let isSet = AgentPaths.variable("GOAUTH")?.isEmpty == false
         guard isSet || AgentPaths.variable("GOENV")?.bytewise == "off".bytewise else { return }
@@ -112,11 +112,11 @@ enum PackageSetup {
         )
     }
 
-    /// Checks that the go in `PATH` reads GOAUTH.
+    /// Checks that the go in `PATH` supports GOAUTH.
     private static func checkVersionOfGo() throws(AgentError) {
         let known = try ProgramRun(["go", "version"]).words.split(separator: " ")
             .first { $0.hasPrefix("go1.") }
-        // What says no version like these is a later one, or somebody's own.
+        // Output without such a version is from a later or a custom build.
         guard let known, let minor = Int(known.dropFirst(4).prefix { $0.isNumber }),
             minor < minimumMinorOfGo
         else { return }
@@ -127,7 +127,7 @@ enum PackageSetup {
         )
     }
 
-    /// The release of go that brought GOAUTH.
+    /// The minor version of go that introduced GOAUTH.
     private static let minimumMinorOfGo = 24
 
     static func terraform(_ wish: SetupRequest) throws(AgentError) -> SetupPlan {
@@ -156,7 +156,7 @@ enum PackageSetup {
             throw AgentError(.misconfigured, "\(link.path) has characters that bazel misreads")
         }
         let file = wish.options.file ?? wish.places.home + "/.bazelrc"
-        // Bazel compares names alone, without the port.
+        // Bazel compares host names without the port.
         let name = { (host: String) in ServerAddress(host)?.place.host ?? host }
         let entries = try wish.entries()
         try wish.checkChoice(entries)
@@ -176,13 +176,13 @@ enum PackageSetup {
         return SetupPlan(changes: wish.isUndo && others ? blocks : blocks + [link])
     }
 
-    /// Whether a line names a helper for `server`, whatever the command of bazel's that it is for.
+    /// Returns whether a line sets a helper for `server`, for any command of bazel.
     private static func isBazelHelper(_ line: String, for server: String) -> Bool {
         let blanks = " \t".utf8
         let words = line.lowercased().utf8.split { blanks.contains($0) }
             .map { $0.filter { !"\"'".utf8.contains($0) } }
             .prefix { $0.first != UInt8(ascii: "#") }
-        // A command with a name behind it takes part only when that is asked for.
+        // A command with a configuration name applies only if that configuration is requested.
         guard let command = words.first, !command.contains(UInt8(ascii: ":")) else { return false }
         let (option, rule) = (Array("--credential_helper".utf8), Array("\(server.lowercased())=".utf8))
         return zip(words, words.dropFirst() + [[]]).contains { word, next in
