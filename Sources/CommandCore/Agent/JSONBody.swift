@@ -13,6 +13,7 @@ package struct JSONBody<Members: WireMembers>: ~Copyable {
         bytes.append(UInt8(ascii: "{"))
     }
 
+    /// Adds a member with its value.
     package mutating func add<Value>(_ member: KeyPath<Members, WireMember<Value>>, _ value: Value) {
         add(Members.table[keyPath: member].name)
         value.json.write(to: &bytes)

@@ -9,6 +9,7 @@ package struct RefusalReport: Sendable {
     package var status: Int
     /// The value of `WWW-Authenticate` (RFC 6750 §3).
     package var challenge: String
+    /// The first bytes of the response's body, or empty if unknown.
     package var body: [UInt8]
     /// The server that rejected the token, if known.
     package var place: HostName?

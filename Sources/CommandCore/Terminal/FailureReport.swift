@@ -28,6 +28,7 @@ package enum FailureReport {
         return error.code.exitStatus
     }
 
+    /// Converts an error to the message that the agent would send for it.
     package static func message(for error: AgentError) -> FailureMessage {
         FailureMessage {
             $0.code = error.code

@@ -37,6 +37,7 @@ package enum StandardOutput {
 
 /// Standard error, for the one line of an error.
 package enum StandardError {
+    /// Writes `text` and ignores errors, because there is no other place to report them.
     package static func write(_ text: String) {
         _ = unsafe Array(text.utf8).withUnsafeBytes { unsafe writeAll($0, to: STDERR_FILENO) }
     }

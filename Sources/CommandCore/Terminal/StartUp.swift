@@ -5,6 +5,7 @@ import Glibc
 
 /// The protections of a process that are applied before it receives the first token.
 package enum StartUp {
+    /// Protects this process before it receives a secret, and sets its signal handlers.
     package static func protect() {
         hardening_restore_environment()
         reserveStandardDescriptors()
