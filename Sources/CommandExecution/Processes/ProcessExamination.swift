@@ -106,8 +106,8 @@ struct ProcessExamination: Sendable {
                 let directory = ProcessDirectory(parent)
             else { break }
             let program = program(directory, digested)
-            // A child whose parent exits gets another parent. If the child still has this parent, the
-            // inspected process was it.
+            // A child whose parent exits gets another parent. If the child still has this one, its parent was
+            // inspected.
             guard ProcessDirectory(child)?.status?.parent == parent else { break }
             if let program { found.append(program) }
             child = parent

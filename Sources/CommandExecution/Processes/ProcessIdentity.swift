@@ -6,6 +6,7 @@
 /// `proxy` if the process is the proxy, name, executable, the count of callers (1) and each of them, then
 /// path and digest of each program. Every string follows its length (4); unknown strings are empty.
 package struct ProcessIdentity: Equatable, Sendable {
+    /// A program with its path and digest.
     package struct Program: Equatable, Sendable {
         /// The absolute path without symbolic links.
         package var executable: String
@@ -19,11 +20,16 @@ package struct ProcessIdentity: Equatable, Sendable {
         }
     }
 
+    /// The programs to which rules may apply: the process's own, and for `tokenctl` also its callers.
     package var programs: [Program]
+    /// The systemd unit, or `nil` if unknown.
     package var unit: String?
     /// The start time in nanoseconds since boot.
     package var startedAt: Int64
+    /// The device and inode of the running file, or `?` and the name of the process if the runner may not
+    /// read it.
     package var image: String?
+    /// Whether the process is `tokenagent-proxy`.
     package var isProxy: Bool
     /// The name that the process gave itself.
     package var name: String
@@ -69,6 +75,7 @@ package struct ProcessIdentity: Equatable, Sendable {
         return writer.bytes
     }
 
+    /// Decodes an identity, or returns `nil` if the bytes are not valid.
     package init?(encoded bytes: [UInt8]) {
         var reader = FrameReader(bytes)
         guard let start: Int64 = reader.integer(), let unit = reader.string(),

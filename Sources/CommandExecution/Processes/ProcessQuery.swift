@@ -6,7 +6,9 @@
 /// paths of executables whose digests are requested, each after its length (4).
 package struct ProcessQuery: Equatable, Sendable {
     package var number: UInt64
+    /// The process ID.
     package var process: Int32
+    /// The paths of executables whose digests are requested.
     package var digested: Set<String>
 
     package init(number: UInt64, process: Int32, digested: Set<String> = []) {

@@ -23,6 +23,7 @@ package struct ProgramStart: Sendable {
     /// Missing ones up to the highest, and at least up to 2, become `/dev/null`; all others are closed.
     package var descriptors: [Int32: Int32]
     package var placement: Placement
+    /// The working directory, or `nil` for that of this process.
     package var directory: String?
 
     package init(

@@ -76,7 +76,8 @@ struct RunningProgram {
     /// counts. On an error, the process group is killed.
     ///
     /// - Returns: The exit status, or 128 + signal number.
-    /// - Throws: ``ProgramFailure`` if the program exceeds `timeLimit` or writes more than `limit` bytes.
+    /// - Throws: ``ProgramFailure`` if the program exceeds `timeLimit`, writes more than `limit` bytes or
+    ///   cannot be watched.
     func finish(
         within timeLimit: Duration,
         into collected: inout Output,

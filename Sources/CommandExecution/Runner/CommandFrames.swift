@@ -39,7 +39,9 @@ package struct CommandRequest: Equatable, Sendable {
     package var number: UInt64
     /// The digest of the table to which ``index`` refers.
     package var table: [UInt8]
+    /// The index of the command in the table.
     package var index: UInt32
+    /// The operation for a command that takes one.
     package var order: CommandOperation?
     package var variables: [CommandVariable: String]
     package var timeLimit: Duration
@@ -66,6 +68,7 @@ package struct CommandRequest: Equatable, Sendable {
 /// On the wire: payload length (4 bytes), number (8), 0 for a result or 1 for a failure (1), exit status (4),
 /// the standard error after its length (4), then the output or the failure's message to the end.
 package struct CommandReply: Equatable, Sendable {
+    /// The result of a program, or the reason why it has none.
     package enum Outcome: Equatable, Sendable {
         /// The exit status, or 128 + signal number, and the standard output.
         case ended(status: Int32, output: [UInt8])

@@ -12,7 +12,7 @@ import Text
 ///
 /// - Entry points: ``serve()``; `CommandRunnerClient` is the agent's side of the socket.
 /// - May not: run a command that is not in a ``CommandTable``, or keep a copy of a program's output.
-/// - Runs on: one thread that reads frames, and one more for each program.
+/// - Runs on: one thread that reads frames, and separate threads for programs, reloads and digests.
 @safe
 package final class CommandRunnerProcess: Sendable {
     private let socket: Int32
@@ -104,7 +104,9 @@ package final class CommandRunnerProcess: Sendable {
         writing.withLock { _ in writeAll(reply) }
     }
 
-    /// Answers `query` on this thread in microseconds, or on a separate thread if digests must be computed.
+    /// Examines a process on this thread, or on a separate one if digests must be computed.
+    ///
+    /// Without digests that takes microseconds.
     private func answer(_ query: ProcessQuery) {
         guard !query.digested.isEmpty else { return examine(query) }
         startThread { [self] in examine(query) }

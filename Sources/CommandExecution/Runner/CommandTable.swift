@@ -5,6 +5,7 @@
 /// Encoding: version (1 byte), then for each command 1 if it takes an operation (1), the count of its words
 /// (2), and each word after its length (4). Integers are big-endian, words UTF-8 without NUL.
 package struct CommandTable: Equatable, Sendable {
+    /// A command of the configuration.
     package struct Entry: Hashable, Sendable {
         /// The program and its arguments, never a shell line.
         package var words: [String]

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The command tables that the runner process knows: the initial one, then those it reads itself.
 ///
-/// The agent sends the first table before it is sandboxed and before it accepts any connection. Later tables
+/// The agent sends the first table before it is sandboxed and before it has read any request. Later tables
 /// are printed by the program that reads the configuration. This process starts that program; the agent only
 /// says when.
 final class CommandTables: Sendable {
