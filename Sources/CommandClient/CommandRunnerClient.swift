@@ -13,7 +13,7 @@ import TokenCore
 ///
 /// - Entry points: ``run(_:environment:timeLimit:)``, ``examine(_:digesting:)``, ``adopt(_:keepsFormer:)``,
 ///   and ``SerialCommands``, which runs a program that prints a secret only once at a time.
-/// - May not: name a program; it sends the index of a command in the table that both sides have read.
+/// - May not: send the name of a program; it sends the index of a command in a table that both sides have.
 /// - Runs on: the event loop that it is given. Safe to call from any thread.
 package final class CommandRunnerClient: CommandRunning, ProcessExamining {
     /// The socket after it was registered with its event loop.
