@@ -8,6 +8,8 @@ enum QRCode {
     private static let program = "qrencode"
 
     /// Prints the QR code of `address`, or the reason there is none; the login continues without it.
+    ///
+    /// - Throws: ``AgentError`` if standard output cannot be written.
     static func show(_ address: String) throws(AgentError) {
         guard Browser.isSafe(address) else { return }
         // Colors make the code readable on a dark terminal; elsewhere they are noise.
