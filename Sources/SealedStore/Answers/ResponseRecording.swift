@@ -4,23 +4,23 @@ import Glibc
 import Synchronization
 import TokenCore
 
-/// Where the answer to a session's reserved attempt is recorded, and where that of an earlier attempt may lie.
+/// The recording of the response to a session's reserved attempt, and of the response to an earlier attempt.
 ///
-/// Safe to use from any thread. The file lies beside the reservation and goes with it.
+/// The file is next to the reservation and is removed with it. Safe to call from any thread.
 package final class ResponseRecording: Sendable {
     private struct State {
-        /// Made with the reservation, for the first request of the attempt.
+        /// The file created with the reservation, for the first request of the attempt.
         var fresh: OpenFile?
-        /// Of an earlier attempt that was not answered, or not to this process.
+        /// The file of an earlier attempt whose response did not arrive, or not in this process.
         var left: Result<OpenFile, StoreFileError>?
         var wasAnswered = false
     }
 
     private let files: RecordFiles
     private let head: ResponseRecordingHeader
-    /// Opens nothing but heads of this record's answers.
+    /// The keys for recordings of this record, by epoch; they open only the heads of these files.
     private let keys: [UInt32: Key]
-    /// The generation of the latest commit: an answer that is not younger has been used or given up.
+    /// The generation of the latest commit; a response that is not newer was used or given up.
     private let committed: UInt64
     private let clock: @Sendable () -> ClockReading
     private let state: Mutex<State>
@@ -42,9 +42,9 @@ package final class ResponseRecording: Sendable {
         state = Mutex(State(fresh: fresh, left: left))
     }
 
-    /// The key of one record's answers, under one master key; wiped when it is gone.
+    /// The key for the recordings of one record under one master key, wiped on release.
     final class Key: @unchecked Sendable {
-        // Unchecked: it is filled before anybody else has it, then only read.
+        // Unchecked: the bytes are written before anyone else has the object, then only read.
         private var bytes = WipedBytes(capacity: AEAD.keyCount)
 
         init(_ master: MasterKey, of record: RandomID) {
@@ -58,7 +58,8 @@ package final class ResponseRecording: Sendable {
         }
     }
 
-    /// The file for the next answer; `nil`: the disk grants none, and the answer is not kept.
+    /// Returns the file for the next response, or `nil` if the disk provides none, in which case nothing is
+    /// recorded.
     package func begin() -> ResponseRecordingFile? {
         let file = state.withLock { state in
             defer { state.fresh = nil }
@@ -70,14 +71,14 @@ package final class ResponseRecording: Sendable {
         return ResponseRecordingFile(file: file, head: head, key: key, clock: clock)
     }
 
-    /// Notes that this process has the answer: it need not be looked for.
+    /// Records that this process has received the response, so that no recording is searched for.
     package func answered() {
         state.withLock { $0.wasAnswered = true }
     }
 
     var wasAnswered: Bool { state.withLock(\.wasAnswered) }
 
-    /// Looks for the answer to an earlier attempt.
+    /// Reads the recorded response to an earlier attempt.
     package func look() -> RecoveredResponse {
         guard let left = state.withLock(\.left) else { return .none }
         let file: OpenFile
@@ -86,7 +87,7 @@ package final class ResponseRecording: Sendable {
         case .failure(.missing): return .none
         case .failure(let fault): return .refused(RecordError.file(fault).sentence)
         }
-        // Before the bytes are read: a process that has let go writes no more.
+        // Check before reading the bytes: a process that has released the lock writes no more.
         let isFinal = file.isUnlocked
         do throws(RecordError) {
             let bytes = try contents(of: file)
@@ -104,7 +105,7 @@ package final class ResponseRecording: Sendable {
             return .recorded(
                 RecordedResponse(
                     note: content.note,
-                    // Where the clocks contradict each other what it brings counts as old.
+                    // If the clocks contradict each other, the response counts as old.
                     sentAt: now.translate(content.clock.now, from: content.clock) ?? now.now
                         - ResponseRecording.longAgo,
                     stream: Array(bytes.dropFirst(ResponseRecordingFile.headRoom)),
@@ -114,22 +115,25 @@ package final class ResponseRecording: Sendable {
             )
         } catch {
             guard error == .empty else { return .refused(error.sentence) }
-            // Nothing was sent yet; whoever holds the file still may do so.
+            // Nothing was sent yet; a process that still holds the file may send the request.
             return isFinal ? .none : .pending
         }
     }
 
-    /// Notes that the answer is about to be read: it may end the process, and a start afterwards finds out.
+    /// Records in the file that the response is about to be parsed, because parsing may crash the process.
     ///
-    /// ``endReading(of:)`` follows unless all is there; the note of an answer that was read goes with its file. It survives
-    /// the process, not a power cut, and where the disk takes no note the answer is read without one.
+    /// The next start then finds this note. Call ``endReading(of:)`` afterwards unless the response was
+    /// complete; then the note is removed with its file. The note survives the process but not a power
+    /// failure. If it cannot be written, the response is parsed without it.
     package func beginReading(of recorded: RecordedResponse) {
         var note = recorded.readingNote
         note.readings += 1
         write(note)
     }
 
-    /// Notes that it was read without harm, and is not all there: only with more bytes it is ``RecordedResponse/isNews`` again.
+    /// Records that the response was parsed without a crash but is incomplete.
+    ///
+    /// Only more bytes make it ``RecordedResponse/isNews`` again.
     package func endReading(of recorded: RecordedResponse) {
         var note = recorded.readingNote
         note.harmless = recorded.count
@@ -141,7 +145,7 @@ package final class ResponseRecording: Sendable {
         try? file.write(note.bytes, at: ReadingNote.place)
     }
 
-    /// Longer than any access token lives.
+    /// A duration longer than the lifetime of any access token.
     private static let longAgo = Duration.seconds(10 * 365 * 86_400)
 
     private func contents(of file: OpenFile) throws(RecordError) -> [UInt8] {
@@ -158,7 +162,7 @@ package final class ResponseRecording: Sendable {
         return bytes
     }
 
-    /// Lets go of what was left; it is kept under another name if it is not what it should be.
+    /// Removes the recording of an earlier attempt, or renames it if it is `damaged`.
     package func dropLeft(damaged: Bool) {
         state.withLock { state in
             guard state.left != nil else { return }
@@ -173,49 +177,49 @@ package final class ResponseRecording: Sendable {
     }
 }
 
-/// What there is of an answer to an earlier attempt.
+/// The state of the response to an earlier attempt.
 package enum RecoveredResponse: Sendable {
-    /// Nothing, and nothing will come.
+    /// There is no response, and none will come.
     case none
-    /// A process is about to ask the server.
+    /// A process is about to send the request.
     case pending
-    /// What the server said, to the end if nobody records any more.
+    /// The bytes received so far, which are complete if no process records any more.
     case recorded(RecordedResponse)
-    /// A file that must not be used, for the reason given: the end of a sentence that begins with the file.
+    /// The file must not be used. The reason ends a sentence that begins with the file.
     case refused(String)
 }
 
-/// The bytes that came from a server, and how to read them.
+/// The recorded bytes of a response, with the data for parsing them.
 package struct RecordedResponse: Sendable {
-    /// What ``ResponseRecordingFile/head(note:)`` was given.
+    /// The note passed to ``ResponseRecordingFile/head(note:)``.
     package var note: [UInt8]
-    /// When the request was about to be sent, on the clock of this boot.
+    /// The time just before the request was sent, on the clock of this boot.
     package var sentAt: Instant
     package var stream: [UInt8]
-    /// What earlier processes, and this one before, have noted.
+    /// The note left by earlier reads of the file.
     var readingNote: ReadingNote
-    /// Whether nobody records any more.
+    /// Whether no process records any more.
     package var isFinal: Bool
 
-    /// Bytes that were recorded: behind them there is room that nothing was written to.
+    /// The number of bytes recorded; the allocated space after them contains zeros.
     var count: Int { stream.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0 }
 
-    /// Whether something has come since it was read without harm.
+    /// Whether bytes have arrived since the response was last parsed without a crash.
     package var isNews: Bool { count != readingNote.harmless }
 }
 
-/// What those note in the file who read it, at the end of the room for a head.
+/// A note about reads of the file, at the end of the space for the head.
 struct ReadingNote {
-    /// How many have begun to read the answer without an end.
+    /// The number of times parsing began without an end.
     var readings: Int
-    /// Bytes of the stream that were read without harm, before all was there.
+    /// The number of bytes of the stream that were parsed without a crash while the response was incomplete.
     var harmless: Int
 
-    /// `u8 readings | u32 harmless`, little endian.
+    /// The size of `u8 readings | u32 harmless`, little endian.
     private static let count = 5
     static let place = ResponseRecordingFile.headRoom - count
 
-    /// The note in the bytes of a file; zeros where it is too short to have one.
+    /// Parses the note in the bytes of a file; a file too short for a note yields zeros.
     init(in file: [UInt8]) {
         let bytes =
             file.count < ResponseRecordingFile.headRoom
@@ -231,13 +235,14 @@ struct ReadingNote {
     }
 }
 
-/// The file of one answer, for the process that records it.
+/// The file of one response, for the process that records it.
 package final class ResponseRecordingFile: Sendable {
-    /// Bytes at the beginning that the head has for itself.
+    /// The number of bytes reserved for the head at the beginning of the file.
     package static let headRoom = 4096
-    /// Bytes that are allocated, so that a disk that has become full keeps no answer of usual size from its place.
+    /// The number of bytes allocated, so that a response of usual size fits even if the disk fills up
+    /// meanwhile.
     static let room = 64 << 10
-    /// Bytes of the longest file that is read.
+    /// The maximum size in bytes of a file that is read.
     static let longest = headRoom + 2 << 20
 
     private let file: OpenFile
@@ -257,10 +262,11 @@ package final class ResponseRecordingFile: Sendable {
         self.clock = clock
     }
 
-    /// Lent to a process that is to go on without this one; it is locked as long as anybody has it.
+    /// The descriptor to pass to a process that outlives this one; the file stays locked while any process
+    /// has it open.
     package var descriptor: Int32 { file.descriptor }
 
-    /// What has to stand at the beginning of the file, with `note` sealed in it; `nil` if the note is too long.
+    /// Returns the head of the file with `note` sealed in it, or `nil` if the note is too long.
     package func head(note: [UInt8]) -> [UInt8]? {
         guard note.count <= ResponseRecordingHeader.longestNote else { return nil }
         let content = ResponseRecordingHeader.Content(clock: clock(), note: note)
@@ -277,7 +283,7 @@ extension KeyRing {
 }
 
 extension OpenFile {
-    /// How many processes have begun to read the answer in it without an end; `nil`: none was recorded.
+    /// The number of times parsing began without an end, or `nil` if no response was recorded.
     var readings: Int? {
         guard let head = try? read(count: ResponseRecordingFile.headRoom, at: 0),
             head.contains(where: { $0 != 0 }) || !isUnlocked
@@ -285,12 +291,14 @@ extension OpenFile {
         return ReadingNote(in: head).readings
     }
 
-    /// Marks the file as one that a process works with; the mark goes when the last descriptor of this opening closes.
+    /// Locks the file to show that a process works with it.
+    ///
+    /// The lock ends when the last descriptor of this opening closes (flock(2)).
     func lock() {
         _ = flock(descriptor, LOCK_EX | LOCK_NB)
     }
 
-    /// Whether no other opening is marked.
+    /// Whether no other opening holds the lock.
     fileprivate var isUnlocked: Bool {
         guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return false }
         flock(descriptor, LOCK_UN)
@@ -299,7 +307,7 @@ extension OpenFile {
 }
 
 extension RecordFiles {
-    /// Makes the file for the answer to an attempt of `record`, in place of any other, and marks it as in use.
+    /// Creates the file for the response to an attempt of `record`, replacing any other, and locks it.
     func makeAnswer(of record: RandomID) throws(StoreFileError) -> OpenFile {
         let file = try directory.create(Role.answer.name(of: record))
         do throws(SystemCallError) {
@@ -312,7 +320,7 @@ extension RecordFiles {
         return file
     }
 
-    /// The file of an earlier answer.
+    /// Opens the file of an earlier response.
     func recoveredResponse(of record: RandomID) -> Result<OpenFile, StoreFileError> {
         Result { () throws(StoreFileError) in try directory.open(Role.answer.name(of: record), writing: true)
         }
@@ -323,11 +331,11 @@ extension RecordFiles {
     }
 }
 
-/// Knows where the answers of sessions are recorded; what carries out requests asks it.
+/// A source of recordings for the code that sends requests.
 package protocol ResponseRecordingProviding: Sendable {
-    /// The place of the attempt that is reserved now; `nil`: none is.
+    /// Returns the recording of the attempt that is reserved now, or `nil` if none is.
     func responseRecording(of session: SessionName) -> ResponseRecording?
 
-    /// An answer that was found is not used, for the reason given.
+    /// Reports that a recorded response is not used, and why.
     func answerWasRefused(of session: SessionName, _ reason: String)
 }

@@ -3,8 +3,7 @@
 import Text
 import TokenCore
 
-/// What stands at the beginning of the file into which an answer is recorded: which attempt it belongs to, and sealed, how
-/// to read it.
+/// The head of a recorded response: the attempt it belongs to and, sealed, the data for parsing it.
 ///
 /// ```
 /// "TKAANS\0" | u8 version 1 | u16 suite 1 | vault_id[16] | record_id[16] | u32 epoch | u64 generation
@@ -12,32 +11,32 @@ import TokenCore
 /// sealed: boot_id[16] | i64 boot time | i64 wall time, both when the request was about to be sent | note
 /// ```
 ///
-/// Integers are little endian; everything before the sealed part is associated data. At the end of the room for a head is
-/// a ``ReadingNote``.
+/// Integers are little endian. Everything before the sealed part is associated data. A ``ReadingNote`` is at
+/// the end of the space for the head.
 struct ResponseRecordingHeader: Equatable {
     private static let magic = Array("TKAANS\0".utf8)
     private static let version: UInt8 = 1
-    /// Bytes before the sealed part.
+    /// The number of bytes before the sealed part.
     private static let clearCount = magic.count + 1 + 2 + 2 * RandomID.byteCount + 4 + 8 + 4
-    /// Bytes of the clock in the sealed part.
+    /// The number of bytes of the clock in the sealed part.
     private static let clockCount = RandomID.byteCount + 8 + 8
-    /// Bytes of a note: two lines of a key log and an address.
+    /// The maximum size of a note in bytes, enough for two lines of a key log and an address.
     static let longestNote = ReadingNote.place - clearCount - clockCount - AEAD.overhead
 
     var vault: RandomID
     var record: RandomID
     var epoch: UInt32
-    /// That of the intent to send the request.
+    /// The generation of the intent to send the request.
     var generation: UInt64
 
-    /// What is sealed in it.
+    /// The content of the sealed part.
     struct Content: Equatable {
         var clock: ClockReading
-        /// What the network's side needs to read the answer; nothing here understands it.
+        /// Data of the network code for parsing the response, opaque here.
         var note: [UInt8]
     }
 
-    /// The bytes of a head that says `content`, of at most ``longestNote``.
+    /// Returns the bytes of a head with `content`, whose note has at most ``longestNote`` bytes.
     func sealed(_ content: Content, under key: UnsafeRawBufferPointer) -> [UInt8] {
         var text = WipedBytes()
         text.append(content.clock.boot)
@@ -48,9 +47,9 @@ struct ResponseRecordingHeader: Equatable {
         return unsafe text.read { text in unsafe clear + AEAD.seal(text, associated: clear, key: key) }
     }
 
-    /// The head at the start of a file, and where its sealed part ends.
+    /// Parses the head at the start of a file, up to the sealed part.
     ///
-    /// - Throws: ``RecordError``: `empty` if none was written yet.
+    /// - Throws: ``RecordError``, which is `empty` if no head was written yet.
     init(_ bytes: [UInt8]) throws(RecordError) {
         guard bytes.count >= ResponseRecordingHeader.clearCount else {
             throw bytes.allSatisfy { $0 == 0 } ? .empty : .truncated
@@ -93,7 +92,7 @@ struct ResponseRecordingHeader: Equatable {
             return try unsafe bytes.withUnsafeBytes { bytes in
                 var reader = unsafe ByteReader(bytes)
                 let clear = try reader.bytes(ResponseRecordingHeader.clearCount)
-                // The room for a head is far below 64 KiB.
+                // Two bytes suffice: the space for the head is far below 64 KiB.
                 let count =
                     Int(clear[ResponseRecordingHeader.clearCount - 4]) | Int(
                         clear[ResponseRecordingHeader.clearCount - 3]

@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// Files outside the store that hold a key, named by an absolute path.
+/// A key file outside the store, named by an absolute path.
 ///
-/// Root's are accepted beside our own, as service managers hand them out. No link is followed.
+/// Files of root are accepted too, because service managers provide them. Symbolic links are not followed.
 enum ExternalKeyFile {
-    /// Reads all of a file whose size is in `sizes` into guarded memory.
+    /// Reads a whole file, whose size must be in `sizes`, into guarded memory.
     static func read(
         _ path: String,
         sizes: ClosedRange<Int>,
@@ -15,7 +15,7 @@ enum ExternalKeyFile {
         try contents(of: try open(path, files), sizes: sizes)
     }
 
-    /// Reads all of an open file.
+    /// Reads a whole open file into guarded memory.
     static func contents(of file: OpenFile, sizes: ClosedRange<Int>) throws(StoreFileError) -> GuardedBytes {
         let size = try OpenDirectory.checked { () throws(SystemCallError) in try file.status().size }
         guard sizes.contains(size) else { throw .wrongSize(size, sizes) }
@@ -47,7 +47,7 @@ enum ExternalKeyFile {
         return file
     }
 
-    /// Makes the file `path`, which must not exist, with `bytes` in it, durably; it is removed again if that fails.
+    /// Creates the file `path` with `bytes`, durably; it must not exist and is removed if writing fails.
     static func create(
         _ path: String,
         _ bytes: GuardedBytes,
@@ -64,9 +64,9 @@ enum ExternalKeyFile {
         }
     }
 
-    /// Puts new files in the places of those at these paths, durably.
+    /// Replaces the files at these paths, durably.
     ///
-    /// Each is replaced in one step, the first one first, and none before all are written.
+    /// Each file is replaced atomically, in order, and none before all are written.
     static func replace(
         _ replacements: [(path: String, bytes: GuardedBytes)],
         files: any FileOperations
@@ -84,12 +84,12 @@ enum ExternalKeyFile {
         for (parent, _) in written { try parent.synchronize() }
     }
 
-    /// Removes the file `path`, where that can be done.
+    /// Removes the file `path`, ignoring errors.
     static func remove(_ path: String, files: any FileOperations) {
         try? files.unlink(path, in: AT_FDCWD)
     }
 
-    /// Writes `bytes` into a file that is new.
+    /// Writes `bytes` into a new file.
     static func write(_ bytes: GuardedBytes, to file: OpenFile) throws(StoreFileError) {
         try OpenDirectory.checked { () throws(SystemCallError) in
             try unsafe bytes.read { bytes throws(SystemCallError) in try unsafe file.write(bytes, at: 0) }
@@ -97,7 +97,9 @@ enum ExternalKeyFile {
         }
     }
 
-    /// Waits until no other process changes files beside `path`, and keeps them from it until what is returned is gone.
+    /// Locks the directory of `path` against other processes that change its files, waiting if necessary.
+    ///
+    /// The lock lasts while the returned directory exists.
     static func lockParent(
         of path: String,
         files: any FileOperations
@@ -136,7 +138,8 @@ enum ExternalKeyFile {
         }
     }
 
-    /// Does something with the file at `path`, and gives `advice` where the agent's own confinement is in the way.
+    /// Runs `body` for the file at `path`, and adds `advice` to the error if the agent's sandbox denied
+    /// access.
     static func advising<Result>(
         _ advice: String,
         _ path: String,
@@ -152,13 +155,13 @@ enum ExternalKeyFile {
         }
     }
 
-    /// Whether our confinement refused, not the mode of the file or of the directory it would be made in.
+    /// Returns whether the sandbox denied access, and not the mode of the file or of its directory.
     private static func isClosedOff(_ path: String, creating: Bool) -> Bool {
         guard creating else { return unsafe access(path, R_OK) == 0 }
         return unsafe access(parent(of: path), W_OK) == 0
     }
 
-    /// The directory that `path` lies in.
+    /// Returns the directory of `path`.
     private static func parent(of path: String) -> String {
         "/" + path.split(separator: "/").dropLast().joined(separator: "/")
     }

@@ -2,37 +2,42 @@
 
 import Glibc
 
-/// The few system calls the store's files are made of; the port through which tests break the disk.
+/// The system calls on which the store's files are built; tests use this port to simulate disk failures.
 ///
-/// Names are always single path components below an open directory. No call follows a symbolic link.
+/// Names are single path components in an open directory, except in ``ExternalKeyFile``. No call follows a
+/// symbolic link.
 package protocol FileOperations: Sendable {
-    /// Opens `name`, adding `O_NOFOLLOW`, `O_CLOEXEC` and `O_NONBLOCK` to `flags`; a created file gets mode 0600.
+    /// Opens `name`, adding `O_NOFOLLOW`, `O_CLOEXEC` and `O_NONBLOCK` to `flags`; a created file gets mode
+    /// 0600.
     func open(_ name: String, in directory: Int32, flags: Int32) throws(SystemCallError) -> Int32
     func close(_ file: Int32)
     func status(of file: Int32) throws(SystemCallError) -> FileStatus
     func status(of name: String, in directory: Int32) throws(SystemCallError) -> FileStatus
     func setMode(of file: Int32, to mode: UInt32) throws(SystemCallError)
-    /// Reserves disk blocks for the first `count` bytes, so that writing them later cannot run out of space.
+    /// Allocates disk blocks for the first `count` bytes, so that writing them later cannot fail for lack of
+    /// space.
     func allocate(_ file: Int32, count: Int) throws(SystemCallError)
     func resize(_ file: Int32, to count: Int) throws(SystemCallError)
-    /// Writes some of `bytes` and returns how many.
+    /// Writes some of `bytes` and returns their number.
     func write(_ bytes: UnsafeRawBufferPointer, to file: Int32, at offset: Int) throws(SystemCallError) -> Int
-    /// Fills some of `buffer` and returns how many bytes; 0 at the end of the file.
+    /// Fills some of `buffer` and returns the number of bytes; 0 at the end of the file.
     func read(
         into buffer: UnsafeMutableRawBufferPointer,
         from file: Int32,
         at offset: Int
     ) throws(SystemCallError) -> Int
-    /// Flushes a file or directory. After a failure the same file must never be flushed again: Linux drops
-    /// the unwritten pages and the next call would wrongly succeed.
+    /// Flushes a file or directory.
+    ///
+    /// After a failure, never flush the same file again: Linux drops the unwritten pages, and the next call
+    /// would wrongly succeed.
     func synchronize(_ file: Int32) throws(SystemCallError)
     func rename(_ name: String, to newName: String, in directory: Int32) throws(SystemCallError)
     func unlink(_ name: String, in directory: Int32) throws(SystemCallError)
-    /// Every name in the directory except `.` and `..`, in no order.
+    /// Returns every name in the directory except `.` and `..`, in no order.
     func names(in directory: Int32) throws(SystemCallError) -> [String]
 }
 
-/// What the store wants to know about a file before it trusts it.
+/// The attributes checked before the store trusts a file.
 package struct FileStatus: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
         case regular
@@ -43,7 +48,7 @@ package struct FileStatus: Equatable, Sendable {
 
     package var kind: Kind
     package var owner: UInt32
-    /// Permission bits, `0o7777`.
+    /// The permission bits, `0o7777`.
     package var mode: UInt32
     package var linkCount: Int
     package var size: Int
@@ -66,7 +71,9 @@ package struct FileStatus: Equatable, Sendable {
         inode = UInt64(status.st_ino)
     }
 
-    /// Why a file of the store must not be used, or `nil` when it may: ours alone, one name, not a link.
+    /// Returns the reason the store must not use the file, or `nil` if it may.
+    ///
+    /// A usable file is a regular one that only this user can access, with a single name.
     func fault(owner us: UInt32) -> String? {
         if kind == .symbolicLink { return "it is a symbolic link" }
         if kind != .regular { return "it is not a regular file" }

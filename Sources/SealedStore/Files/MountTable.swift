@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// The mounted file systems, as `/proc/self/mountinfo` lists them (`proc(5)`).
+/// The mounted file systems, as listed in `/proc/self/mountinfo` (`proc(5)`).
 enum MountTable {
-    /// File systems whose locks and flushes depend on another machine.
+    /// The file systems whose locks and flushes depend on another machine.
     private static let networkTypes: Set<String> = [
         "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "coda", "ceph", "9p", "gfs2", "ocfs2", "fuse.sshfs",
         "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.davfs", "davfs",
@@ -12,7 +12,7 @@ enum MountTable {
 
     private static let largestTable = 1 << 20
 
-    /// Whether `directory` is on a network file system; `false` where that cannot be found out.
+    /// Returns whether `directory` is on a network file system; `false` if that cannot be determined.
     static func isOnNetwork(_ directory: OpenDirectory) -> Bool {
         do throws(SystemCallError) {
             let device = try directory.files.status(of: directory.descriptor).device
@@ -23,7 +23,7 @@ enum MountTable {
         }
     }
 
-    /// The type in the line whose third field is `major:minor` of `device`.
+    /// Returns the file system type in the line whose third field is `major:minor` of `device`.
     static func type(ofDevice device: UInt64, in table: String) -> String? {
         let major = (device >> 8) & 0xFFF | (device >> 32) & ~0xFFF
         let minor = device & 0xFF | (device >> 12) & ~0xFF & 0xFFFF_FFFF

@@ -2,9 +2,9 @@
 
 import Glibc
 
-/// A verified directory of ours; everything in it is reached through its descriptor.
+/// A verified directory of this user; its files are accessed through its descriptor.
 package final class OpenDirectory: Sendable {
-    /// For messages only: the path may lead elsewhere by now.
+    /// The path, for messages only: it may lead elsewhere by now.
     package let path: String
     let descriptor: Int32
     let files: any FileOperations
@@ -21,7 +21,7 @@ package final class OpenDirectory: Sendable {
 
     func path(of name: String) -> String { "\(path)/\(name)" }
 
-    /// Opens an existing file and checks that it is a plain file of ours.
+    /// Opens an existing file and checks that it is a regular file of this user.
     func open(_ name: String, writing: Bool = false) throws(StoreFileError) -> OpenFile {
         let file: OpenFile
         do throws(SystemCallError) {
@@ -43,10 +43,9 @@ package final class OpenDirectory: Sendable {
         return file
     }
 
-    /// Creates `name`, which must not exist; a file left there by an interrupted write of ours is removed
-    /// first.
+    /// Creates `name`, which must not exist, after removing a file left by an interrupted write.
     ///
-    /// A planted link, pipe or directory is refused and left alone.
+    /// A planted link, pipe or directory is rejected and left alone.
     func create(_ name: String) throws(StoreFileError) -> OpenFile {
         do throws(StoreFileError) {
             return try createExclusively(name)
@@ -62,7 +61,7 @@ package final class OpenDirectory: Sendable {
         try OpenDirectory.checked { () throws(SystemCallError) in
             let opened = try files.open(name, in: descriptor, flags: O_RDWR | O_CREAT | O_EXCL)
             let file = OpenFile(descriptor: opened, files: files)
-            // A umask may have taken even the owner's bits.
+            // The umask may have removed even the owner's bits.
             if try file.status().mode != 0o600 { try files.setMode(of: opened, to: 0o600) }
             return file
         }
@@ -76,7 +75,7 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    /// Whether anything has this name, even something that must not be used.
+    /// Returns whether anything has this name, even something that must not be used.
     func contains(_ name: String) -> Bool {
         do throws(StoreFileError) {
             _ = try status(of: name)
@@ -92,7 +91,7 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    /// Removes `name`; a missing one is no error.
+    /// Removes `name`; it is not an error if it is missing.
     func unlink(_ name: String) throws(StoreFileError) {
         do throws(SystemCallError) {
             try files.unlink(name, in: descriptor)
@@ -101,7 +100,7 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    /// Flushes the directory's names.
+    /// Flushes the names in the directory.
     func synchronize() throws(StoreFileError) {
         try OpenDirectory.checked { () throws(SystemCallError) in try files.synchronize(descriptor) }
     }
@@ -110,7 +109,7 @@ package final class OpenDirectory: Sendable {
         try OpenDirectory.checked { () throws(SystemCallError) in try files.names(in: descriptor) }
     }
 
-    /// Reads a whole file of at most `limit` bytes.
+    /// Reads a whole file, of which at most `limit` bytes.
     func contents(of name: String, limit: Int) throws(StoreFileError) -> [UInt8] {
         let file = try open(name)
         return try OpenDirectory.checked { () throws(SystemCallError) in
@@ -118,7 +117,7 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    /// Replaces `name` by a new file holding `bytes`, durably: temporary file, flush, rename, flush.
+    /// Replaces `name` by a new file with `bytes`, durably: temporary file, flush, rename, flush.
     func replace(_ name: String, with bytes: [UInt8]) throws(StoreFileError) {
         let temporary = name + ".tmp"
         let file = try create(temporary)

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// An open file of the store, closed when the last reference goes.
+/// An open file of the store, closed when the last reference is released.
 final class OpenFile: Sendable {
     let descriptor: Int32
     private let files: any FileOperations
@@ -54,7 +54,8 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Fills `buffer` from `offset` on and returns how many bytes the file had.
+    /// Fills `buffer` from `offset` on and returns the number of bytes read, which is less at the end of the
+    /// file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(SystemCallError) -> Int {
         var done = 0
         while done < buffer.count {
@@ -66,7 +67,7 @@ final class OpenFile: Sendable {
         return done
     }
 
-    /// The bytes of `offset ..< offset + count`, fewer at the end of the file.
+    /// Reads the bytes `offset ..< offset + count`, fewer at the end of the file.
     func read(count: Int, at offset: Int) throws(SystemCallError) -> [UInt8] {
         var failure: SystemCallError?
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a file of the store could not be used.
+/// The reason a file of the store cannot be used.
 package enum StoreFileError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// There is no such file.
     case missing
-    /// It exists, but is not a plain file of ours: a link, a device, someone else's, readable by others.
+    /// The file is not a private regular file: it is a link or a device, belongs to another user, or others
+    /// may access it.
     case untrusted(String)
-    /// It has this many bytes, and can only be what is looked for with as many as that.
+    /// The file has the first number of bytes, which is not in the range of valid sizes.
     case wrongSize(Int, ClosedRange<Int>)
-    /// The system refused.
+    /// A system call failed.
     case system(SystemCallError)
 
     package var description: String {

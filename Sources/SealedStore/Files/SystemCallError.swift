@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// A system call's refusal.
+/// The failure of a system call.
 package struct SystemCallError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The call as in section 2 of the manual: `fsync`, `openat`, ….
+    /// The name of the call as in section 2 of the manual: `fsync`, `openat`, ….
     package let call: String
-    /// The `errno` it left.
+    /// The value of `errno`.
     package let code: Int32
 
     package init(call: String, code: Int32) {
@@ -14,12 +14,12 @@ package struct SystemCallError: Error, Equatable, Sendable, CustomStringConverti
         self.code = code
     }
 
-    /// What the call left in `errno` just now.
+    /// Returns the error that the call has just left in `errno`.
     static func latest(_ call: String) -> SystemCallError {
         SystemCallError(call: call, code: errno)
     }
 
-    /// The system's own words, for example "No space left on device".
+    /// The system's message, for example "No space left on device".
     package var reason: String {
         guard let text = unsafe strerror(code) else { return "error \(code)" }
         return unsafe String(cString: text)

@@ -41,10 +41,11 @@ package struct SystemFileOperations: FileOperations {
         guard code == 0 else { throw SystemCallError(call: "fallocate", code: code) }
     }
 
-    /// Has an empty file changed in place, where btrfs would give each change a place of its own: on a full disk there is
-    /// none, whatever was allocated.
+    /// Turns off copy-on-write for an empty file on btrfs.
     ///
-    /// Other file systems know nothing of it. The checksums that btrfs makes go with it; what the files hold is sealed.
+    /// Otherwise each change needs new blocks, which a full disk does not have, whatever was allocated. Other
+    /// file systems ignore the flag. It also turns off btrfs checksums, which are not needed because the
+    /// content is sealed.
     private func refuseCopyOnWrite(_ file: Int32) {
         var flags: Int32 = 0
         guard unsafe ioctl(file, SystemFileOperations.getFlags, &flags) == 0 else { return }
@@ -52,7 +53,8 @@ package struct SystemFileOperations: FileOperations {
         _ = unsafe ioctl(file, SystemFileOperations.setFlags, &flags)
     }
 
-    /// `FS_IOC_GETFLAGS`, `FS_IOC_SETFLAGS` and `FS_NOCOW_FL` of ioctl_iflags(2), which Swift does not see.
+    /// `FS_IOC_GETFLAGS`, `FS_IOC_SETFLAGS` and `FS_NOCOW_FL` of ioctl_iflags(2), which Swift does not
+    /// import.
     private static let getFlags: UInt = 0x8008_6601
     private static let setFlags: UInt = 0x4008_6602
     private static let noCopyOnWrite: Int32 = 0x0080_0000
@@ -94,7 +96,7 @@ package struct SystemFileOperations: FileOperations {
     }
 
     package func names(in directory: Int32) throws(SystemCallError) -> [String] {
-        // A descriptor of its own: a duplicate would share the reading position.
+        // Open the directory again: a duplicated descriptor would share the reading position.
         let own = try open(".", in: directory, flags: O_RDONLY | O_DIRECTORY)
         guard let stream = unsafe fdopendir(own) else {
             let error = SystemCallError.latest("fdopendir")

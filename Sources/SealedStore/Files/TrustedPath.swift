@@ -2,11 +2,12 @@
 
 import Glibc
 
-/// Opens a private directory by a path nobody else can redirect.
+/// Access to private directories by a path that nobody else can redirect.
 ///
-/// The parents are resolved once and then walked from `/` without following links; each must belong to root or
-/// us and must not be writable by others unless it is sticky. The last component must be a directory of ours
-/// with mode 0700 and is never reached through a symbolic link. Missing components are created with mode 0700.
+/// The parents are resolved once and then opened one by one from `/` without following links. Each must
+/// belong to root or this user, and must not be writable by others unless it is sticky. The last component
+/// must be a directory of this user that is closed to others, and is never reached through a symbolic link.
+/// Missing components are created with mode 0700.
 enum TrustedPath {
     static func openDirectory(
         _ path: String,
@@ -33,7 +34,7 @@ enum TrustedPath {
         return directory
     }
 
-    /// Opens a directory directly below an open one, creating it when missing.
+    /// Opens a directory directly below an open one, creating it if it is missing.
     static func openDirectory(_ name: String, in directory: OpenDirectory) throws(StoreError) -> OpenDirectory
     {
         let path = directory.path(of: name)
@@ -47,7 +48,7 @@ enum TrustedPath {
         return opened
     }
 
-    /// How a parent is opened, which need not be readable: `/home` may have mode 0711.
+    /// The flag for opening a parent, which need not be readable: `/home` may have mode 0711.
     private static let passage = __O_PATH
 
     private static func openParent(_ names: [String], creating: Bool) throws(StoreError) -> Int32 {
@@ -75,7 +76,7 @@ enum TrustedPath {
         }
     }
 
-    /// The components with symbolic links among the existing ones resolved.
+    /// Returns the components after resolving symbolic links among the existing ones.
     private static func resolved(_ names: [String]) -> [String] {
         for count in stride(from: names.count, to: 0, by: -1) {
             let prefix = "/" + names[..<count].joined(separator: "/")
@@ -98,7 +99,7 @@ enum TrustedPath {
         }
     }
 
-    /// What root looks like inside a user namespace that does not map it.
+    /// The uid of root inside a user namespace that does not map it.
     private static let unmappedUser: UInt32 = 65_534
 
     private static func exists(_ name: String, in directory: Int32) -> Bool {
@@ -107,7 +108,7 @@ enum TrustedPath {
 
     private static func makeDirectory(_ name: String, in directory: Int32, path: String) throws(StoreError) {
         if unsafe mkdirat(directory, name, 0o700) == 0 {
-            // A umask may have taken even the owner's bits.
+            // The umask may have removed even the owner's bits.
             unsafe fchmodat(directory, name, 0o700, 0)
         } else if errno != EEXIST {
             throw .unavailable(path: path, reason: SystemCallError.latest("mkdirat").reason)

@@ -2,15 +2,15 @@
 
 import TokenCore
 
-/// A host's clocks and etcd's at one moment.
+/// This host's clocks and etcd's at one moment.
 ///
-/// Hosts of a fleet agree on etcd's time alone, which each host estimates from the `Date` of its answers. Everything in etcd
-/// is dated with it.
+/// The hosts of a fleet agree only on etcd's time, which each host estimates from the `Date` header of etcd's
+/// responses. Everything in etcd is dated with it.
 package struct FleetClock: Equatable, Sendable {
     package var now: Instant
-    /// This host's wall clock, which may be wrong.
+    /// The wall clock of this host, which may be wrong.
     package var wallTime: WallTime
-    /// What etcd's clock shows at ``now``, as far as this host knows.
+    /// The time of etcd's clock at ``now``, as estimated by this host.
     package var etcdTime: WallTime
 
     package init(now: Instant, wallTime: WallTime, etcdTime: WallTime) {
@@ -19,15 +19,17 @@ package struct FleetClock: Equatable, Sendable {
         self.etcdTime = etcdTime
     }
 
-    /// How far etcd's time, as another host estimated it, may be ahead of ours.
+    /// The maximum time by which another host's estimate of etcd's clock may be ahead of this host's.
     ///
-    /// Whole seconds, a slow answer and members of the cluster whose clocks differ do that. Within it a record counts from
-    /// when it is read, which errs by no more than those clocks do. Further ahead its times say nothing.
+    /// Causes are whole seconds, slow responses, and differing clocks of etcd's members. Within the
+    /// tolerance, a record counts from the time it is read, which is wrong by no more than those clocks
+    /// differ. Beyond it, the record's times are meaningless.
     static let tolerance = Duration.seconds(600)
 
-    /// What is written beside instants of this host's: its clock when etcd's was at its latest whole second.
+    /// The reading stored with this host's instants: its clock when etcd's was at the latest whole second.
     ///
-    /// The boot is one of its own. Machines that were restored from one snapshot have the same boot, and their clocks differ.
+    /// Its boot ID is always a new one. Machines restored from the same snapshot have the same boot ID but
+    /// different clocks.
     var reading: ClockReading {
         ClockReading(
             boot: .random(),
@@ -37,12 +39,12 @@ package struct FleetClock: Equatable, Sendable {
         )
     }
 
-    /// How far etcd's clock is ahead of this host's.
+    /// The time by which etcd's clock is ahead of this host's.
     var lead: Duration { etcdTime - wallTime }
 }
 
 extension SessionSnapshot {
-    /// With its wall times moved by `lead`, from one clock to another.
+    /// Returns the snapshot with its wall times moved by `lead`, from one clock to another.
     func movingWallTimes(by lead: Duration) -> SessionSnapshot {
         var moved = self
         moved.loggedInAt = loggedInAt + lead

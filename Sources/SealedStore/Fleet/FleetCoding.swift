@@ -3,14 +3,15 @@
 import Text
 import TokenCore
 
-/// The fleet's own values as bytes, in etcd and in records on disk; integers are little endian.
+/// The encoding of the fleet's values, in etcd and in records on disk; integers are little endian.
 ///
 /// ```
 /// lineage  u64 number | u128 id            attempt  u64 host | u64 random
-/// header   lineage | u64 generation | attempt | u8 1 live, 2 rescued, 3 dead, 4 out | u8 length, reason if dead
-///          | u64 proven | u64 mark of the refresh token | u64 cluster
+/// header   lineage | u64 generation | attempt | u8 1 live, 2 rescued, 3 dead, 4 out
+///          | u8 length, reason if dead | u64 proven | u64 mark of the refresh token | u64 cluster
 /// late     lineage | u64 parent | attempt | u64 mark | u64 cluster
-/// intent   lineage | u64 generation | attempt | i64 at | i64 first | u8 count, attempts | u8 1 refused, else 0
+/// intent   lineage | u64 generation | attempt | i64 at | i64 first | u8 count, attempts
+///          | u8 1 refused, else 0
 /// want     lineage | u64 generation        place    u64 cluster | i64 revision
 /// host     u64 id | u8 1 keeper, 2 reader | i64 seen | u8 length, label | u8 length, version
 /// ```
@@ -184,10 +185,10 @@ extension FleetHeader.Status {
     }
 }
 
-/// A wish for new tokens, by a host that cannot refresh itself or whose token was refused.
+/// A request for new tokens, by a host that cannot refresh or whose token was rejected.
 package struct FleetRefreshRequest: Hashable, Sendable {
     package var lineage: Lineage
-    /// The generation whose tokens are no longer good.
+    /// The generation whose tokens are no longer usable.
     package var generation: UInt64
 
     package init(lineage: Lineage, generation: UInt64) {

@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// A session as the hosts of a fleet share it.
+/// A session as shared by the hosts of a fleet.
 package struct FleetContent: Equatable, Sendable {
     package var snapshot: SessionSnapshot
     package var binding: FleetBinding
@@ -13,20 +13,21 @@ package struct FleetContent: Equatable, Sendable {
     }
 }
 
-/// Which of it goes into a value.
+/// The part of the content that goes into a value.
 enum FleetPart {
-    /// For keepers: everything but the access tokens, which are in the value beside it.
+    /// The part for keepers: everything but the access tokens, which are in the value for readers.
     case keepers
-    /// For readers: access tokens, and what is shown of the session; nothing that is of use at the token endpoint.
+    /// The part for readers: access tokens and displayed data, but nothing that is usable at the token
+    /// endpoint.
     case readers
-    /// All of it, in a late answer.
+    /// Everything, for a late response.
     case all
 }
 
 extension FleetContent {
     func part(_ part: FleetPart) -> FleetContent {
         var content = self
-        // Each host's own.
+        // This state belongs to each host alone.
         content.snapshot.fleet = nil
         switch part {
         case .keepers: content.snapshot.tokens = [:]
@@ -38,7 +39,7 @@ extension FleetContent {
         return content
     }
 
-    /// With the session's own token alone.
+    /// The content with only the session's own token.
     var withoutVariants: FleetContent {
         var content = self
         content.snapshot = snapshot.withoutVariants
@@ -46,26 +47,28 @@ extension FleetContent {
     }
 }
 
-/// The plaintext of a value: fields of a tag, a 4-byte length and the content; unknown ones are skipped.
+/// A field in the plaintext of a value: a tag, a 4-byte length and the content; unknown fields are skipped.
 private enum FleetField: UInt8 {
-    /// ``SnapshotEncoder``'s plaintext.
+    /// The plaintext of ``SnapshotEncoder``.
     case snapshot = 1
-    /// ``FleetBinding``: four texts.
+    /// The four texts of ``FleetBinding``.
     case binding = 2
 }
 
-/// Writes the plaintext of a value.
+/// A writer of the plaintext of a value.
 struct FleetContentWriter: ~Copyable {
     private var bytes = WipedBytes()
 
+    /// Encodes a session.
+    ///
     /// - Parameters:
-    ///   - session: whose it is.
-    ///   - content: `nil`: the session is logged out.
-    ///   - memory: has its secrets.
-    ///   - clock: what its times are dated with.
-    ///   - sealing: for its long-lived secrets.
+    ///   - session: the name of the session.
+    ///   - content: the session, or `nil` if it is logged out.
+    ///   - memory: contains its secrets.
+    ///   - clock: dates its times.
+    ///   - sealing: seals its long-lived secrets.
     /// - Returns: the plaintext, without padding.
-    /// - Throws: ``StorageFailure`` when one of its secrets cannot be had.
+    /// - Throws: ``StorageFailure`` if one of its secrets is not available.
     static func encode(
         _ session: SessionName,
         _ content: FleetContent?,
@@ -99,18 +102,18 @@ struct FleetContentWriter: ~Copyable {
     }
 }
 
-/// Reads what ``FleetContentWriter`` wrote, putting the secrets into sealed memory.
+/// A reader of what ``FleetContentWriter`` wrote, which puts the secrets into sealed memory.
 struct FleetContentReader {
     private(set) var snapshot: SessionSnapshot?
     private(set) var binding: FleetBinding?
 
-    /// All there is; `nil` if the session is logged out.
+    /// The whole content, or `nil` if the session is logged out.
     var content: FleetContent? {
         guard let snapshot, let binding else { return nil }
         return FleetContent(snapshot: snapshot, binding: binding)
     }
 
-    /// Reads a plaintext without its padding; nothing stays in `memory` when that fails.
+    /// Reads a plaintext without its padding; if that fails, nothing stays in `memory`.
     init(
         _ bytes: UnsafeRawBufferPointer,
         of session: SessionName,

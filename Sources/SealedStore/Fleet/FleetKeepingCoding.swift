@@ -2,13 +2,14 @@
 
 import TokenCore
 
-/// What a host keeps of the fleet, as bytes in a session's record on disk.
+/// The encoding of a host's own fleet state, in a session's record on disk.
 ///
 /// ```
-/// u32 epoch | u8 what follows: 1 record, 64 sending, 2 answer, 4 place, 8 attempt; 16 it is news, 32 etcd was restored
+/// u32 epoch | u8 flags of the parts that follow: 1 record, 64 sending, 2 answer, 4 place, 8 attempt;
+///             and of the state: 16 unpublished, 32 etcd was restored
 /// record    header (``FleetCoding``)
 /// sending   header of the parent | intent | u64 cluster
-/// answer    header of the parent | intent | u64 mark | u64 cluster | u8 0 or 1, u64 cluster it lies in
+/// answer    header of the parent | intent | u64 mark | u64 cluster | u8 0 or 1, u64 cluster it is stored in
 /// place | attempt | u8 count × (attempt | u32 length, sealed tokens)
 /// ```
 private struct FleetKept: OptionSet {

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a fleet's keys cannot be had from what is given for them.
+/// The reason a fleet's keys cannot be read.
 package enum FleetKeyError: Error, Equatable, Sendable {
     case file(StoreFileError)
-    /// It is something else: another file, or the key of a vault.
+    /// The content is something else, such as another file or the key of a vault.
     case notAKey
-    /// Written by a newer version.
+    /// The content was written by a newer version.
     case futureVersion(Int)
-    /// It was cut, changed or mistyped.
+    /// The content was truncated, changed or mistyped.
     case damaged
-    /// A reader was given what opens refresh tokens.
+    /// A reader was given the key that opens refresh tokens.
     case keepersKey
-    /// A keeper was given what opens access tokens only.
+    /// A keeper was given the key that opens only access tokens.
     case readersKey
-    /// Beside the keepers' file, in the place of the readers', is something else, which the sentence's end says.
+    /// The path of the readers' file, next to the keepers' file, holds something else, which the text
+    /// describes.
     case otherReadersFile(String)
-    /// The fleet's name is none.
+    /// The fleet's name is invalid.
     case badLabel
-    /// No key is there that waits to be used.
+    /// There is no staged key.
     case nothingStaged
     case outOfMemory
 
-    /// What is wrong, as the end of a sentence that begins with the file, command or credential.
+    /// A description that ends a sentence beginning with the file, command or credential.
     package var sentence: String {
         switch self {
         case .file(let fault): "cannot be used: \(fault)"
@@ -40,7 +41,7 @@ package enum FleetKeyError: Error, Equatable, Sendable {
         }
     }
 
-    /// Only a person can put it right.
+    /// Whether only the user can correct the error.
     package var isMistake: Bool {
         switch self {
         case .file(.system), .outOfMemory: false
@@ -48,7 +49,7 @@ package enum FleetKeyError: Error, Equatable, Sendable {
         }
     }
 
-    /// What helps a host that was given it.
+    /// The remedy for a host that was given the key.
     package var remedy: String {
         switch self {
         case .file(.system): "see that the agent can read it, whose next try comes by itself"

@@ -2,24 +2,24 @@
 
 import TokenCore
 
-/// The two files with a fleet's keys: the keepers' and, beside it, the readers'.
+/// The two files with a fleet's keys: one for keepers and, next to it, one for readers.
 ///
-/// `FILE` opens everything; `FILE.reader` follows from it and opens no refresh token. Both are 0600, and a link is never
-/// followed. After ``renew(_:keeping:files:)`` both hold the epoch before the new one too, so that a host that was away, or has
-/// its new file already, can open what is in etcd. A host with the old file cannot open what the others seal from then on,
-/// which is the point of it.
+/// `FILE` opens everything. `FILE.reader` is derived from it and opens no refresh token. Both have mode 0600,
+/// and links are not followed. After ``renew(_:_:keeping:files:)``, both also contain the previous epoch. A
+/// host that was away, or already has its new file, can thus open the values in etcd. A host with the old
+/// file cannot open values that others seal from then on, which is the purpose.
 package enum FleetKeyFile {
-    /// What the readers' file is called, after the name of the keepers'.
+    /// The suffix of the readers' file, appended to the name of the keepers' file.
     package static let readersSuffix = ".reader"
 
-    /// Makes the keys of a new fleet, in two files that must not exist.
+    /// Creates the keys of a new fleet in two files, which must not exist.
     ///
     /// - Parameters:
-    ///   - path: absolute path of the keepers' file.
-    ///   - label: what people call the fleet: 1 to 64 visible ASCII characters.
-    ///   - files: how files are opened and written.
+    ///   - path: the absolute path of the keepers' file.
+    ///   - label: the fleet's name: 1 to 64 visible ASCII characters.
+    ///   - files: the file operations.
     /// - Returns: the keepers' keys.
-    /// - Throws: ``FleetKeyError``; no new file is left then.
+    /// - Throws: ``FleetKeyError``; then no new file is left.
     @discardableResult
     package static func create(
         _ path: String,
@@ -41,25 +41,26 @@ package enum FleetKeyFile {
         return keys
     }
 
-    /// What becomes of the key that a fleet has.
+    /// A change of the fleet's key.
     package enum Renewal: Equatable, Sendable {
-        /// A new one takes its place.
+        /// A new key replaces the current one.
         case replace
-        /// A new one is there as well, for when all hosts have it.
+        /// A new key is added, to be used once all hosts have it.
         case stage
-        /// The one that was staged takes its place.
+        /// The staged key replaces the current one.
         case activate
     }
 
-    /// Puts a new epoch into both files, or the staged one in front.
+    /// Puts a new epoch into both files, or activates the staged one.
     ///
-    /// The keepers' file is replaced first: after a crash between the two, doing it again is enough. Nothing but the readers'
-    /// file of the same fleet is replaced beside it.
+    /// The keepers' file is replaced first: after a crash between the two, repeating the call is sufficient.
+    /// Next to it, only the readers' file of the same fleet is replaced.
+    ///
     /// - Parameters:
-    ///   - path: absolute path of the keepers' file.
-    ///   - renewal: which epoch values are sealed under from then on.
-    ///   - keeping: how many older epochs stay, at most 3.
-    ///   - files: how files are opened and written.
+    ///   - path: the absolute path of the keepers' file.
+    ///   - renewal: decides under which epoch values are sealed from then on.
+    ///   - keeping: the number of older epochs to keep, at most 3.
+    ///   - files: the file operations.
     /// - Returns: the keepers' keys.
     /// - Throws: ``FleetKeyError``.
     @discardableResult
@@ -69,7 +70,8 @@ package enum FleetKeyFile {
         keeping: Int = 1,
         files: any FileOperations = SystemFileOperations()
     ) throws(FleetKeyError) -> FleetKeys {
-        // Of those who renew one file at once, the second renews what the first has made: else two keys have one number.
+        // If two processes renew one file, the second must renew the result of the first: otherwise two keys
+        // would have the same epoch.
         let turn = try changing { () throws(StoreFileError) in
             try ExternalKeyFile.lockParent(of: path, files: files)
         }
@@ -90,7 +92,8 @@ package enum FleetKeyFile {
         return keys
     }
 
-    /// Refuses to replace what is not the readers' file of these keys' fleet; there may be none.
+    /// Throws if something other than the readers' file of the same fleet would be replaced; the file may be
+    /// missing.
     private static func checkReadersFile(
         of keys: FleetKeys,
         at path: String,
@@ -110,7 +113,7 @@ package enum FleetKeyFile {
         guard readers.fleet == keys.fleet else { throw .otherReadersFile("is of another fleet") }
     }
 
-    /// Reads the file that a host of `role` was given.
+    /// Reads the key file of a host with `role`.
     package static func read(
         _ path: String,
         as role: FleetRole,
@@ -127,7 +130,7 @@ package enum FleetKeyFile {
         return try keys(in: text, as: role)
     }
 
-    /// Reads what a command printed, or a credential holds.
+    /// Reads keys from the output of a command or the content of a credential.
     package static func keys(in text: GuardedBytes, as role: FleetRole) throws(FleetKeyError) -> FleetKeys {
         try FleetKeyText.keys(in: text, for: role)
     }

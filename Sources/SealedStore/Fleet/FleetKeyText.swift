@@ -4,21 +4,23 @@ import CSodium
 import Text
 import TokenCore
 
-/// A fleet's keys as one line of text, as it lies in a file, a credential or what a command prints.
+/// The keys of a fleet as one line of text, in a file, a credential or the output of a command.
 ///
 /// ```
 /// "tokenagent-fleet-" | "keeper" or "reader" | "-1:" | Base64, URL-safe, without padding
-/// inside: fleet_id[16] | u8 length, label | name key[32] | u8 count | count × (u32 epoch | secret) | checksum[32]
+/// inside: fleet_id[16] | u8 length, label | name key[32] | u8 count | count × (u32 epoch | secret)
+///         | checksum[32]
 /// secret: keepers' 32 bytes; readers' 32 bytes and the public key of keepers' signatures
 /// checksum = BLAKE2b-256(key: name key, all before it, with the text before the Base64)
 /// ```
 ///
-/// The newest epoch comes first; or second, if nothing is to be sealed under it yet. Integers are little endian. The checksum finds what was cut, mistyped or made of two
-/// files; it keeps nobody out, as whoever can change the file has the keys.
+/// The newest epoch comes first, or second if nothing is to be sealed under it yet. Integers are little
+/// endian. The checksum detects text that was truncated, mistyped or combined from two files. It does not
+/// protect against attackers, because anyone who can change the file has the keys.
 enum FleetKeyText {
     private static let version = 1
     private static let start = "tokenagent-fleet-"
-    /// Bytes of the longest text: four epochs and the longest label need 650.
+    /// The maximum size of a text in bytes; four epochs and the longest label need 650.
     static let maximumCount = 1_024
 
     static func isLabel(_ label: String) -> Bool {
@@ -29,8 +31,9 @@ enum FleetKeyText {
         Array("\(start)\(role.rawValue)-\(version):".utf8)
     }
 
-    /// The text of what `role` gets of `keys`, with a line break at its end.
-    /// - Throws: ``FleetKeyError/readersKey`` if keepers' keys are to be made of readers'.
+    /// Returns the text of the keys for `role`, with a final line feed.
+    ///
+    /// - Throws: ``FleetKeyError/readersKey`` if keepers' keys are requested from readers' keys.
     static func text(of keys: FleetKeys, for role: FleetRole) throws(FleetKeyError) -> GuardedBytes {
         let prefix = prefix(role)
         var content = WipedBytes()
@@ -61,7 +64,7 @@ enum FleetKeyText {
         _ content: UnsafeRawBufferPointer
     ) throws(FleetKeyError) -> GuardedBytes {
         let room = sodium_base64_encoded_len(content.count, variant)
-        // The library ends its text with a zero byte, whose place the line break takes.
+        // The library terminates its text with a zero byte, which the line feed replaces.
         let text = try guarded(prefix.count + room)
         unsafe text.write { text in
             unsafe text.copyBytes(from: prefix)
@@ -80,7 +83,7 @@ enum FleetKeyText {
 
     private static let variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING
 
-    /// Reads what a host of `role` was given; blanks and line breaks after it are no part of it.
+    /// Parses the text given to a host with `role`; blanks and line ends after it are ignored.
     static func keys(in text: GuardedBytes, for role: FleetRole) throws(FleetKeyError) -> FleetKeys {
         try unsafe text.read { text throws(FleetKeyError) in
             guard text.count <= maximumCount else { throw .notAKey }
@@ -96,7 +99,7 @@ enum FleetKeyText {
         }
     }
 
-    /// What a text is that does not begin as it should.
+    /// Returns the error for a text with the wrong prefix.
     private static func stranger(_ text: UnsafeRawBufferPointer, _ role: FleetRole) -> FleetKeyError {
         for other in FleetRole.allCases {
             let word = Array("\(start)\(other.rawValue)-".utf8)
@@ -113,7 +116,7 @@ enum FleetKeyText {
     private static func decoded(
         _ digits: UnsafeRawBufferPointer
     ) throws(FleetKeyError) -> (bytes: GuardedBytes, count: Int) {
-        // The library takes some bytes beyond ASCII for digits.
+        // The library accepts some bytes beyond ASCII as digits.
         guard unsafe digits.isVisibleWord else { throw .damaged }
         let content = try guarded(digits.count)
         var count = 0
@@ -181,7 +184,7 @@ enum FleetKeyText {
         }
     }
 
-    /// Epochs from 1 on, each older than the one before it; the second may be newer than all others.
+    /// Returns whether the epochs are positive and descending; the second may be newer than all others.
     private static func isFalling(_ epochs: [UInt32]) -> Bool {
         var epochs = epochs
         if epochs.count > 1, epochs[1] > epochs[0] { epochs.swapAt(0, 1) }

@@ -7,32 +7,33 @@ import TokenCore
 /// The keys of a fleet, in guarded memory.
 ///
 /// ```
-/// name key N         random, for the life of the fleet: etcd's keys stay where they are
+/// name key N         random, for the lifetime of the fleet, so that names in etcd never change
 /// keepers' secret K  random, one for each epoch
 /// readers' secret R  subkey 1 of K
-/// below R: access tokens, wants     below K: refresh tokens, secrets in them, intents, marks, signatures (Ed25519)
+/// below R: access tokens, refresh requests (wants)
+/// below K: refresh tokens, secrets in them, intents, marks, signatures (Ed25519)
 /// ```
 ///
-/// A keeper has N and every K. A reader has N, every R and the public key of the keepers' signatures, from which nothing of K can
-/// be had: it opens access tokens, and cannot put others in their place. Values are sealed under the newest epoch only, and the
-/// older ones open what was sealed before it. An epoch that is staged opens values too, and is the one to seal under as soon as
-/// another host has done so.
+/// A keeper has N and every K. A reader has N, every R and the public key of the keepers' signatures, from
+/// which nothing of K can be derived: it opens access tokens but cannot replace them. Values are sealed only
+/// under the current epoch; older epochs open earlier values. A staged epoch also opens values, and becomes
+/// the current one as soon as another host has sealed a value under it.
 package final class FleetKeys: Sendable {
-    /// What a key of an epoch is for; the raw value is its place in the epoch's block and its subkey number.
+    /// The purpose of an epoch's key; the raw value is its index in the epoch's block and its subkey number.
     enum Purpose: Int, CaseIterable {
         /// Values that readers open.
         case accessTokens = 3
-        /// The MAC of what readers ask for.
+        /// The MAC of the readers' refresh requests.
         case wants
         /// Values that only keepers open.
         case refreshTokens
-        /// Refresh tokens and other long-lived secrets inside them.
+        /// Refresh tokens and other long-lived secrets inside those values.
         case secrets
         /// The MAC of intents.
         case intents
         /// Marks of refresh tokens.
         case marks
-        /// What the keepers' signing key is made from.
+        /// The seed of the keepers' signing key.
         case signatures
 
         fileprivate var context: String {
@@ -47,7 +48,7 @@ package final class FleetKeys: Sendable {
             }
         }
 
-        /// Whether readers have it too.
+        /// Whether readers have the key too.
         var isReaders: Bool {
             switch self {
             case .accessTokens, .wants: true
@@ -56,33 +57,36 @@ package final class FleetKeys: Sendable {
         }
     }
 
-    /// Where else something lies in an epoch's block; each place has 32 bytes.
+    /// The indices of other keys in an epoch's block, which is divided into parts of 32 bytes.
     private enum Place {
         static let keepersSecret = 0
-        /// The public key follows it.
+        /// The readers' secret, followed by the public key.
         static let readersSecret = 1
         static let publicKey = 2
-        /// Two places.
+        /// The signing key, which occupies two parts.
         static let signingKey = 10
         static let count = 12
     }
 
-    /// How many epochs a key file holds: the present one, and those that a host which was away may still need.
+    /// The maximum number of epochs in a key file: the current one, and those that a host which was away may
+    /// still need.
     package static let maximumEpochs = 4
 
     package let fleet: RandomID
-    /// What people call the fleet.
+    /// The name of the fleet.
     package let label: String
     package let role: FleetRole
-    /// Counts the fleet's keys from 1; the newest first, but one that is staged comes second.
+    /// The epochs, counted from 1 over the life of the fleet, newest first; a staged one comes second.
     package let epochs: [UInt32]
-    /// The epoch that everything is sealed under now.
+    /// The epoch under which values are sealed now.
     private let current: Atomic<UInt32>
     /// The name key, then a block for each epoch.
     private let keys: GuardedBytes
 
-    /// Derives the keys below the secrets that `fill` writes: the name key, then what the role has of each of `epochs`.
-    /// - Throws: ``FleetKeyError/outOfMemory``, or what `fill` throws.
+    /// Derives the keys from the secrets that `fill` writes: the name key, then the role's part of each of
+    /// `epochs`.
+    ///
+    /// - Throws: ``FleetKeyError/outOfMemory``, or the error of `fill`.
     init(
         fleet: RandomID,
         label: String,
@@ -122,7 +126,7 @@ package final class FleetKeys: Sendable {
 
     private static func block(_ index: Int) -> Int { 1 + index * Place.count }
 
-    /// Fills the block of one epoch; a reader's has zeros where it has no key.
+    /// Fills the block of one epoch; a reader's block contains zeros for missing keys.
     private static func derive(
         block: Int,
         in keys: UnsafeMutableRawBufferPointer,
@@ -153,27 +157,29 @@ package final class FleetKeys: Sendable {
         )
     }
 
-    /// The epoch that everything is sealed under now.
+    /// The epoch under which values are sealed now.
     package var epoch: UInt32 { current.load(ordering: .relaxed) }
 
-    /// The epoch that other hosts may have already, and nothing is sealed under yet.
+    /// The epoch that other hosts may already have, but under which nothing is sealed yet.
     package var stagedEpoch: UInt32? { epochs.first { $0 > epoch } }
 
-    /// Another host has sealed something under `epoch`: if that is staged here, it is not any more.
+    /// Records that another host has sealed a value under `epoch`, which activates it if it is staged here.
     package func follow(_ epoch: UInt32) {
         guard has(epoch: epoch) else { return }
         _ = current.max(epoch, ordering: .relaxed)
     }
 
-    /// Whether values of `epoch` open here.
+    /// Returns whether values of `epoch` can be opened here.
     func has(epoch: UInt32) -> Bool { epochs.contains(epoch) }
 
-    /// Lends the key that names in etcd are made with.
+    /// Passes the key for names in etcd to `body`.
     func withNameKey<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         unsafe keys.read { unsafe body(UnsafeRawBufferPointer(rebasing: $0[..<AEAD.keyCount])) }
     }
 
-    /// The identity of the host whose vault this is: it tells the fleet nothing of the vault, and stays as long as the vault.
+    /// Returns the identity of the host that has this vault.
+    ///
+    /// The identity reveals nothing of the vault, and stays the same for the vault's lifetime.
     package func host(of vault: RandomID) -> UInt64 {
         var message = Array("ta1 fleet host".utf8)
         message.append(vault)
@@ -183,8 +189,9 @@ package final class FleetKeys: Sendable {
         return RandomID(code).high
     }
 
-    /// Lends the key for `purpose` in `epoch`.
-    /// - Returns: `nil` if this host has no such key.
+    /// Passes the key for `purpose` in `epoch` to `body`.
+    ///
+    /// - Returns: the result of `body`, or `nil` if this host does not have the key.
     func withKey<Result>(
         for purpose: Purpose,
         epoch: UInt32,
@@ -194,7 +201,8 @@ package final class FleetKeys: Sendable {
         return try unsafe with(purpose.rawValue, 1, of: epoch, body)
     }
 
-    /// Lends what a file of `role` holds of an epoch; `nil`: this host cannot write it.
+    /// Passes the secret for `role` in `epoch`, as in a key file, to `body`, or returns `nil` if this host
+    /// does not have it.
     func withSecret<Result>(
         of epoch: UInt32,
         for role: FleetRole,
@@ -206,7 +214,7 @@ package final class FleetKeys: Sendable {
             : unsafe with(Place.readersSecret, 2, of: epoch, body)
     }
 
-    /// Signs `message` under `epoch`; `nil` on a reader.
+    /// Signs `message` under `epoch`, or returns `nil` on a reader.
     func signature(of message: [UInt8], epoch: UInt32) -> [UInt8]? {
         guard role == .keeper else { return nil }
         return unsafe with(Place.signingKey, 2, of: epoch) {
@@ -214,7 +222,7 @@ package final class FleetKeys: Sendable {
         }
     }
 
-    /// Whether a keeper has signed `message` under `epoch`.
+    /// Returns whether a keeper has signed `message` under `epoch`.
     func isSignature(_ signature: [UInt8], of message: [UInt8], epoch: UInt32) -> Bool {
         let isGenuine = unsafe with(Place.publicKey, 1, of: epoch) { key in
             unsafe KeyDerivation.isSignature(signature, of: message, publicKey: key)
@@ -222,7 +230,7 @@ package final class FleetKeys: Sendable {
         return isGenuine == true
     }
 
-    /// Lends what lies at some places of an epoch's block; `nil`: there is no such epoch.
+    /// Passes parts of an epoch's block to `body`, or returns `nil` if there is no such epoch.
     private func with<Result>(
         _ place: Int,
         _ count: Int,
@@ -248,12 +256,14 @@ package final class FleetKeys: Sendable {
 }
 
 extension FleetRole {
-    /// Bytes that a key file has of each epoch: a secret, and for readers the public key of keepers' signatures.
+    /// The number of bytes per epoch in a key file: a secret, and for readers also the public key of keepers'
+    /// signatures.
     var secretCount: Int { (self == .keeper ? 1 : 2) * AEAD.keyCount }
 }
 
 extension FleetKeys {
-    /// The keys of a new fleet.
+    /// Creates the keys of a new fleet.
+    ///
     /// - Throws: ``FleetKeyError/badLabel``, ``FleetKeyError/outOfMemory``.
     package static func random(label: String) throws(FleetKeyError) -> FleetKeys {
         guard FleetKeyText.isLabel(label) else { throw .badLabel }
@@ -262,9 +272,10 @@ extension FleetKeys {
         }
     }
 
-    /// The keys of a keeper with a new random epoch before the present ones, of which the newest are kept.
+    /// Returns a keeper's keys with a new random epoch, followed by the newest of the current epochs.
     ///
-    /// - Parameter keeping: how many older epochs stay; 0 makes every value of before useless at once.
+    /// - Parameter keeping: the number of older epochs to keep; 0 makes every previous value unreadable at
+    ///   once.
     /// - Returns: keepers' keys.
     /// - Throws: ``FleetKeyError/readersKey``, ``FleetKeyError/outOfMemory``.
     package func renewed(keeping: Int = 1) throws(FleetKeyError) -> FleetKeys {
@@ -272,10 +283,10 @@ extension FleetKeys {
         return try rebuilt([try nextEpoch()] + epochs.sorted(by: >).prefix(kept))
     }
 
-    /// The keys of a keeper with a new random epoch that nothing is sealed under yet.
+    /// Returns a keeper's keys with a new random epoch that is staged.
     ///
-    /// - Parameter keeping: how many other epochs stay, at least the present one.
-    /// - Returns: keepers' keys; these if an epoch is staged already.
+    /// - Parameter keeping: the number of other epochs to keep, which include the current one.
+    /// - Returns: keepers' keys, unchanged if an epoch is already staged.
     /// - Throws: ``FleetKeyError/readersKey``, ``FleetKeyError/outOfMemory``.
     package func staged(keeping: Int = 1) throws(FleetKeyError) -> FleetKeys {
         guard stagedEpoch == nil else { return self }
@@ -283,9 +294,10 @@ extension FleetKeys {
         return try rebuilt([epoch, try nextEpoch()] + epochs.dropFirst().prefix(kept - 1))
     }
 
-    /// The keys of a keeper whose staged epoch is the one to seal under.
+    /// Returns a keeper's keys whose staged epoch is the current one.
     ///
-    /// - Throws: ``FleetKeyError/nothingStaged``, ``FleetKeyError/readersKey``, ``FleetKeyError/outOfMemory``.
+    /// - Throws: ``FleetKeyError/nothingStaged``, ``FleetKeyError/readersKey``,
+    ///   ``FleetKeyError/outOfMemory``.
     package func activated() throws(FleetKeyError) -> FleetKeys {
         guard stagedEpoch != nil else { throw .nothingStaged }
         return try rebuilt(epochs.sorted(by: >))
@@ -297,7 +309,7 @@ extension FleetKeys {
         return next
     }
 
-    /// Keepers' keys of the same fleet with these epochs; those that are not here are random.
+    /// Returns keepers' keys of the same fleet with these epochs; new ones are random.
     private func rebuilt(_ epochs: [UInt32]) throws(FleetKeyError) -> FleetKeys {
         guard role == .keeper else { throw .readersKey }
         return try unsafe FleetKeys(

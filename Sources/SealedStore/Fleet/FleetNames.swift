@@ -3,26 +3,26 @@
 import Text
 import TokenCore
 
-/// A session's name as etcd sees it: a MAC that only the fleet's hosts can make.
+/// The name of a session in etcd: a MAC that only the fleet's hosts can compute.
 package struct FleetName: Hashable, Sendable {
     let code: RandomID
 }
 
-/// One key of etcd that belongs to a session of the fleet.
+/// A key in etcd that belongs to a session of the fleet.
 package struct FleetKeyName: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
-        /// `rt`: what keepers open.
+        /// `rt`, which keepers open.
         case record
-        /// `at`: what readers open.
+        /// `at`, which readers open.
         case access
         case intent
         case lock
         case want
-        /// An answer to the refresh token of generation `parent` that came late.
+        /// A late response to the refresh token of generation `parent`.
         case late(Lineage, parent: UInt64, AttemptID)
-        /// `h/HOST`: what a host says of itself; it belongs to no session.
+        /// `h/HOST`, the description of a host, which belongs to no session.
         case host(UInt64)
-        /// Nothing in etcd: tokens of an attempt that a host keeps in its own record.
+        /// Tokens of an attempt that a host keeps in its own record, not in etcd.
         case kept(AttemptID)
     }
 
@@ -36,16 +36,16 @@ package struct FleetKeyName: Hashable, Sendable {
 }
 
 extension LateResponse {
-    /// The kind of key under which it lies.
+    /// The kind of key under which the response is stored.
     package var kind: FleetKeyName.Kind { .late(lineage, parent: parent, attempt) }
 }
 
-/// A range of etcd's keys: from `start` on, and before `end`.
+/// A range of keys in etcd, from `start` up to but not including `end`.
 package struct FleetRange: Equatable, Sendable {
     package let start: [UInt8]
     package let end: [UInt8]
 
-    /// All keys that begin with `prefix`, which ends in `/`.
+    /// Creates the range of all keys that begin with `prefix`, which ends in `/`.
     fileprivate init(below prefix: [UInt8]) {
         start = prefix
         // The byte after "/" is "0".
@@ -62,12 +62,12 @@ package struct FleetRange: Equatable, Sendable {
 ///                   /h/HOST
 /// ```
 ///
-/// FLEET and NAME are MACs of 128 bits. LINEAGE has 48 digits, GENERATION and HOST 16, ATTEMPT 32, all in lower-case
-/// hexadecimal, so that the late answers to one refresh token are a range, and a name has one spelling. Names stay through
-/// all epochs: a host that was away for a new one finds records that it cannot open, and not an empty place to put its
-/// own in.
+/// FLEET and NAME are MACs of 128 bits. LINEAGE has 48 lower-case hexadecimal digits, GENERATION and HOST 16,
+/// ATTEMPT 32, so that the late responses to one refresh token form a range and each name has only one
+/// spelling. Names do not depend on the epoch: a host that missed a new epoch finds records that it cannot
+/// open, instead of an empty key that it would fill.
 package struct FleetNames: Sendable {
-    /// What all names begin with, for the rights of an etcd user.
+    /// The prefix of all names, for the permissions of an etcd user.
     package let prefix: [UInt8]
     private let keys: FleetKeys
 
@@ -78,7 +78,7 @@ package struct FleetNames: Sendable {
         prefix = Array("/tokenagent/\(FleetNames.code(of: fleet, "fleet", keys))/".utf8)
     }
 
-    /// The name of `session` in this fleet.
+    /// Returns the name of `session` in this fleet.
     package func name(of session: SessionName) -> FleetName {
         FleetName(code: FleetNames.code(of: Array(session.description.utf8), "session", keys))
     }
@@ -91,18 +91,18 @@ package struct FleetNames: Sendable {
         return RandomID(code)
     }
 
-    /// Everything of every session: what a host watches.
+    /// The keys of all sessions, which a host watches.
     package var all: FleetRange { FleetRange(below: prefix + Array("s/".utf8)) }
 
-    /// What the hosts say of themselves.
+    /// The descriptions of all hosts.
     package var hosts: FleetRange { FleetRange(below: prefix + Array("h/".utf8)) }
 
-    /// The key under which a host says what it is.
+    /// Returns the key of a host's description.
     package func key(ofHost id: UInt64) -> FleetKeyName {
         FleetKeyName(.host(id), of: FleetName(code: RandomID(high: 0, low: 0)))
     }
 
-    /// The host of a key below ``hosts``; `nil` if it is none.
+    /// Parses a key below ``hosts``, or returns `nil` if it is not valid.
     package func host(named bytes: [UInt8]) -> FleetKeyName? {
         guard bytes.starts(with: hosts.start), bytes.count == hosts.start.count + 16,
             let digits = String(validating: bytes[hosts.start.count...], as: UTF8.self),
@@ -112,20 +112,20 @@ package struct FleetNames: Sendable {
         return self.bytes(of: key) == bytes ? key : nil
     }
 
-    /// Everything of one session.
+    /// Returns the range of all keys of one session.
     package func all(of name: FleetName) -> FleetRange { FleetRange(below: start(name)) }
 
-    /// The late answers of one session.
+    /// Returns the range of one session's late responses.
     package func lates(of name: FleetName) -> FleetRange {
         FleetRange(below: start(name) + Array("late/".utf8))
     }
 
-    /// The late answers to one refresh token.
+    /// Returns the range of the late responses to one refresh token.
     package func lates(of name: FleetName, _ lineage: Lineage, parent: UInt64) -> FleetRange {
         FleetRange(below: start(name) + Array(FleetNames.late(lineage, parent).utf8))
     }
 
-    /// The bytes of a name, ASCII.
+    /// Returns the bytes of a name, in ASCII.
     package func bytes(of key: FleetKeyName) -> [UInt8] {
         let rest =
             switch key.kind {
@@ -143,7 +143,7 @@ package struct FleetNames: Sendable {
         return start(key.name) + Array(rest.utf8)
     }
 
-    /// What a name says; `nil` if it is none of this fleet's.
+    /// Parses a name, or returns `nil` if it does not belong to this fleet.
     package func key(named bytes: [UInt8]) -> FleetKeyName? {
         guard bytes.count <= FleetNames.longest, bytes.starts(with: all.start),
             let text = String(validating: bytes[all.start.count...], as: UTF8.self)
@@ -153,11 +153,11 @@ package struct FleetNames: Sendable {
             let kind = FleetNames.kind(parts[1...])
         else { return nil }
         let key = FleetKeyName(kind, of: FleetName(code: code))
-        // Digits have two cases, and numbers leading zeros.
+        // Reject other spellings, with upper-case digits or other leading zeros.
         return self.bytes(of: key) == bytes ? key : nil
     }
 
-    /// Bytes of the longest name.
+    /// The maximum size of a name in bytes.
     private static let longest = 200
 
     private static func kind(_ parts: ArraySlice<Substring>) -> FleetKeyName.Kind? {
@@ -193,7 +193,7 @@ package struct FleetNames: Sendable {
 
     private func start(_ name: FleetName) -> [UInt8] { all.start + Array("\(name.code)/".utf8) }
 
-    /// 32 digits.
+    /// Returns 32 digits.
     private static func digits(_ attempt: AttemptID) -> String {
         Hex.digits(of: attempt.host) + Hex.digits(of: attempt.random)
     }

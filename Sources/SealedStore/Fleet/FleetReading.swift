@@ -2,18 +2,19 @@
 
 import TokenCore
 
-/// A record of the fleet that was opened, its secrets in sealed memory.
+/// An opened record of the fleet, with its secrets in sealed memory.
 package struct OpenedFleetRecord: Equatable, Sendable {
     package var header: FleetHeader
-    /// Of the key it was sealed under: a host that has seen a later one refuses it.
+    /// The epoch of its key; a host that has seen a later one rejects the record.
     package var epoch: UInt32
-    /// The session, on a reader without anything that renews it; `nil`: it is logged out.
+    /// The session, or `nil` if it is logged out; on a reader it contains nothing for refreshing it.
     package var content: FleetContent?
-    /// Why the access tokens are missing, on a keeper: it refreshes, and puts them right for everybody.
+    /// The reason access tokens are missing, on a keeper, which then refreshes and so repairs them for all
+    /// hosts.
     package var accessFault: FleetValueError?
 }
 
-/// A late answer that was opened, its secrets in sealed memory.
+/// An opened late response, with its secrets in sealed memory.
 package struct OpenedLateResponse: Equatable, Sendable {
     package var late: LateResponse
     package var epoch: UInt32
@@ -21,13 +22,13 @@ package struct OpenedLateResponse: Equatable, Sendable {
 }
 
 extension FleetRecords {
-    /// Checks a record and reads its header; no secret leaves it.
+    /// Verifies a record and reads its header, without exposing a secret.
     ///
     /// - Parameters:
-    ///   - values: a keeper looks at the first, a reader at the second.
-    ///   - session: whose they are.
-    ///   - since: the highest epoch this host has seen of the session; older ones are refused.
-    /// - Returns: the header, and the epoch of the key it is sealed under.
+    ///   - values: both values; a keeper uses the first, a reader the second.
+    ///   - session: the session of the record.
+    ///   - since: the highest epoch this host has seen for the session; older ones are rejected.
+    /// - Returns: the header, and the epoch of the record's key.
     /// - Throws: ``FleetValueError``.
     package func header(
         of values: FleetRecordValues,
@@ -41,13 +42,13 @@ extension FleetRecords {
         return (header, value.epoch)
     }
 
-    /// Why readers cannot use a record, as a keeper finds; no secret leaves the values.
+    /// Returns the reason readers cannot use a record, as a keeper sees it, without exposing a secret.
     ///
     /// - Parameters:
-    ///   - values: both.
-    ///   - header: of the first.
-    ///   - session: whose they are.
-    /// - Returns: what is wrong with the second; `nil`: nothing.
+    ///   - values: both values.
+    ///   - header: the header of the first value.
+    ///   - session: the session of the record.
+    /// - Returns: the error in the second value, or `nil` if there is none.
     package func accessFault(
         of values: FleetRecordValues,
         _ header: FleetHeader,
@@ -63,14 +64,14 @@ extension FleetRecords {
         }
     }
 
-    /// Opens a record; nothing stays in memory when that fails.
+    /// Opens a record; if that fails, nothing stays in memory.
     ///
     /// - Parameters:
-    ///   - values: a keeper needs the first, a reader the second.
-    ///   - session: whose they are.
-    ///   - since: the highest epoch this host has seen of the session; older ones are refused.
-    ///   - clock: the host's clocks and etcd's now.
-    /// - Returns: the record; on a keeper perhaps without its access tokens.
+    ///   - values: both values; a keeper requires the first, a reader the second.
+    ///   - session: the session of the record.
+    ///   - since: the highest epoch this host has seen for the session; older ones are rejected.
+    ///   - clock: this host's clocks and etcd's, now.
+    /// - Returns: the record, on a keeper possibly without its access tokens.
     /// - Throws: ``FleetValueError``.
     package func open(
         _ values: FleetRecordValues,
@@ -120,7 +121,7 @@ extension FleetRecords {
         return record
     }
 
-    /// Opens a late answer; nothing stays in memory when that fails.
+    /// Opens a late response; if that fails, nothing stays in memory.
     package func open(
         late bytes: [UInt8],
         under key: FleetKeyName,
@@ -137,7 +138,7 @@ extension FleetRecords {
         return OpenedLateResponse(late: late, epoch: value.epoch, content: content)
     }
 
-    /// Opens tokens that this host has kept; nothing stays in memory when that fails.
+    /// Opens tokens that this host keeps in its own record; if that fails, nothing stays in memory.
     package func open(
         kept bytes: [UInt8],
         of attempt: AttemptID,
@@ -160,7 +161,7 @@ extension FleetRecords {
         return content
     }
 
-    /// Checks a late answer and reads what stands in clear; no secret leaves it.
+    /// Verifies a late response and reads its clear part, without exposing a secret.
     package func late(
         _ bytes: [UInt8],
         under key: FleetKeyName,
@@ -175,7 +176,7 @@ extension FleetRecords {
         return late
     }
 
-    /// Checks an intent and reads it; keepers only.
+    /// Verifies and reads an intent, on keepers only.
     package func intent(
         _ bytes: [UInt8],
         of session: SessionName,
@@ -189,7 +190,7 @@ extension FleetRecords {
         return intent
     }
 
-    /// What an intent says of itself, which nothing proves: readers have no key to check it with.
+    /// Reads an intent without verifying it: readers have no key for that.
     package func claimedIntent(_ bytes: [UInt8], of session: SessionName) -> FleetIntent? {
         guard case .intent(let intent)? = try? FleetValue(bytes, under: key(.intent, session)).clear else {
             return nil
@@ -197,7 +198,7 @@ extension FleetRecords {
         return intent
     }
 
-    /// Checks a want and reads it.
+    /// Verifies and reads a refresh request.
     package func want(
         _ bytes: [UInt8],
         of session: SessionName,
@@ -211,7 +212,7 @@ extension FleetRecords {
         return want
     }
 
-    /// Opens what a host says of itself.
+    /// Opens the description of a host.
     package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetValueError) -> HostDescription {
         let value = try FleetValue(bytes, under: key)
         let host = try unsafe sealing.open(value, under: key) { content throws(RecordError) in
@@ -228,7 +229,7 @@ extension FleetRecords {
         return host
     }
 
-    /// Whose lock it is.
+    /// Returns the attempt that owns a lock.
     package static func lock(_ bytes: [UInt8]) throws(FleetValueError) -> AttemptID {
         do {
             return try unsafe bytes.withUnsafeBytes { bytes in
@@ -263,7 +264,7 @@ extension FleetRecords {
         _ clock: FleetClock
     ) throws(FleetValueError) -> FleetContentReader {
         let key = key(kind, session)
-        // In what readers open there is no long-lived secret, whoever wrote it.
+        // Values for readers contain no long-lived secret: reject one that does, even if it is genuine.
         let sealing: FleetSecretSealing? =
             kind == .access ? nil : FleetSecretSealing(keys: keys, epoch: value.epoch, name: key.name)
         do throws(FleetValueError) {
@@ -281,7 +282,7 @@ extension FleetRecords {
         }
     }
 
-    /// A session that is logged out has no content, and any other has one.
+    /// Checks that the content is missing exactly if the session is logged out.
     private func check(_ opened: FleetContentReader, _ header: FleetHeader) throws(FleetValueError) {
         guard (opened.content == nil) != (header.status == .out) else { return }
         for secret in opened.content?.snapshot.secrets ?? [] { memory.erase(secret) }

@@ -4,9 +4,9 @@ import TokenCore
 
 /// The two values of a record, always written together.
 package struct FleetRecordValues: Equatable, Sendable {
-    /// `rt`, for keepers; `nil`: not there, or not read.
+    /// The value `rt` for keepers, or `nil` if it does not exist or was not read.
     package var record: [UInt8]?
-    /// `at`, for readers.
+    /// The value `at` for readers, or `nil` if it does not exist or was not read.
     package var access: [UInt8]?
 
     package init(record: [UInt8]?, access: [UInt8]?) {
@@ -15,11 +15,12 @@ package struct FleetRecordValues: Equatable, Sendable {
     }
 }
 
-/// Writes and reads the values of a fleet, taking secrets from sealed memory and putting them there.
+/// A writer and reader of the fleet's values, with secrets in sealed memory.
 package struct FleetRecords: Sendable {
-    /// Bytes of the longest record, both values together, and of the longest late answer.
+    /// The maximum size in bytes of both values of a record together, and of a late response.
     ///
-    /// etcd takes 1.5 MiB in one request (`--max-request-bytes`): a record and a late answer fit into one.
+    /// etcd accepts 1.5 MiB in one request (`--max-request-bytes`), which is enough for a record and a late
+    /// response.
     package static let maximumCount = 704 << 10
 
     package let names: FleetNames
@@ -27,13 +28,13 @@ package struct FleetRecords: Sendable {
     let memory: SealedMemory
     let sealing: FleetSealing
 
-    /// What the keys open.
+    /// The role for which the keys are.
     package var role: FleetRole { keys.role }
 
-    /// The epoch that values are sealed under.
+    /// The epoch under which values are sealed.
     package var epoch: UInt32 { keys.epoch }
 
-    /// Another host has sealed something under `epoch` (``FleetKeys/follow(_:)``).
+    /// Records that another host has sealed a value under `epoch` (``FleetKeys/follow(_:)``).
     package func follow(_ epoch: UInt32) { keys.follow(epoch) }
 
     package init(keys: FleetKeys, memory: SealedMemory) {
@@ -43,8 +44,9 @@ package struct FleetRecords: Sendable {
         names = sealing.names
     }
 
-    /// The mark of a refresh token: 64 bits by which keepers recognize it.
-    /// - Throws: ``StorageFailure`` when it is not in memory, or this host is a reader.
+    /// Returns the mark of a refresh token: 64 bits by which keepers recognize it.
+    ///
+    /// - Throws: ``StorageFailure`` if the token is not in memory, or this host is a reader.
     package func mark(of refreshToken: SecretID) throws(StorageFailure) -> UInt64 {
         var mark: UInt64?
         do {
@@ -60,16 +62,17 @@ package struct FleetRecords: Sendable {
         return mark
     }
 
-    /// The values of a record, never longer than ``maximumCount`` together.
+    /// Returns the values of a record, with at most ``maximumCount`` bytes together.
     ///
-    /// Tokens of further scopes and audiences are left out where they do not fit, as in records on disk.
+    /// Tokens of further scopes and audiences are left out if they do not fit, as in records on disk.
+    ///
     /// - Parameters:
-    ///   - header: what stands in clear.
-    ///   - content: the session; of one that is logged out nothing is written.
-    ///   - session: whose it is.
-    ///   - clock: what its times are dated with.
+    ///   - header: the clear part.
+    ///   - content: the session; nothing is written of one that is logged out.
+    ///   - session: the name of the session.
+    ///   - clock: dates its times.
     /// - Returns: both values, to be written in one transaction.
-    /// - Throws: ``StorageFailure`` when a token cannot be had, or the login itself does not fit.
+    /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func values(
         _ header: FleetHeader,
         _ content: FleetContent?,
@@ -77,7 +80,7 @@ package struct FleetRecords: Sendable {
         at clock: FleetClock
     ) throws(StorageFailure) -> FleetRecordValues {
         let content = header.status == .out ? nil : content
-        // Both under the same, also if another host changes it meanwhile.
+        // Use one epoch for both values, even if another host activates a new one meanwhile.
         let epoch = keys.epoch
         return try fitting(content, of: session) { content throws(StorageFailure) in
             let access = try seal(
@@ -100,8 +103,9 @@ package struct FleetRecords: Sendable {
         }
     }
 
-    /// The value of a late answer.
-    /// - Throws: as ``values(_:_:of:at:)``.
+    /// Returns the value of a late response.
+    ///
+    /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func value(
         _ late: LateResponse,
         _ content: FleetContent,
@@ -111,8 +115,9 @@ package struct FleetRecords: Sendable {
         try value(content, .late(late), late.kind, of: session, at: clock)
     }
 
-    /// Tokens that this host keeps for itself, in ``FleetKeeping/others``.
-    /// - Throws: as ``values(_:_:of:at:)``.
+    /// Returns the value of tokens that this host keeps in ``FleetKeeping/others``.
+    ///
+    /// - Throws: ``StorageFailure`` if a token is not available, or the login itself does not fit.
     package func kept(
         _ content: FleetContent,
         of attempt: AttemptID,
@@ -135,18 +140,18 @@ package struct FleetRecords: Sendable {
         }
     }
 
-    /// The value of an intent: the same bytes for the same intent, to be compared.
+    /// Returns the value of an intent: the same bytes for the same intent, so that they can be compared.
     package func value(_ intent: FleetIntent, of session: SessionName) throws(StorageFailure) -> [UInt8] {
         try sealing.sign(.intent(intent), under: key(.intent, session))
     }
 
-    /// The value of a want, which readers write too.
+    /// Returns the value of a refresh request, which readers write too.
     package func value(_ want: FleetRefreshRequest, of session: SessionName) throws(StorageFailure) -> [UInt8]
     {
         try sealing.sign(.want(want), under: key(.want, session))
     }
 
-    /// The value of what a host says of itself, which readers do too.
+    /// Returns the value of a host's description, which readers write too.
     package func value(_ host: HostDescription) throws(StorageFailure) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(host)
@@ -155,9 +160,9 @@ package struct FleetRecords: Sendable {
         return try sealing.seal(content, .host, under: names.key(ofHost: host.id), epoch: keys.epoch)
     }
 
-    /// The value of a lock.
+    /// Returns the value of a lock.
     ///
-    /// Whoever can write one can also delete it, so it is not signed.
+    /// It is not signed: anyone who can write a lock can also delete it.
     package static func value(lock attempt: AttemptID) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(attempt)
@@ -187,7 +192,7 @@ package struct FleetRecords: Sendable {
         return try sealing.seal(plaintext, clear, under: key, epoch: epoch)
     }
 
-    /// What `seal` makes of `content`, or of its login alone if that is too long.
+    /// Seals `content`, or only its login if the result is too long.
     private func fitting<Values>(
         _ content: FleetContent?,
         of session: SessionName,

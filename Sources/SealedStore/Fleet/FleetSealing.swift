@@ -2,11 +2,12 @@
 
 import TokenCore
 
-/// Seals, signs, opens and checks values of the fleet.
+/// The sealing, signing, opening and verification of the fleet's values.
 ///
-/// A value is bound to the fleet, to the name of its key in etcd, and to what stands in clear before it. So one that was moved,
-/// exchanged with another or put under an older header does not open. One that was put back as a whole does, and its
-/// header says that it is old. What readers open is signed too, because every reader has the key that it is sealed with.
+/// A value is bound to the fleet, to the name of its key in etcd, and to its clear part. A value that was
+/// moved, exchanged or given an older header therefore does not open. A complete old value opens, and its
+/// header shows that it is old. Values for readers are also signed, because every reader has the key that
+/// seals them.
 struct FleetSealing {
     let keys: FleetKeys
     let names: FleetNames
@@ -16,7 +17,7 @@ struct FleetSealing {
         names = FleetNames(keys)
     }
 
-    /// What everything under `key` is bound to beside its own bytes.
+    /// Returns the associated data of a value under `key`: the fleet, the name of the key and `head`.
     func associatedData(_ head: [UInt8], under key: FleetKeyName) -> [UInt8] {
         let name = names.bytes(of: key)
         var bytes = Array("ta1 fleet".utf8)
@@ -25,7 +26,7 @@ struct FleetSealing {
         return bytes + name + head
     }
 
-    /// Seals `content` to be put under `key`, with `clear` before it.
+    /// Seals `content` for `key`, with `clear` before it.
     func seal(
         _ content: consuming WipedBytes,
         _ clear: FleetClear,
@@ -47,7 +48,7 @@ struct FleetSealing {
         return head + sealed + signature
     }
 
-    /// Puts a MAC after `clear`, to be put under `key`.
+    /// Returns `clear` followed by a MAC, for `key`.
     func sign(_ clear: FleetClear, under key: FleetKeyName) throws(StorageFailure) -> [UInt8] {
         let epoch = keys.epoch
         let head = FleetValue.head(clear, under: key, epoch: epoch)
@@ -88,7 +89,7 @@ struct FleetSealing {
         }
     }
 
-    /// What is sealed of a value, once its signature was checked, if it has to have one.
+    /// Returns the sealed part of a value, after verifying the signature if the kind requires one.
     private func unsigned(
         _ value: FleetValue,
         under key: FleetKeyName,
@@ -101,7 +102,7 @@ struct FleetSealing {
         return sealed
     }
 
-    /// Checks the MAC of a value found under `key`.
+    /// Verifies the MAC of a value found under `key`.
     func check(_ value: FleetValue, under key: FleetKeyName) throws(FleetValueError) {
         try checkKey(of: value, under: key)
         guard let code = code(of: value.authenticated, under: key, value.epoch),
@@ -131,7 +132,7 @@ struct FleetSealing {
     }
 }
 
-/// For a value of the fleet: a key that only keepers have.
+/// The sealing of secrets in a value of the fleet, with a key that only keepers have.
 struct FleetSecretSealing: SecretSealing {
     let keys: FleetKeys
     let epoch: UInt32
@@ -158,7 +159,7 @@ struct FleetSecretSealing: SecretSealing {
         return isGenuine == true
     }
 
-    /// Binds a secret to its kind and to the session.
+    /// Returns the associated data, which binds a secret to its kind and to the session.
     private func associatedData(_ kind: SecretKind) -> [UInt8] {
         var bytes = Array("ta1 fleet secret".utf8)
         bytes.append(kind.rawValue)

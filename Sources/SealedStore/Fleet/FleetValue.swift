@@ -2,9 +2,9 @@
 
 import TokenCore
 
-/// What stands in clear in a value, and is authenticated with it.
+/// The clear part of a value, authenticated with it.
 enum FleetClear: Equatable {
-    /// Of `rt` and `at`.
+    /// The header of `rt` and `at`.
     case record(FleetHeader)
     case late(LateResponse)
     case intent(FleetIntent)
@@ -25,26 +25,30 @@ enum FleetClear: Equatable {
     }
 }
 
-/// A value of the fleet in etcd, not opened yet; nothing in it is believed before ``FleetSealing`` has.
+/// An unopened value of the fleet in etcd, untrusted until ``FleetSealing`` has verified it.
 ///
 /// ```
-/// "TKAFLT\0" | u8 version 1 | u16 suite 1 | u8 1 rt, 2 at, 3 late, 4 intent, 5 want, 6 kept, 7 host | u32 epoch | what is in clear
-/// rt, late, kept, host: nonce[24] | ciphertext | tag[16]     at: the same, and an Ed25519 signature[64]     intent, want: mac[32]
+/// "TKAFLT\0" | u8 version 1 | u16 suite 1 | u8 1 rt, 2 at, 3 late, 4 intent, 5 want, 6 kept, 7 host
+/// u32 epoch | clear part, then
+/// rt, late, kept, host   nonce[24] | ciphertext | tag[16]
+/// at                     nonce[24] | ciphertext | tag[16] | Ed25519 signature[64]
+/// intent, want           mac[32]
 /// ```
 struct FleetValue {
     private static let magic = Array("TKAFLT\0".utf8)
     private static let version: UInt8 = 1
-    /// Bytes of the longest value that is looked at: etcd takes no larger request (`--max-request-bytes`).
+    /// The maximum size in bytes of a value that is read: etcd accepts no larger request
+    /// (`--max-request-bytes`).
     static let maximumReadCount = 3 << 19
 
     let epoch: UInt32
     let clear: FleetClear
-    /// Everything before the nonce or the MAC.
+    /// The bytes before the nonce or the MAC.
     let authenticated: [UInt8]
-    /// Everything after it.
+    /// The bytes from the nonce or the MAC on.
     let sealed: ArraySlice<UInt8>
 
-    /// The bytes before the nonce or the MAC of a value under `key`.
+    /// Returns the bytes before the nonce or the MAC of a value under `key`.
     static func head(_ clear: FleetClear, under key: FleetKeyName, epoch: UInt32) -> [UInt8] {
         var bytes = magic
         bytes.append(version)
@@ -54,7 +58,7 @@ struct FleetValue {
         return bytes + clear.bytes
     }
 
-    /// Takes a value found under `key` apart.
+    /// Parses a value found under `key`.
     init(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetValueError) {
         guard bytes.count <= FleetValue.maximumReadCount else { throw .tooLong(bytes.count) }
         do {
@@ -101,10 +105,10 @@ struct FleetValue {
 }
 
 extension FleetKeyName.Kind {
-    /// What a value under it says it is.
+    /// The type code in values under such a key.
     fileprivate var code: UInt8 { form.code }
 
-    /// The key that a value under it is sealed or signed with; `nil`: none.
+    /// The purpose of the key that seals or signs the value, or `nil` if none does.
     var purpose: FleetKeys.Purpose? { form.purpose }
 
     private var form: (code: UInt8, purpose: FleetKeys.Purpose?) {
@@ -115,9 +119,9 @@ extension FleetKeyName.Kind {
         case .intent: (4, .intents)
         case .want: (5, .wants)
         case .kept: (6, .refreshTokens)
-        // Readers are hosts too.
+        // Readers publish a description too.
         case .host: (7, .accessTokens)
-        // Says only whose it is.
+        // A lock contains only the attempt that owns it.
         case .lock: (0, nil)
         }
     }

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a value in etcd is not used.
+/// The reason a value in etcd is not used.
 package enum FleetValueError: Error, Equatable, Sendable {
     case truncated
     case tooLong(Int)
-    /// It is something else than belongs under its key.
+    /// The value is not of the type that belongs under its key.
     case notAValue
     case futureVersion(Int)
-    /// It is sealed under a key that this host does not have.
+    /// The value is sealed under a key that this host does not have.
     case unknownKey(epoch: UInt32)
-    /// It is sealed under a key that had been replaced when a later value came.
+    /// The value is sealed under a key older than that of a value seen before.
     case retiredKey(epoch: UInt32)
-    /// It is for keepers, and this host is a reader.
+    /// The value is for keepers, and this host is a reader.
     case closedToReaders
-    /// The agent is locked, and keeps no secret.
+    /// The agent is locked and holds no secrets.
     case locked
-    /// Key, bytes and place do not belong together.
+    /// The key, the bytes and the name in etcd do not belong together.
     case forged
-    /// It opens, but what is inside makes no sense.
+    /// The value opens, but its content is invalid.
     case malformed(String)
 
-    /// What is wrong, as the end of a sentence that begins with what was read.
+    /// A description that ends a sentence beginning with the name of the value.
     package var sentence: String {
         switch self {
         case .truncated: "is cut short"
@@ -37,7 +37,7 @@ package enum FleetValueError: Error, Equatable, Sendable {
         }
     }
 
-    /// What helps this host alone; `nil`: nothing does.
+    /// The remedy for this host, or `nil` if there is none.
     package var remedy: String? {
         switch self {
         case .unknownKey: "give this host the fleet's new key, and restart its agent"
@@ -47,7 +47,7 @@ package enum FleetValueError: Error, Equatable, Sendable {
         }
     }
 
-    /// What is there is of no use to any host; else another key, role or program would open it.
+    /// Whether no host can use the value; otherwise another key, role or program could open it.
     package var isUseless: Bool {
         switch self {
         case .truncated, .tooLong, .notAValue, .retiredKey, .forged, .malformed: true

@@ -2,11 +2,11 @@
 
 import CSodium
 
-/// Makes keys from keys, and codes and signatures with them: BLAKE2b, the subkeys built on it, and Ed25519.
+/// Derived keys, MACs and signatures: BLAKE2b, subkeys based on it, and Ed25519.
 enum KeyDerivation {
-    /// BLAKE2b-256 of `message` under `key`.
+    /// Computes the BLAKE2b hash of `message` under `key`, with the size of `output`.
     ///
-    /// BLAKE2b takes keys up to 64 bytes; longer ones are replaced by their BLAKE2b-512.
+    /// BLAKE2b accepts keys of up to 64 bytes; longer ones are replaced by their BLAKE2b-512 hash.
     static func hash(
         _ message: [UInt8],
         key: UnsafeRawBufferPointer,
@@ -22,7 +22,7 @@ enum KeyDerivation {
         }
     }
 
-    /// BLAKE2b of `message` under a `key` of at most 64 bytes: a MAC of `count` bytes, 16 to 64.
+    /// Returns a MAC of `count` bytes, 16 to 64: BLAKE2b of `message` under a `key` of at most 64 bytes.
     static func code(
         of message: UnsafeRawBufferPointer,
         key: UnsafeRawBufferPointer,
@@ -42,7 +42,9 @@ enum KeyDerivation {
         }
     }
 
-    /// Makes an Ed25519 key pair of a seed of 32 bytes: the secret key has 64 bytes, the public one 32.
+    /// Derives an Ed25519 key pair from a seed of 32 bytes.
+    ///
+    /// The secret key has 64 bytes, the public key 32.
     static func signingKey(
         of seed: UnsafeRawBufferPointer,
         into secretKey: UnsafeMutableRawBufferPointer,
@@ -55,7 +57,7 @@ enum KeyDerivation {
         unsafe crypto_sign_seed_keypair(open, secret, seed)
     }
 
-    /// Bytes of a signature.
+    /// The number of bytes in a signature.
     static let signatureCount = Int(crypto_sign_BYTES)
 
     /// Signs `message` with a secret key.
@@ -69,7 +71,7 @@ enum KeyDerivation {
         }
     }
 
-    /// Whether `signature` is one of `message` under the secret key that belongs to `publicKey`.
+    /// Returns whether `signature` is valid for `message` and `publicKey`.
     static func isSignature(
         _ signature: [UInt8],
         of message: [UInt8],
@@ -91,7 +93,7 @@ enum KeyDerivation {
         unsafe crypto_generichash(bytes, output.count, message, UInt64(message.count), keyBytes, key.count)
     }
 
-    /// Subkey number `id` of a 32-byte key, in an 8-byte `context`.
+    /// Derives subkey number `id` of a 32-byte key, in an 8-byte `context`.
     static func subkey(
         _ id: UInt64,
         context: String,
@@ -104,7 +106,7 @@ enum KeyDerivation {
         unsafe crypto_kdf_derive_from_key(bytes, output.count, id, context, keyBytes)
     }
 
-    /// Whether two byte strings are equal, in time independent of where they differ.
+    /// Returns whether two byte strings are equal, in time independent of where they differ.
     static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         return unsafe sodium_memcmp(left, right, left.count) == 0

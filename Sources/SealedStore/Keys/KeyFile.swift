@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// A file of random bytes that opens the vault without a person.
+/// A file of random bytes that opens the vault without a user.
 enum KeyFile {
-    /// The key file inside the state directory.
+    /// The name of the key file in the state directory.
     static let defaultName = "keyfile"
     static let minimumCount = 32
-    /// More is not a key but a mistake.
+    /// The maximum size in bytes: a longer file is a mistake, not a key.
     static let maximumCount = 8192
 
-    /// Reads the key file at the absolute `path`, or the default one of `directory`.
+    /// Reads the key file at the absolute `path`, or the default one in `directory`.
     static func read(_ path: String?, in directory: OpenDirectory) throws(StoreError) -> GuardedBytes {
         let shown = path ?? directory.path(of: defaultName)
         do throws(StoreFileError) {
@@ -27,7 +27,7 @@ enum KeyFile {
         }
     }
 
-    /// Makes sure that there is a key file, creating one of 32 random bytes, and reads it.
+    /// Reads the key file, after creating one of 32 random bytes if there is none.
     static func readOrCreate(_ path: String?, in directory: OpenDirectory) throws(StoreError) -> GuardedBytes
     {
         do throws(StoreError) {
@@ -57,7 +57,7 @@ enum KeyFile {
             do throws(StoreFileError) {
                 try ExternalKeyFile.write(secret, to: file)
             } catch {
-                // The next start would find half a key, which opens nothing and is not made again.
+                // Otherwise the next start would find a partial key, which opens nothing and is not replaced.
                 try? directory.unlink(defaultName)
                 throw error
             }

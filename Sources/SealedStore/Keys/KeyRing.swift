@@ -12,7 +12,7 @@ struct KeyRing: Sendable {
         self.older = older
     }
 
-    /// The key of `epoch`, or `nil` when it is not (or no longer) known.
+    /// Returns the key of `epoch`, or `nil` if it is not, or no longer, known.
     func key(epoch: UInt32) -> MasterKey? {
         epoch == current.epoch ? current : older[epoch]
     }

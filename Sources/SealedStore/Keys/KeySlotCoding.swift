@@ -2,21 +2,22 @@
 
 import TokenCore
 
-/// A slot on disk: `u8 type | u8 flags | u16 length | body`, integers little endian.
+/// The encoding of a slot on disk: `u8 type | u8 flags | u16 length | body`, integers little endian.
 ///
 /// | type | body |
 /// |---|---|
 /// | 1 passphrase | `u8 2 (Argon2id13) | u32 operations | u32 memory in KiB | salt[16] | wrapped[72]` |
 /// | 2 key file | `salt[16] | wrapped[72] | path` (path only with flag 1) |
-/// | 3 external | `u8 provider | u16 length | name | salt[16] | wrapped[72]`; with flag 1 type 1's parameters instead of the salt |
+/// | 3 external | `u8 provider | u16 length | name | salt[16] | wrapped[72]` |
 /// | 4 previous key | `u32 epoch | wrapped[72]` |
 ///
-/// With flag 2, which version 1 of the file does not have, `i64 seconds since 1970` follows the wrapped key: when the
-/// slot was made.
+/// With flag 1, type 3 has the parameters of type 1 (algorithm, operations, memory, salt) instead of the salt.
+/// With flag 2, which version 1 of the file does not have, the creation time follows the wrapped key, as
+/// `i64 seconds since 1970`.
 extension KeySlot {
-    /// The slot has the optional part its type describes.
+    /// The flag of a slot that has the optional part of its type.
     private static let extended: UInt8 = 1
-    /// The slot says when it was made.
+    /// The flag of a slot that has a creation time.
     private static let dated: UInt8 = 2
     private static let argon2id13: UInt8 = 2
 
@@ -25,15 +26,15 @@ extension KeySlot {
         let trailer = trailer
         bytes.append(source.type)
         bytes.append(flags)
-        // No slot is made of a text longer than ``longestText``, and a slot that was read fitted into this
-        // length.
+        // The length fits: a new slot has at most ``longestText`` bytes of text, and one that was read had
+        // this field.
         bytes.append(integer: UInt16(clamping: parameters.count + wrapped.count + trailer.count))
         bytes += parameters
         bytes += wrapped
         bytes += trailer
     }
 
-    /// Everything of the slot but the wrapped key, authenticated with it.
+    /// The bytes of the slot other than the wrapped key, authenticated with it.
     var authenticated: [UInt8] {
         [source.type, flags] + parameters + trailer
     }

@@ -2,11 +2,11 @@
 
 import CSodium
 
-/// Turns a slot's secret into a wrapping key, and wraps and unwraps the master key with it.
+/// The derivation of wrapping keys from the secrets of slots, and the wrapping of master keys.
 enum KeyWrapping {
-    /// The 32-byte wrapping key of `secret` in a slot of the vault `vault`.
+    /// Returns the 32-byte wrapping key for `secret` in a slot of `vault`.
     ///
-    /// - Throws: ``StoreError/outOfMemory`` when Argon2's memory cannot be had.
+    /// - Throws: ``StoreError/outOfMemory`` if Argon2's memory is not available.
     static func wrappingKey(
         _ secret: GuardedBytes,
         _ stretching: KeyStretching,
@@ -27,7 +27,7 @@ enum KeyWrapping {
         return key
     }
 
-    /// The key that wraps the predecessors of `key`.
+    /// Returns the key that wraps the predecessors of `key`.
     static func wrappingKey(belowCurrent key: MasterKey) throws(StoreError) -> GuardedBytes {
         let copy = try guardedKey()
         unsafe key.withKey(for: .previousKey) { bytes in
@@ -79,7 +79,7 @@ enum KeyWrapping {
         }
     }
 
-    /// Unwraps a master key, or `nil` when `key` or `associated` is not what it was wrapped with.
+    /// Unwraps a master key, or returns `nil` if `key` or `associated` is not the one it was wrapped with.
     static func unwrap(
         _ wrapped: [UInt8],
         under key: GuardedBytes,

@@ -2,12 +2,12 @@
 
 import CSodium
 
-/// The key that everything on disk depends on, with the keys derived from it, in guarded memory.
+/// The key on which everything on disk depends, with its derived keys, in guarded memory.
 ///
-/// Each purpose has a subkey of its own, and each record two keys below those, so that no ciphertext opens in
-/// another place than the one it was made for.
+/// Each purpose has its own subkey, and each record has two keys below those. A ciphertext therefore opens
+/// only in the place for which it was made.
 final class MasterKey: Sendable {
-    /// What a derived key is for; the raw value is its place and its subkey number.
+    /// The purpose of a derived key; the raw value is its index and its subkey number.
     enum Purpose: Int, CaseIterable {
         /// The MAC of the vault file.
         case header = 1
@@ -19,9 +19,9 @@ final class MasterKey: Sendable {
         case manifest
         /// Earlier master keys.
         case previousKey
-        /// The clients that servers have registered for us.
+        /// The clients registered at servers.
         case registrations
-        /// How to read the recorded answers of servers.
+        /// The heads of recorded responses.
         case answers
 
         fileprivate var context: String {
@@ -37,12 +37,13 @@ final class MasterKey: Sendable {
         }
     }
 
-    /// Counts the master keys of a vault, from 1.
+    /// The number of the master key in its vault, counted from 1.
     let epoch: UInt32
     private let keys: GuardedBytes
 
     /// Derives the keys below the master key that `fill` writes into 32 bytes.
-    /// - Throws: ``SealedMemoryError/outOfMemory``, or what `fill` throws.
+    ///
+    /// - Throws: the error of `fill`.
     init<Failure: Error>(
         epoch: UInt32,
         in keys: GuardedBytes,
@@ -63,12 +64,12 @@ final class MasterKey: Sendable {
         }
     }
 
-    /// Guarded room for a master key and the keys below it.
+    /// Returns guarded memory for a master key and its derived keys.
     static func room() throws(SealedMemoryError) -> GuardedBytes {
         try GuardedBytes(count: (Purpose.allCases.count + 1) * AEAD.keyCount)
     }
 
-    /// A fresh random key.
+    /// Creates a random key.
     static func random(epoch: UInt32) throws(SealedMemoryError) -> MasterKey {
         let room = try room()
         return unsafe MasterKey(epoch: epoch, in: room) { key in
@@ -76,7 +77,7 @@ final class MasterKey: Sendable {
         }
     }
 
-    /// Lends the master key itself, to be wrapped.
+    /// Passes the master key to `body`, for wrapping.
     func withMasterKey<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -85,7 +86,7 @@ final class MasterKey: Sendable {
         }
     }
 
-    /// Lends the key for `purpose`.
+    /// Passes the key for `purpose` to `body`.
     func withKey<Result, Failure: Error>(
         for purpose: Purpose,
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -96,7 +97,7 @@ final class MasterKey: Sendable {
         }
     }
 
-    /// Lends the key for `purpose` within one record.
+    /// Passes the key for `purpose` within one record to `body`.
     func withKey<Result>(
         for purpose: Purpose,
         of record: RandomID,
@@ -111,7 +112,7 @@ final class MasterKey: Sendable {
         }
     }
 
-    /// Commits to this key: XChaCha20-Poly1305 alone would open under more than one key.
+    /// Returns a commitment to this key: XChaCha20-Poly1305 alone may open under more than one key.
     func commitment(vault: RandomID) -> [UInt8] {
         var message = Array("ta1 commit".utf8)
         message.append(vault)
@@ -123,7 +124,7 @@ final class MasterKey: Sendable {
         }
     }
 
-    /// The MAC over the vault file's bytes.
+    /// Returns the MAC of the vault file's bytes.
     func authenticationCode(_ bytes: [UInt8]) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, count in
             let output = unsafe UnsafeMutableRawBufferPointer(start: output.baseAddress, count: 32)

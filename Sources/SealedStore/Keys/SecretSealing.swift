@@ -2,13 +2,16 @@
 
 import TokenCore
 
-/// Seals the long-lived secrets of one record once more, under a key that opens nothing else.
+/// The second sealing of a record's long-lived secrets, under a key that opens nothing else.
 protocol SecretSealing {
-    /// - Throws: ``StorageFailure`` where there is no such key.
+    /// Seals `secret`.
+    ///
+    /// - Throws: ``StorageFailure`` if the key is not available.
     func seal(_ secret: UnsafeRawBufferPointer, as kind: SecretKind) throws(StorageFailure) -> [UInt8]
 
-    /// Opens `sealed` into `plaintext`, which holds ``AEAD/overhead`` bytes less.
-    /// - Returns: whether it is a secret of this kind and of this record.
+    /// Opens `sealed` into `plaintext`, which is ``AEAD/overhead`` bytes shorter.
+    ///
+    /// - Returns: `true` if it is a secret of this kind and of this record.
     func open(
         _ sealed: UnsafeRawBufferPointer,
         as kind: SecretKind,
@@ -16,7 +19,7 @@ protocol SecretSealing {
     ) -> Bool
 }
 
-/// For a record on disk: a key below the vault's master key.
+/// The sealing of secrets in a record on disk, with a key derived from the vault's master key.
 struct RecordSecretSealing: SecretSealing {
     let record: RandomID
     let master: MasterKey
@@ -37,7 +40,7 @@ struct RecordSecretSealing: SecretSealing {
         }
     }
 
-    /// Binds a secret to its kind and to the record.
+    /// Returns the associated data, which binds a secret to its kind and to the record.
     private func associatedData(_ kind: SecretKind) -> [UInt8] {
         var bytes = Array("ta1 secret".utf8)
         bytes.append(kind.rawValue)

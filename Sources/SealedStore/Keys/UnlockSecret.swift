@@ -2,26 +2,26 @@
 
 import TokenCore
 
-/// What opens a vault.
+/// A secret that unlocks a vault.
 package enum UnlockSecret: Sendable {
     case passphrase(GuardedBytes)
-    /// Every key file slot, or only those of this path.
+    /// The key file of every key file slot, or only the one at this path.
     case keyFile(path: String?)
-    /// What the provider of slot `slot` delivered.
+    /// The secret delivered by the provider of slot `slot`.
     case external(slot: Int, GuardedBytes)
 }
 
-/// The secret of any of the vault's slots, given to be allowed to change how the vault opens.
+/// An unlock proof: the secret of any slot, required for changing the vault's unlock methods.
 package enum UnlockProof: Sendable {
     case passphrase(GuardedBytes)
-    /// The content of a key file, or what a command or a credential delivers.
+    /// The content of a key file, or the output of a command or credential.
     case key(GuardedBytes)
 
-    /// What may open `slot`.
+    /// Returns the secrets that may open `slot`.
     func candidates(for slot: KeySlot) throws(StoreError) -> [GuardedBytes] {
         switch (self, slot.source) {
         case (.passphrase(let bytes), .passphrase), (.key(let bytes), .keyFile): [bytes]
-        // A program may print a line break after the secret.
+        // A command may print a line feed after the secret.
         case (.key(let bytes), .external): [bytes] + [try bytes.withoutLineBreak()].compactMap(\.self)
         case (.passphrase, _), (.key, _): []
         }
@@ -29,7 +29,7 @@ package enum UnlockProof: Sendable {
 }
 
 extension GuardedBytes {
-    /// A copy without the line break at the end; `nil` where there is none.
+    /// Returns a copy without the final line feed, or `nil` if there is none.
     fileprivate func withoutLineBreak() throws(StoreError) -> GuardedBytes? {
         guard count > 1, unsafe read({ unsafe $0.last }) == UInt8(ascii: "\n") else { return nil }
         do throws(SealedMemoryError) {
@@ -46,27 +46,28 @@ extension GuardedBytes {
     }
 }
 
-/// A slot to be made.
+/// The description of a slot to create.
 package enum NewSlot: Sendable {
     case passphrase(GuardedBytes, cost: PassphraseCost = .standard)
-    /// An absolute path, or `nil` for `keyfile` in the state directory; created when missing.
+    /// An absolute path, or `nil` for `keyfile` in the state directory; the file is created if it is missing.
     case keyFile(path: String?)
-    /// What the provider delivers now and will deliver at each unlock; under 32 bytes it is treated as a passphrase.
+    /// The secret that the provider delivers now and at each unlock; under 32 bytes it is treated as a
+    /// passphrase.
     case external(ExternalProvider, name: String, GuardedBytes)
 }
 
-/// A slot as shown to people.
+/// A slot as shown to users.
 package struct SlotDescription: Equatable, Sendable {
-    /// Position among the slots, from 0; changes when an earlier one is removed.
+    /// The index among the slots, from 0; it changes when an earlier slot is removed.
     package let index: Int
     package let source: KeySource
-    /// `nil`: made by a version that did not note it.
+    /// The creation time, or `nil` if an older version created the slot without it.
     package let madeAt: WallTime?
 }
 
-/// Whether the store can be read.
+/// The state of the store.
 package enum StoreState: String, Sendable {
-    /// No vault exists: ``SessionStore/initialize(with:)``.
+    /// No vault exists; see ``SessionStore/initialize(with:)``.
     case uninitialized
     case locked
     case unlocked

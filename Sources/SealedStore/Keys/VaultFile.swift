@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The file `vault`: which slots open the store, and what proves that nobody changed them.
+/// The file `vault`: the slots that open the store, and the proof that nobody changed them.
 ///
 /// ```
 /// "TKAVLT\0" | u8 version 1 or 2 | u16 suite 1 | u16 length of all before the commitment
@@ -9,13 +9,13 @@
 /// mac[32]        = BLAKE2b-256(key: subkey 1 "ta1hdr..", all bytes above)
 /// ```
 ///
-/// Version 2 knows slots that say when they were made, and is written only where there is one. Integers are little
-/// endian. The MAC covers every slot, so that none can be removed or made cheaper unnoticed.
+/// Version 2 allows slots with a creation time, and is written only if there is one. Integers are little
+/// endian. The MAC covers every slot, so that none can be removed or weakened unnoticed.
 struct VaultFile: Equatable, Sendable {
     static let magic = Array("TKAVLT\0".utf8)
-    /// The latest that is known.
+    /// The latest known version.
     static let version: UInt8 = 2
-    /// What the wrapped keys are bound to, whatever the version: an older slot stays as it was made.
+    /// The version to which wrapped keys are bound, whatever the file's version: old slots remain valid.
     private static let boundVersion: UInt8 = 1
     /// XChaCha20-Poly1305, BLAKE2b, Argon2id.
     static let suite: UInt16 = 1
@@ -23,26 +23,26 @@ struct VaultFile: Equatable, Sendable {
     static let maximumCount = 0xFFFF + 64
 
     var id: RandomID
-    /// Counts the master keys.
+    /// The number of the current master key.
     var epoch: UInt32
-    /// Counts the versions of this file.
+    /// The number of this version of the file.
     var generation: UInt64
     var slots: [KeySlot]
 
-    /// The commitment and MAC as read, to be checked once the key is known.
+    /// The commitment and MAC as read, to be verified once the key is known.
     struct Seal: Equatable, Sendable {
         var authenticated: [UInt8]
         var commitment: [UInt8]
         var mac: [UInt8]
 
-        /// Whether `key` is the key of the file and the file is as that key's owner wrote it.
+        /// Returns whether `key` is the file's key, and the file is unchanged since its owner wrote it.
         func isValid(under key: MasterKey, vault: RandomID) -> Bool {
             KeyDerivation.areEqual(commitment, key.commitment(vault: vault))
                 && KeyDerivation.areEqual(mac, key.authenticationCode(authenticated))
         }
     }
 
-    /// What a slot's wrapped key is bound to.
+    /// Returns the data to which a slot's wrapped key is bound.
     func associatedData(of slot: KeySlot) -> [UInt8] {
         var bytes = VaultFile.magic
         bytes.append(VaultFile.boundVersion)
@@ -52,8 +52,9 @@ struct VaultFile: Equatable, Sendable {
         return bytes + slot.authenticated
     }
 
-    /// The bytes of the file, sealed by `key`.
-    /// - Throws: ``StoreError/slotTooLarge(limit:)`` when its length cannot be written down.
+    /// Returns the bytes of the file, sealed by `key`.
+    ///
+    /// - Throws: ``StoreError/slotTooLarge(limit:)`` if the length exceeds its field.
     func serialized(under key: MasterKey) throws(StoreError) -> [UInt8] {
         var slotBytes: [UInt8] = []
         for slot in slots { slot.append(to: &slotBytes) }
@@ -73,10 +74,10 @@ struct VaultFile: Equatable, Sendable {
         return bytes + key.authenticationCode(bytes)
     }
 
-    /// Everything before the slots.
+    /// The number of bytes before the slots.
     private static let fixedCount = magic.count + 1 + 2 + 2 + RandomID.byteCount + 4 + 8 + 1
 
-    /// Reads a vault file; nothing in it is believed before ``Seal/isValid(under:vault:)``.
+    /// Parses a vault file, which must not be trusted before ``Seal/isValid(under:vault:)``.
     ///
     /// Costs are checked here, so that no work is done for a changed slot.
     static func parse(_ bytes: [UInt8], path: String) throws(StoreError) -> (VaultFile, Seal) {

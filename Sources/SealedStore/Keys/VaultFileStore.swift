@@ -2,10 +2,10 @@
 
 import TokenCore
 
-/// The vault file on disk: reading it, opening it, writing its next version.
+/// The vault file on disk: reading, opening and replacing it.
 ///
-/// A change writes a new file and keeps the old one as `vault.prev` until the new one has been read back, so that
-/// at every moment one of them opens.
+/// A change writes a new file and keeps the old one as `vault.prev` until the new one has been read back, so
+/// that one of them opens at every moment.
 struct VaultFileStore {
     static let fileName = "vault"
     static let previousName = "vault.prev"
@@ -20,7 +20,8 @@ struct VaultFileStore {
         self.seal = seal
     }
 
-    /// Reads the vault of `directory`, or its predecessor when it is damaged or gone; `nil` when there is neither.
+    /// Reads the vault in `directory`, or its predecessor if it is damaged or missing; returns `nil` if there
+    /// is neither.
     static func read(_ directory: OpenDirectory) throws(StoreError) -> VaultFileStore? {
         var damage: StoreError?
         for name in [fileName, previousName] {
@@ -37,7 +38,7 @@ struct VaultFileStore {
         return nil
     }
 
-    /// A vault of a new random key that `slot` opens, and what has yet to be written of it.
+    /// Creates a vault with a new random key that `slot` opens, and the change that remains to be written.
     static func create(
         in directory: OpenDirectory,
         _ slot: NewSlot,
@@ -51,8 +52,9 @@ struct VaultFileStore {
         return (keeper, VaultChange(slots: [added], ring: ring))
     }
 
-    /// Tries the slots `secret` may open.
-    /// - Returns: the keys, or `nil` when no slot opened.
+    /// Tries the slots that `secret` may open.
+    ///
+    /// - Returns: the keys, or `nil` if no slot opened.
     func open(with secret: UnlockSecret) throws(StoreError) -> KeyRing? {
         for (index, slot) in file.slots.enumerated() {
             guard let bytes = try self.secret(secret, fits: slot, at: index) else { continue }
@@ -62,7 +64,7 @@ struct VaultFileStore {
         return nil
     }
 
-    /// The master key in `slot`, or `nil` when `secret` is not the slot's.
+    /// Unwraps the master key in `slot`, or returns `nil` if `secret` is not the slot's.
     func unwrap(_ slot: KeySlot, with secret: GuardedBytes) throws(StoreError) -> MasterKey? {
         try KeyWrapping.unwrap(
             slot.wrapped,
@@ -72,7 +74,8 @@ struct VaultFileStore {
         )
     }
 
-    /// The bytes `secret` has for `slot`, or `nil` when it is for another kind of slot.
+    /// Returns the bytes that `secret` provides for `slot`, or `nil` if it is for another slot or kind of
+    /// slot.
     func secret(
         _ secret: UnlockSecret,
         fits slot: KeySlot,
@@ -89,7 +92,7 @@ struct VaultFileStore {
         }
     }
 
-    /// Checks the whole file under its key and unwraps the older keys.
+    /// Verifies the whole file under its key and unwraps the older keys.
     private func ring(under masterKey: MasterKey) throws(StoreError) -> KeyRing {
         let path = directory.path(of: VaultFileStore.fileName)
         guard let seal, seal.isValid(under: masterKey, vault: file.id) else {
@@ -111,7 +114,7 @@ struct VaultFileStore {
         return KeyRing(vault: file.id, current: masterKey, older: older)
     }
 
-    /// Whether one of the slots opens with `secret`, which a person or a program has shown.
+    /// Returns whether one of the slots opens with `secret`.
     func isOpened(by secret: UnlockProof) throws(StoreError) -> Bool {
         for slot in file.slots {
             for candidate in try secret.candidates(for: slot) where try unwrap(slot, with: candidate) != nil {
@@ -121,7 +124,7 @@ struct VaultFileStore {
         return false
     }
 
-    /// Makes sure that the file on disk is the one read, and removes its predecessor.
+    /// Ensures that the file on disk is the one that was read, and removes its predecessor.
     func finishReplacement() throws(StoreError) {
         guard directory.contains(VaultFileStore.previousName) else { return }
         guard let seal else { return }
@@ -134,7 +137,7 @@ struct VaultFileStore {
         try removePrevious()
     }
 
-    /// Writes the next version of the file with `slots`, and only then takes it for the current one.
+    /// Writes the next version of the file with `slots`, which becomes the current one only afterwards.
     mutating func write(slots: [KeySlot], under masterKey: MasterKey) throws(StoreError) {
         guard slots.count <= VaultFile.maximumSlots else { throw .tooManySlots }
         var next = file

@@ -2,16 +2,17 @@
 
 import TokenCore
 
-/// The slots a changed vault has, and the keys they lead to; making it may take as long as trying a
-/// passphrase.
+/// The slots of a changed vault and the keys they lead to.
+///
+/// Creating a change may take as long as trying a passphrase.
 struct VaultChange: Sendable {
     var slots: [KeySlot]
     var ring: KeyRing
 }
 
-/// Changing the ways a vault opens.
+/// Changes of the vault's unlock methods.
 extension VaultFileStore {
-    /// The slots people know of; wrapped older keys are not among them.
+    /// The slots shown to users, without wrapped older keys.
     var descriptions: [SlotDescription] {
         userSlots.enumerated().map { slot in
             SlotDescription(index: slot.offset, source: slot.element.source, madeAt: slot.element.madeAt)
@@ -21,7 +22,7 @@ extension VaultFileStore {
     private var userSlots: [KeySlot] { file.slots.filter { !$0.wrapsPreviousKey } }
     private var previousKeySlots: [KeySlot] { file.slots.filter(\.wrapsPreviousKey) }
 
-    /// Wraps `masterKey` in a slot for a secret of the caller's.
+    /// Wraps `masterKey` in a slot for a secret of the caller.
     func makeSlot(
         _ slot: NewSlot,
         under masterKey: MasterKey,
@@ -66,7 +67,7 @@ extension VaultFileStore {
         return slot
     }
 
-    /// Puts a change in force; it must have been made of this very file.
+    /// Applies a change that was created from this version of the file.
     mutating func apply(_ change: VaultChange) throws(StoreError) {
         try write(slots: change.slots, under: change.ring.current)
     }
@@ -106,11 +107,12 @@ extension VaultFileStore {
         return nil
     }
 
-    /// Puts a new master key in place of the current one, wrapped for every slot; the old one stays, wrapped
+    /// Replaces the current master key by a new one, wrapped for every slot; the old key is kept, wrapped
     /// under the new one.
     ///
-    /// `secrets` has one for each slot that is not a readable key file.
-    /// - Throws: ``StoreError/slotSecretNeeded(_:)`` naming the slot whose secret is missing or wrong.
+    /// `secrets` contains one for each slot that is not a readable key file.
+    ///
+    /// - Throws: ``StoreError/slotSecretNeeded(_:)`` with the slot whose secret is missing or wrong.
     func rekeying(with secrets: [UnlockSecret], ring: KeyRing) throws(StoreError) -> VaultChange {
         guard file.slots.count < VaultFile.maximumSlots else { throw .tooManySlots }
         let next = try VaultFileStore.newMasterKey(epoch: ring.current.epoch + 1)
@@ -147,7 +149,7 @@ extension VaultFileStore {
         return nil
     }
 
-    /// Forgets the keys of epochs no record uses any more.
+    /// Removes the keys of epochs that no record uses any more.
     mutating func dropOlderKeys(keeping epochs: Set<UInt32>, ring: KeyRing) throws(StoreError) -> KeyRing {
         let kept = ring.older.filter { epochs.contains($0.key) }
         guard kept.count < ring.older.count else { return ring }

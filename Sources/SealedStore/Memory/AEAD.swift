@@ -4,12 +4,12 @@ import CSodium
 
 /// XChaCha20-Poly1305 with a random 192-bit nonce, stored as nonce ‖ ciphertext ‖ tag.
 ///
-/// 192 bits of randomness need no counter, so copies of a store and crashed agents can never repeat a nonce.
+/// A random nonce of 192 bits needs no counter, so copies of a store and crashed agents never repeat one.
 package enum AEAD {
     package static let keyCount = Int(crypto_aead_xchacha20poly1305_ietf_KEYBYTES)
     package static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
     package static let tagCount = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
-    /// What sealing adds to the plaintext's length.
+    /// The number of bytes that sealing adds to the plaintext.
     package static let overhead = nonceCount + tagCount
 
     /// Seals `plaintext` under `key` (32 bytes), bound to `associated`.
@@ -21,7 +21,7 @@ package enum AEAD {
         unsafe associated.withUnsafeBytes { unsafe seal(plaintext, associated: $0, key: key) }
     }
 
-    /// Seals `plaintext` and `padding` zeros after it.
+    /// Seals `plaintext` followed by `padding` zeros.
     static func seal(
         _ plaintext: UnsafeRawBufferPointer,
         padding: Int = 0,
@@ -35,7 +35,7 @@ package enum AEAD {
             let text = unsafe UnsafeMutableRawBufferPointer(start: nonce + nonceCount, count: length)
             unsafe text.copyMemory(from: plaintext)
             if padding > 0 { unsafe sodium_memzero(nonce + nonceCount + plaintext.count, padding) }
-            // In its own place: the ciphertext overwrites the plaintext.
+            // In place: the ciphertext overwrites the plaintext.
             unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
                 nonce + nonceCount,
                 nil,
@@ -52,7 +52,8 @@ package enum AEAD {
     }
 
     /// Opens `sealed` into `plaintext`, which must hold `sealed.count - overhead` bytes.
-    /// - Returns: whether key, bytes and `associated` are the ones it was sealed with.
+    ///
+    /// - Returns: `true` if key, bytes and `associated` are the ones it was sealed with.
     package static func open(
         _ sealed: UnsafeRawBufferPointer,
         associated: [UInt8],

@@ -2,15 +2,17 @@
 
 import CSodium
 
-/// Opens what was padded before it was sealed.
+/// The opening of content that was padded before it was sealed.
 enum PaddedSealing {
-    /// Plaintexts are padded to a multiple of this, so that a token's length does not show.
+    /// The block size to which plaintexts are padded, so that a token's length is hidden.
     static let block = 512
 
-    /// Opens `sealed`, which `key` sealed bound to `associated`.
+    /// Opens `sealed`, which was sealed under `key` and bound to `associated`.
     ///
     /// `body` gets the plaintext without its padding; the bytes are wiped when it returns.
-    /// - Throws: ``RecordError/forged``, ``RecordError/malformed(_:)``, or what `body` throws.
+    ///
+    /// - Throws: ``RecordError/truncated``, ``RecordError/forged``, ``RecordError/malformed(_:)``, or the
+    ///   error of `body`.
     static func open<Result>(
         _ sealed: ArraySlice<UInt8>,
         associated: [UInt8],

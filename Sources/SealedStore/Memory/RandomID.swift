@@ -3,7 +3,7 @@
 import CSodium
 import Text
 
-/// 128 bits that name a vault, a record, a salt or a boot, written as 32 hexadecimal digits.
+/// A 128-bit identifier of a vault, a record, a salt or a boot, written as 32 hexadecimal digits.
 package struct RandomID: Hashable, Sendable, CustomStringConvertible {
     package static let byteCount = 16
 
@@ -15,14 +15,14 @@ package struct RandomID: Hashable, Sendable, CustomStringConvertible {
         self.low = low
     }
 
-    /// Draws a fresh one.
+    /// Creates a random identifier.
     package static func random() -> RandomID {
         var words: (UInt64, UInt64) = (0, 0)
         unsafe randombytes_buf(&words, byteCount)
         return RandomID(high: words.0, low: words.1)
     }
 
-    /// The first 16 of `bytes`, most significant first; what is missing counts as 0.
+    /// Creates an identifier from the first 16 of `bytes`, most significant first; missing bytes count as 0.
     init(_ bytes: [UInt8]) {
         var words: (high: UInt64, low: UInt64) = (0, 0)
         for index in 0..<RandomID.byteCount {
@@ -32,7 +32,7 @@ package struct RandomID: Hashable, Sendable, CustomStringConvertible {
         self.init(high: words.high, low: words.low)
     }
 
-    /// Reads exactly 32 hexadecimal digits, ignoring dashes.
+    /// Parses exactly 32 hexadecimal digits, ignoring dashes.
     package init?(hexadecimal text: some StringProtocol) {
         var words: (high: UInt64, low: UInt64) = (0, 0)
         var count = 0
@@ -47,7 +47,7 @@ package struct RandomID: Hashable, Sendable, CustomStringConvertible {
 
     private static let digitCount = 2 * byteCount
 
-    /// 32 lower-case digits.
+    /// The identifier as 32 lower-case digits.
     package var description: String {
         unsafe String(unsafeUninitializedCapacity: RandomID.digitCount) { digits in
             var words = (high: high, low: low)

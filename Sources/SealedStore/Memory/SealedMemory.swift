@@ -4,17 +4,17 @@ import CSodium
 import Synchronization
 import TokenCore
 
-/// What a secret is; long-lived secrets are sealed under another key than access and ID tokens.
+/// The kind of a secret; long-lived secrets are sealed under another key than access and ID tokens.
 package enum SecretKind: UInt8, CaseIterable, Sendable {
     case accessToken = 1
     case idToken = 2
     case refreshToken = 3
     case clientSecret = 4
     case password = 5
-    /// A private key that tokens are bound to (RFC 9449), 32 bytes.
+    /// A private key of 32 bytes to which tokens are bound (RFC 9449).
     case proofKey = 6
 
-    /// Whether the secret never leaves the agent except to its issuer.
+    /// Whether the secret leaves the agent only towards its issuer.
     var isLongLived: Bool {
         switch self {
         case .accessToken, .idToken: false
@@ -25,19 +25,20 @@ package enum SecretKind: UInt8, CaseIterable, Sendable {
 
 /// The secrets of the running agent: sealed blobs in ordinary memory, their keys in guarded memory.
 ///
-/// Bytes are in the clear only inside `open`. Safe to use from any thread.
+/// Bytes are in the clear only inside `open`. Safe to call from any thread.
 package final class SealedMemory: Sendable {
-    /// A secret that was found, and what it takes to open it.
+    /// A secret that was found, with the keys to open it.
     package struct Sealed {
-        /// Bytes of the secret itself.
+        /// The number of bytes in the secret itself.
         package var count: Int { Int(blob.count) }
         fileprivate let id: SecretID
         fileprivate let blob: Blob
         fileprivate let keys: GuardedBytes
 
-        /// Opens the secret into the beginning of `place`, and zeros into the ``spare`` bytes after it.
+        /// Opens the secret into the beginning of `place`, followed by ``spare`` zeros.
         ///
-        /// The caller wipes them.
+        /// The caller wipes the bytes.
+        ///
         /// - Throws: ``SealedMemoryError/damaged``.
         package func open(into place: UnsafeMutableRawBufferPointer) throws(SealedMemoryError) {
             let opened = unsafe keys.read { keys in
@@ -55,8 +56,9 @@ package final class SealedMemory: Sendable {
             guard opened else { throw .damaged }
         }
 
-        /// Lends the bytes to `body`, then wipes them.
-        /// - Throws: ``SealedMemoryError``, or what `body` throws.
+        /// Passes the bytes to `body`, then wipes them.
+        ///
+        /// - Throws: ``SealedMemoryError``, or the error of `body`.
         package func open<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
             try unsafe withUnsafeTemporaryAllocation(byteCount: room, alignment: 16) { plaintext in
                 defer { if let base = plaintext.baseAddress { unsafe sodium_memzero(base, plaintext.count) } }
@@ -65,7 +67,7 @@ package final class SealedMemory: Sendable {
             }
         }
 
-        /// Zeros that follow the secret when it is opened.
+        /// The number of zeros that follow the opened secret.
         package var spare: Int { room - count }
 
         private var room: Int { blob.sealed.count - AEAD.overhead }
@@ -73,13 +75,14 @@ package final class SealedMemory: Sendable {
 
     fileprivate struct Blob {
         var kind: SecretKind
-        /// Bytes of the secret; zeros follow it in the plaintext.
+        /// The number of bytes in the secret; zeros follow it in the plaintext.
         var count: UInt32
         var sealed: [UInt8]
     }
 
     private struct Contents: ~Copyable {
-        /// Two AEAD keys, short-lived secrets' first, long-lived ones' second; `nil` while locked.
+        /// Two AEAD keys, the first for short-lived secrets and the second for long-lived ones, or `nil`
+        /// while locked.
         var keys: GuardedBytes?
         var blobs: [SecretID: Blob] = [:]
         var nextID: UInt64 = 1
@@ -87,7 +90,8 @@ package final class SealedMemory: Sendable {
 
     private let contents: Mutex<Contents>
 
-    /// An empty, unlocked memory under fresh random keys.
+    /// Creates an empty, unlocked memory with random keys.
+    ///
     /// - Throws: ``SealedMemoryError/outOfMemory``.
     package init() throws(SealedMemoryError) {
         contents = Mutex(Contents(keys: try SealedMemory.freshKeys()))
@@ -97,7 +101,8 @@ package final class SealedMemory: Sendable {
         contents.withLock { $0.keys == nil }
     }
 
-    /// Seals a copy of `bytes`; the caller wipes its own.
+    /// Seals a copy of `bytes`; the caller wipes the original.
+    ///
     /// - Throws: ``SealedMemoryError/locked``.
     package func seal(
         _ bytes: UnsafeRawBufferPointer,
@@ -108,7 +113,7 @@ package final class SealedMemory: Sendable {
             defer { contents.nextID += 1 }
             return (SecretID(rawValue: contents.nextID), keys)
         }
-        // Nobody waits for the cipher: two threads read a store at once, and seal what it holds.
+        // Encrypt outside the lock: two threads read a store at once and seal its secrets.
         let padding = SealedMemory.padding(of: bytes.count, kind)
         let sealed = unsafe keys.read { keys in
             unsafe id.withAssociatedData(kind) { associated in
@@ -122,15 +127,16 @@ package final class SealedMemory: Sendable {
         return id
     }
 
-    /// Zeros to add to an access token, which is opened for every request.
+    /// Returns the number of zeros to add to an access token, which is opened for every request.
     ///
-    /// The cipher takes 256 bytes at a time; a rest of 200 takes it longer than another 256, in all.
+    /// The cipher processes 256 bytes at a time, and a remainder of 200 takes longer than another 256.
     private static func padding(of count: Int, _ kind: SecretKind) -> Int {
         guard kind == .accessToken, count > 64 else { return 0 }
         return (count + 255) / 256 * 256 - count
     }
 
     /// Finds `id`, to be opened where the bytes are needed.
+    ///
     /// - Throws: ``SealedMemoryError``.
     package func find(_ id: SecretID) throws(SealedMemoryError) -> Sealed {
         try contents.withLock { contents throws(SealedMemoryError) in
@@ -140,8 +146,9 @@ package final class SealedMemory: Sendable {
         }
     }
 
-    /// Lends the bytes of `id` to `body`, then wipes them.
-    /// - Throws: ``SealedMemoryError``, or what `body` throws.
+    /// Passes the bytes of `id` to `body`, then wipes them.
+    ///
+    /// - Throws: ``SealedMemoryError``, or the error of `body`.
     package func open<Result>(
         _ id: SecretID,
         _ body: (UnsafeRawBufferPointer) throws -> Result
@@ -149,17 +156,17 @@ package final class SealedMemory: Sendable {
         try unsafe find(id).open(body)
     }
 
-    /// What kind of secret `id` is, or `nil` when it names nothing.
+    /// Returns the kind of the secret `id`, or `nil` if there is no such secret.
     package func kind(of id: SecretID) -> SecretKind? {
         contents.withLock { $0.blobs[id]?.kind }
     }
 
-    /// Forgets `id`; unknown identifiers are ignored.
+    /// Removes `id`; unknown identifiers are ignored.
     package func erase(_ id: SecretID) {
         contents.withLock { _ = $0.blobs.removeValue(forKey: id) }
     }
 
-    /// Whether `candidate` is the secret `id`, in time independent of where they differ.
+    /// Returns whether `candidate` is the secret `id`, in time independent of where they differ.
     package func holds(_ candidate: UnsafeRawBufferPointer, in id: SecretID) throws -> Bool {
         try unsafe open(id) { bytes in
             guard bytes.count == candidate.count, let left = bytes.baseAddress,
@@ -169,12 +176,14 @@ package final class SealedMemory: Sendable {
         }
     }
 
-    /// The fingerprint of `id`; `nil` while sealed memory is locked or does not hold it.
+    /// Returns the fingerprint of `id`, or `nil` while the memory is locked or does not contain it.
     package func fingerprint(of id: SecretID) -> TokenFingerprint? {
         try? unsafe open(id) { unsafe SealedMemory.fingerprint(of: $0) }
     }
 
-    /// BLAKE2b of a token's bytes; tokens are random enough that nothing can be learned from it.
+    /// Returns the BLAKE2b hash of a token's bytes.
+    ///
+    /// The hash reveals nothing, because tokens are random enough.
     package static func fingerprint(of token: UnsafeRawBufferPointer) -> TokenFingerprint? {
         var digest = [UInt8](repeating: 0, count: TokenFingerprint.byteCount)
         let status = unsafe crypto_generichash(
@@ -188,18 +197,19 @@ package final class SealedMemory: Sendable {
         return status == 0 ? TokenFingerprint(digest) : nil
     }
 
-    /// Wipes the keys and drops every blob.
+    /// Wipes the keys and removes every blob.
     ///
-    /// An ``open(_:_:)`` under way on another thread has the keys until it ends, and then they are wiped.
+    /// An ``open(_:_:)`` in progress on another thread keeps the keys until it ends; then they are wiped.
     package func lock() {
         contents.withLock { contents in
-            // They are wiped when released, but never while somebody reads them.
+            // The keys are wiped on release, and thus never while another thread reads them.
             contents.keys = nil
             contents.blobs.removeAll()
         }
     }
 
-    /// Draws fresh keys after ``lock()``; does nothing when unlocked.
+    /// Creates new random keys after ``lock()``; does nothing while unlocked.
+    ///
     /// - Throws: ``SealedMemoryError/outOfMemory``.
     package func unlock() throws(SealedMemoryError) {
         try contents.withLock { contents throws(SealedMemoryError) in
@@ -216,12 +226,14 @@ package final class SealedMemory: Sendable {
 }
 
 extension SecretID {
-    /// Binds a blob to its identifier and kind, so that blobs cannot be exchanged for one another.
+    /// Passes the associated data, which binds a blob to its identifier and kind, to `body`.
+    ///
+    /// Blobs can therefore not be exchanged for one another.
     fileprivate func withAssociatedData<Result>(
         _ kind: SecretKind,
         _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
-        // Swift lays a tuple out like a structure of C: nine bytes without a gap.
+        // Swift lays out a tuple like a C structure: nine bytes without a gap.
         unsafe withUnsafeBytes(of: (rawValue.littleEndian, kind.rawValue), body)
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Why sealed memory could not do what was asked.
+/// The reason an operation of sealed memory failed.
 package enum SealedMemoryError: Error, Equatable, Sendable {
-    /// The agent is locked: there is no key to open or seal with.
+    /// The agent is locked, so there is no key for opening or sealing.
     case locked
-    /// The identifier names nothing (any more).
+    /// There is no, or no longer, a secret with this identifier.
     case noSuchSecret
     /// The blob does not open under its key: memory was damaged.
     case damaged
-    /// The system refused guarded memory.
+    /// The system denied guarded memory.
     case outOfMemory
 }

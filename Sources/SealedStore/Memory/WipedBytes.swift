@@ -2,7 +2,7 @@
 
 import CSodium
 
-/// Growing bytes that are overwritten when they move and when they go: secrets on their way to be sealed or sent.
+/// A growing buffer for secrets on their way to be sealed or sent, overwritten when it moves and on release.
 @safe
 package struct WipedBytes: ~Copyable {
     private var buffer: UnsafeMutableRawBufferPointer
@@ -16,14 +16,14 @@ package struct WipedBytes: ~Copyable {
         unsafe WipedBytes.discard(buffer)
     }
 
-    /// Lends the bytes written so far.
+    /// Passes the bytes written so far to `body`.
     package func read<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe body(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
     }
 
-    /// Appends `more` bytes that `fill` writes.
+    /// Appends `more` bytes, written by `fill`.
     mutating func append(_ more: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
         reserve(more)
         unsafe fill(UnsafeMutableRawBufferPointer(rebasing: buffer[count..<count + more]))

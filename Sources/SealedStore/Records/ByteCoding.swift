@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// Bytes that are not what they should be.
+/// The reason bytes are not in the expected format.
 enum FormatError: Error, Equatable {
-    /// They end too early.
+    /// The bytes end too early.
     case truncated
-    /// A field has a value it cannot have.
+    /// A field has an invalid value.
     case invalid(String)
 }
 
@@ -14,7 +14,7 @@ extension [UInt8] {
         unsafe Swift.withUnsafeBytes(of: integer.littleEndian) { unsafe append(contentsOf: $0) }
     }
 
-    /// Appends the 16 bytes of an identifier, most significant first, so that they read like its digits.
+    /// Appends the 16 bytes of an identifier, most significant first, in the order of its digits.
     mutating func append(_ id: RandomID) {
         unsafe Swift.withUnsafeBytes(of: (id.high.bigEndian, id.low.bigEndian)) {
             unsafe append(contentsOf: $0)
@@ -22,7 +22,7 @@ extension [UInt8] {
     }
 }
 
-/// Reads fields one after the other from bytes that must outlive it.
+/// A reader of consecutive fields; the bytes must outlive it.
 @safe
 struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
@@ -34,7 +34,7 @@ struct ByteReader {
 
     var remaining: Int { unsafe bytes.count - offset }
 
-    /// Takes the next `count` bytes.
+    /// Reads the next `count` bytes, without copying them.
     mutating func take(_ count: Int) throws(FormatError) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw .truncated }
         defer { offset += count }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// What stands readable in front of a file of the store that is sealed as a whole, and is sealed with it.
+/// The clear header of a store file that is sealed as a whole, authenticated with it.
 ///
 /// ```
 /// magic | u8 version | u16 suite 1 | vault_id[16] | u32 epoch
 /// ```
 enum FileHeader {
-    /// Bytes of a header that begins with `magic`.
+    /// Returns the number of bytes in a header that begins with `magic`.
     static func count(_ magic: [UInt8]) -> Int { magic.count + 1 + 2 + RandomID.byteCount + 4 }
 
     static func bytes(_ magic: [UInt8], version: UInt8, vault: RandomID, epoch: UInt32) -> [UInt8] {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// The highest durable generation of every record, so that an old copy of a single record is noticed.
+/// The highest durable generation of every record, which reveals an old copy of a single record.
 ///
-/// It may lag behind the records, never lead: a record is flushed before its generation is noted, and the
-/// file is written in batches, so that a refresh does not pay for it. An old copy is therefore noticed unless it
-/// is younger than the latest write. Records that were removed are remembered up to a limit.
+/// The manifest may lag behind the records but never lead: a record is flushed before its generation is
+/// added. The file is written in batches, so that refreshes do not wait for it. An old copy is therefore
+/// detected unless it is newer than the latest write. Removed records are remembered up to a limit.
 ///
 /// ```
 /// "TKAMAN\0" | u8 version 1 or 2 | u16 suite 1 | vault_id[16] | u32 epoch | nonce | sealed | tag
@@ -13,35 +13,35 @@
 ///         count × (record_id[16] | u64 generation)
 /// ```
 ///
-/// Version 2 is written exactly when the store has such a counter, so that a version of this program that does not
-/// know counters cannot drop the value unnoticed.
+/// Version 2 is written exactly if the store has such a counter. A version of this program that does not know
+/// counters therefore cannot drop the value unnoticed.
 struct Manifest: Equatable, Sendable {
     static let fileName = "manifest"
     private static let magic = Array("TKAMAN\0".utf8)
     private static let plainVersion: UInt8 = 1
     private static let countedVersion: UInt8 = 2
     private static let headerCount = FileHeader.count(magic)
-    /// How many removed records are remembered.
+    /// The maximum number of removed records that are remembered.
     private static let maximumRemoved = 1024
 
     private(set) var generations: [RandomID: UInt64] = [:]
-    /// Records that are gone, oldest first.
+    /// The removed records, oldest first.
     private var removed: [RandomID] = []
     var vaultGeneration: UInt64 = 0
-    /// The value of the counter this manifest belongs to; `nil`: the store has no counter.
+    /// The value of the counter to which this manifest belongs, or `nil` if the store has no counter.
     var counter: UInt64?
 
     private var version: UInt8 { counter == nil ? Manifest.plainVersion : Manifest.countedVersion }
 
-    /// The generation below which a copy of `record` is an old one.
+    /// The generation below which a copy of `record` is old.
     subscript(record: RandomID) -> UInt64 { generations[record] ?? 0 }
 
-    /// Notes that `generation` of `record` is durable.
+    /// Records that `generation` of `record` is durable.
     mutating func record(_ record: RandomID, _ generation: UInt64) {
         generations[record] = max(self[record], generation)
     }
 
-    /// Notes that every record of `gone` is no longer there.
+    /// Records that the records of `gone` were removed.
     mutating func remove(_ gone: some Sequence<RandomID>) {
         removed += gone.filter { generations[$0] != nil && !removed.contains($0) }
         guard removed.count > Manifest.maximumRemoved else { return }
@@ -49,13 +49,13 @@ struct Manifest: Equatable, Sendable {
         removed.removeFirst(removed.count - Manifest.maximumRemoved)
     }
 
-    /// The records it knows of that are neither present nor noted as removed.
+    /// Returns the known records that are neither present nor removed.
     func missing(from present: Set<RandomID>) -> [RandomID] {
         let known = present.union(removed)
         return generations.keys.filter { !known.contains($0) }
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
     func sealed(under ring: KeyRing) -> [UInt8] {
         var plaintext: [UInt8] = []
         plaintext.reserveCapacity(24 + generations.count * 24)
@@ -112,7 +112,7 @@ struct Manifest: Equatable, Sendable {
 
     init() {}
 
-    /// Adds what an opened manifest says; with a counter's value if it `isCounted`.
+    /// Adds the content of an opened manifest, which begins with a counter's value if it `isCounted`.
     mutating func read(_ reader: ByteReader, isCounted: Bool = false) throws(FormatError) {
         var reader = reader
         if isCounted { counter = try reader.integer() }

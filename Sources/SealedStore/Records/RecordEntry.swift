@@ -2,22 +2,23 @@
 
 import TokenCore
 
-/// What the store knows about one session's files.
+/// The store's knowledge of one session's files.
 struct RecordEntry {
     let id: RandomID
     /// The highest generation written so far, durable or not.
     var generation: UInt64
-    /// The epoch of the key the durable record is sealed under; `nil` while there is none.
+    /// The epoch of the durable record's key, or `nil` if there is no durable record.
     var epoch: UInt32?
-    /// Room made for the answer to a refresh.
+    /// The space reserved for the result of a refresh.
     var reservation: Reservation?
-    /// A file `ID.new` exists that is not ``reservation``: left by an earlier process or spoiled by an error.
+    /// Whether a file `ID.new` exists that is not ``reservation``: left by an earlier process or spoiled by
+    /// an error.
     var hasStaleReservation = false
-    /// The latest commit, while it is not on the disk yet.
+    /// The latest commit while it is not on the disk yet.
     var pending: PendingCommit?
     /// The generation of the latest commit that was written.
     var committed: UInt64
-    /// A file `ID.ans` may exist.
+    /// Whether a file `ID.ans` may exist.
     var mayHaveAnswer = false
 
     init(id: RandomID, generation: UInt64 = 0, epoch: UInt32? = nil, committed: UInt64 = 0) {
@@ -28,14 +29,16 @@ struct RecordEntry {
     }
 
     struct Reservation {
-        /// Open while the answer is awaited, so that a lack of descriptors cannot prevent the commit.
+        /// The file, kept open while the response is pending, so that a lack of descriptors cannot prevent
+        /// the commit.
         var file: OpenFile?
         var half: Int
         var generation: UInt64
         var epoch: UInt32
-        /// The attempt that the fleet knows of; `nil`: the session is this host's alone, or it was left by an earlier process.
+        /// The attempt known to the fleet, or `nil` if the session is not shared or an earlier process left
+        /// the reservation.
         var attempt: AttemptID?
-        /// Where the answer is recorded meanwhile.
+        /// The recording of the response.
         var answer: ResponseRecording?
     }
 
@@ -48,7 +51,7 @@ struct RecordEntry {
         var failure: StorageFailure
     }
 
-    /// The keys its files need.
+    /// The epochs of the keys that its files require.
     var epochs: Set<UInt32> {
         Set([epoch, reservation?.epoch, pending?.epoch].compactMap(\.self))
     }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a record cannot be used.
+/// The reason a record cannot be used.
 package enum RecordError: Error, Equatable, Sendable {
-    /// Nothing was ever written there.
+    /// Nothing was ever written to the file.
     case empty
     case truncated
     case notARecord
     case futureVersion(Int)
-    /// It belongs to another vault.
+    /// The record belongs to another vault.
     case otherVault
-    /// It was written under another name, or in the other half of the file.
+    /// The record was written under another name, or in the other half of the file.
     case misplaced
-    /// It is sealed under a master key this vault does not have.
+    /// The record is sealed under a master key that this vault does not have.
     case unknownKey(epoch: UInt32)
-    /// Key, bytes and place do not belong together.
+    /// The key, the bytes and the file do not belong together.
     case forged
-    /// It opens, but what is inside makes no sense.
+    /// The record opens, but its content is invalid.
     case malformed(String)
     /// The manifest has seen a later generation.
     case rolledBack(found: UInt64, expected: UInt64)
     case file(StoreFileError)
 
-    /// What is wrong, as the end of a sentence that begins with the file's name.
+    /// A description that ends a sentence beginning with the file's name.
     var sentence: String {
         switch self {
         case .empty: "is empty"

@@ -2,16 +2,18 @@
 
 import Glibc
 
-/// The files of sealed records and the order of system calls that makes them survive a crash at any instruction.
+/// The files of sealed records, and the order of system calls that makes them survive a crash at any
+/// instruction.
 ///
-/// `ID.rec` is what counts. `ID.new` is a reservation: the intent in its first half, room for the commit in its
-/// second. `ID.alt` is a whole new file on its way to replace one of the two. `ID.ans` is what the server has said to the
-/// refresh that is reserved, as a process of its own records it. A lifeboat is an `ID.rec` in the runtime directory.
+/// `ID.rec` is the record. `ID.new` is a reservation: the intent in its first half, space for the commit in
+/// its second. `ID.alt` is a complete new file that is to replace one of the two. `ID.ans` is the server's
+/// response to the reserved refresh, recorded by a separate process. A lifeboat is an `ID.rec` in the runtime
+/// directory.
 struct RecordFiles: Sendable {
     let directory: OpenDirectory
     let lifeboats: OpenDirectory?
 
-    /// A file's role, as its extension.
+    /// The role of a file, as its extension.
     enum Role: String, CaseIterable {
         case record = "rec"
         case reservation = "new"
@@ -21,18 +23,18 @@ struct RecordFiles: Sendable {
         func name(of record: RandomID) -> String { "\(record).\(rawValue)" }
     }
 
-    /// Least size of a half; also the least room for an answer.
+    /// The minimum size of a half in bytes, which is also the minimum space for a commit.
     static let minimumHalf = 16_384
 
-    /// The size of a half that has room for an answer twice as long as this record.
+    /// Returns the size of a half with space for a commit twice as long as this record.
     static func half(for record: [UInt8]) -> Int {
         max(minimumHalf, (2 * record.count + 4095) / 4096 * 4096)
     }
 
     /// Creates the reservation of `record` with `intent` in it, durably.
     ///
-    /// With `replacing` an older reservation exists and stays until this one is durable. The open file is for
-    /// ``commit(_:into:half:of:)``.
+    /// With `replacing`, an older reservation exists and stays until the new one is durable. Pass the
+    /// returned file to ``commit(_:into:half:of:)``.
     func reserve(
         _ record: RandomID,
         _ intent: [UInt8],
@@ -57,7 +59,7 @@ struct RecordFiles: Sendable {
         return file
     }
 
-    /// Opens the reservation of `record` made earlier in this process.
+    /// Opens the reservation of `record` that this process made earlier.
     func reopenReservation(of record: RandomID) throws(StoreFileError) -> OpenFile {
         try directory.open(Role.reservation.name(of: record), writing: true)
     }
@@ -89,7 +91,7 @@ struct RecordFiles: Sendable {
         try directory.synchronize()
     }
 
-    /// Puts `commit` into the runtime directory.
+    /// Writes `commit` into the runtime directory, as a lifeboat.
     func board(_ record: RandomID, _ commit: [UInt8], half: Int) throws(StoreFileError) {
         guard let lifeboats else { throw .missing }
         try place(commit, half: half, of: record, in: lifeboats)
@@ -125,7 +127,7 @@ struct RecordFiles: Sendable {
         try? lifeboats?.unlink(Role.record.name(of: record))
     }
 
-    /// Removes everything of `record`, the record itself last, so that nothing older can come to light.
+    /// Removes all files of `record`, the record itself last, so that no older file can become current.
     func remove(_ record: RandomID) throws(StoreFileError) {
         removeLifeboat(of: record)
         for role in [Role.answer, .replacement, .reservation, .record] {
@@ -135,7 +137,8 @@ struct RecordFiles: Sendable {
     }
 
     /// Renames an unreadable file to a free name ending in `.bad`; it is never deleted.
-    /// - Returns: its new name.
+    ///
+    /// - Returns: the new name.
     @discardableResult
     static func moveAside(_ name: String, in directory: OpenDirectory) throws(StoreFileError) -> String {
         var target = "\(name).bad"

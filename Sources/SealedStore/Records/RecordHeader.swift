@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// What stands in clear before a sealed record, and what its ciphertext is bound to.
+/// The clear header of a sealed record, to which its ciphertext is bound.
 ///
 /// ```
 /// "TKAREC\0" | u8 version 1 | u16 suite 1 | vault_id[16] | record_id[16] | u32 epoch
 /// u64 generation | u8 phase | u32 length of the padded plaintext | nonce[24] | ciphertext | tag[16]
 /// ```
 ///
-/// Integers are little endian; everything before the nonce is associated data. A record file is two equal
-/// halves: the intent in the first, the commit or tombstone in the second.
+/// Integers are little endian; everything before the nonce is associated data. A record file consists of two
+/// equal halves: the intent in the first, the commit or tombstone in the second.
 struct RecordHeader: Equatable, Sendable {
     static let magic = Array("TKAREC\0".utf8)
     static let version: UInt8 = 1
-    /// Bytes before the nonce.
+    /// The number of bytes before the nonce.
     static let count = magic.count + 1 + 2 + 2 * RandomID.byteCount + 4 + 8 + 1 + 4
 
-    /// What a record says about its session.
+    /// The type of a record's content.
     enum Phase: UInt8 {
         /// The refresh token inside is about to be sent.
         case intent = 1
-        /// The session as it stands.
+        /// The current state of the session.
         case commit = 2
         /// The session was logged out.
         case tombstone = 3
@@ -28,11 +28,11 @@ struct RecordHeader: Equatable, Sendable {
     var vault: RandomID
     var record: RandomID
     var epoch: UInt32
-    /// Grows with every record written for a session.
+    /// The generation, which grows with every record written for a session.
     var generation: UInt64
     var phase: Phase
 
-    /// The bytes before the nonce of a record with `plaintextCount` padded bytes.
+    /// Returns the bytes before the nonce of a record with `plaintextCount` padded bytes.
     func serialized(plaintextCount: Int) -> [UInt8] {
         var bytes = RecordHeader.magic
         bytes.reserveCapacity(RecordHeader.count)
@@ -47,7 +47,7 @@ struct RecordHeader: Equatable, Sendable {
         return bytes
     }
 
-    /// Reads a header and the number of bytes that follow it.
+    /// Parses a header and the number of bytes that follow it.
     static func parse(_ bytes: [UInt8]) throws(RecordError) -> (RecordHeader, sealedCount: Int) {
         guard bytes.count >= count else { throw bytes.allSatisfy { $0 == 0 } ? .empty : .truncated }
         do {

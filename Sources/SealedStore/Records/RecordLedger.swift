@@ -2,19 +2,19 @@
 
 import TokenCore
 
-/// The records of an unlocked store: which session has which files, and the protocol that changes them.
+/// The records of an unlocked store: the files of each session, and the protocol that changes them.
 struct RecordLedger {
     let files: RecordFiles
     let memory: SealedMemory
     var ring: KeyRing
     var entries: [SessionName: RecordEntry]
     var manifest: Manifest
-    /// Durable commits the manifest file does not know of yet.
+    /// The number of durable commits that the manifest file does not contain yet.
     var unnoted = 0
 
     private var sealer: RecordSealer { RecordSealer(ring: ring, memory: memory) }
 
-    /// Makes the intent of `session` to send its refresh token durable, with room for the answer.
+    /// Makes the intent of `session` to send its refresh token durable, with space for the result.
     mutating func reserve(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
@@ -30,7 +30,7 @@ struct RecordLedger {
         entry.generation += 1
         let intent = try sealer.seal(session, snapshot, entry, .intent, at: clock())
         let half = RecordFiles.half(for: intent)
-        // Before the flush, which then covers its name too.
+        // Created before the directory is flushed, so that the flush covers this name too.
         let fresh = entry.mayHaveAnswer ? nil : try? files.makeAnswer(of: entry.id)
         do throws(StoreFileError) {
             let file = try files.reserve(entry.id, intent, half: half, replacing: entry.hasStaleReservation)
@@ -56,14 +56,14 @@ struct RecordLedger {
         }
     }
 
-    /// Says where the answer to the reserved attempt is to be recorded, and where an earlier one may lie.
+    /// Sets up the recording of the response to the reserved attempt, and finds that of an earlier one.
     private func prepareAnswer(
         _ entry: inout RecordEntry,
         _ clock: @escaping @Sendable () -> ClockReading,
         _ fresh: OpenFile? = nil
     ) {
         guard let reservation = entry.reservation else { return }
-        // What this process has been told already would only be told again.
+        // A response that this process has already received would only be delivered again.
         let hasLeft = fresh == nil && entry.mayHaveAnswer && reservation.answer?.wasAnswered != true
         entry.mayHaveAnswer = true
         entry.reservation?.answer = ResponseRecording(
@@ -82,7 +82,7 @@ struct RecordLedger {
         )
     }
 
-    /// The place for the answer to the attempt of `session` that is reserved.
+    /// Returns the recording for the reserved attempt of `session`.
     func responseRecording(of session: SessionName) -> ResponseRecording? {
         entries[session]?.reservation?.answer
     }
@@ -93,9 +93,9 @@ struct RecordLedger {
         files.removeAnswer(of: entry.id)
     }
 
-    /// Takes up the reservation of an attempt that was never answered: its intent still stands.
+    /// Resumes the reservation of an attempt without a response, whose intent remains valid.
     ///
-    /// In a fleet it names the attempt, and another one makes another intent.
+    /// In a fleet, the intent names the attempt, so another attempt requires another intent.
     private func resumeReservation(
         of entry: inout RecordEntry,
         for attempt: AttemptID?
@@ -136,9 +136,10 @@ struct RecordLedger {
         }
     }
 
-    /// Writes what `seal` makes of the entry into its reservation, else into a new file.
+    /// Writes the result of `seal` into the entry's reservation, or else into a new file.
     ///
-    /// A file whose flush failed is never flushed again; the next try gets another inode and a higher generation.
+    /// A file whose flush failed is never flushed again; the next attempt uses another inode and a higher
+    /// generation.
     mutating func write(
         _ entry: inout RecordEntry,
         _ seal: (RecordEntry) throws(StorageFailure) -> [UInt8]
@@ -158,7 +159,7 @@ struct RecordLedger {
         try writePending(&entry)
     }
 
-    /// Tries the reserved half; a failure leaves the reservation spoiled.
+    /// Writes into the reserved half; a failure leaves the reservation spoiled.
     private mutating func commitIntoReservation(
         _ entry: inout RecordEntry,
         _ seal: (RecordEntry) throws(StorageFailure) -> [UInt8]
@@ -208,7 +209,7 @@ struct RecordLedger {
         unnoted += 1
     }
 
-    /// Puts what the disk refused into the lifeboat, or keeps it in memory.
+    /// Writes a commit that the disk rejected into the lifeboat, or keeps it in memory.
     private func rescue(_ entry: inout RecordEntry, _ failure: StorageFailure) -> CommitOutcome {
         guard let pending = entry.pending else { return .memoryOnly(failure) }
         entry.pending?.failure = failure
@@ -248,7 +249,7 @@ struct RecordLedger {
         do throws(StoreFileError) {
             try files.remove(entry.id)
         } catch {
-            // The tombstone alone is enough: the next start removes what it covers.
+            // The tombstone is sufficient: the next start removes the files it covers.
             guard entry.pending == nil else {
                 entries[session] = entry
                 throw files.failure("cannot remove the record of \(session)", error)
@@ -262,7 +263,7 @@ struct RecordLedger {
 }
 
 extension RecordFiles {
-    /// The disk's refusal, for a person.
+    /// Returns a disk failure with a message for the user.
     func failure(_ attempt: String, _ fault: StoreFileError) -> StorageFailure {
         StorageFailure(message: "\(attempt) in \(directory.path): \(fault)")
     }

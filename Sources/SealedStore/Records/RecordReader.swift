@@ -2,15 +2,17 @@
 
 import TokenCore
 
-/// What a record turned out to hold.
+/// The content of an opened record.
 struct OpenedRecord: Sendable {
     var header: RecordHeader
-    /// Size of a half of the file it was in.
+    /// The size in bytes of a half of its file.
     var half: Int
-    /// `nil`: a tombstone.
+    /// The content, or `nil` for a tombstone.
     var content: Content?
 
-    /// What is in a record that is no tombstone; a snapshot is large, so nobody copies it on its way to the agent.
+    /// The content of a record that is not a tombstone.
+    ///
+    /// It is a class because a snapshot is large, and should not be copied on its way to the agent.
     final class Content: Sendable {
         let session: SessionName
         let snapshot: SessionSnapshot
@@ -22,16 +24,16 @@ struct OpenedRecord: Sendable {
     }
 }
 
-/// Reads record files, putting the secrets they hold into sealed memory.
+/// A reader of record files, which puts their secrets into sealed memory.
 struct RecordReader {
     let ring: KeyRing
     let memory: SealedMemory
     let clock: ClockReading
 
-    /// Long enough for nearly every record, so that one read is enough.
+    /// The size of the first read in bytes, sufficient for nearly every record.
     private static let firstRead = 8192
 
-    /// The commit or tombstone in the second half of `file`.
+    /// Reads the commit or tombstone in the second half of `file`.
     func commit(in file: OpenFile, of record: RandomID) throws(RecordError) -> OpenedRecord {
         let half = try half(of: file)
         let opened = try open(file, at: half, half: half, record)
@@ -39,7 +41,7 @@ struct RecordReader {
         return opened
     }
 
-    /// The intent in the first half of `file`.
+    /// Reads the intent in the first half of `file`.
     func intent(in file: OpenFile, of record: RandomID) throws(RecordError) -> OpenedRecord {
         let half = try half(of: file)
         let opened = try open(file, at: 0, half: half, record)
@@ -47,7 +49,7 @@ struct RecordReader {
         return opened
     }
 
-    /// Forgets the secrets of a record that is not used after all.
+    /// Erases the secrets of a record that is not used after all.
     func discard(_ record: OpenedRecord) {
         for secret in record.content?.snapshot.secrets ?? [] { memory.erase(secret) }
     }
@@ -85,7 +87,7 @@ struct RecordReader {
         return OpenedRecord(header: header, half: half, content: try content(of: bytes, record))
     }
 
-    /// The content of a record already read.
+    /// Returns the content of a record that was read into memory.
     func content(of bytes: [UInt8], _ record: RandomID) throws(RecordError) -> OpenedRecord.Content? {
         try unsafe RecordSealing.open(bytes, of: record, under: ring, decode)
     }

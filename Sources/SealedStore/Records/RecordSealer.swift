@@ -2,16 +2,18 @@
 
 import TokenCore
 
-/// Turns sessions into sealed records under the current key.
+/// The encoder of sessions as sealed records under the current key.
 struct RecordSealer {
     let ring: KeyRing
     let memory: SealedMemory
 
-    /// The record of `session` in the given phase, never longer than ``RecordSealing/maximumCount``.
+    /// Seals the record of `session` in the given phase, with at most ``RecordSealing/maximumCount`` bytes.
     ///
-    /// Tokens of further scopes and audiences are left out where they do not fit: unlike the login, they can
-    /// be had again after a restart.
-    /// - Throws: ``StorageFailure`` when a token cannot be taken from sealed memory, or the login itself does not fit.
+    /// Tokens of further scopes and audiences are left out if they do not fit: unlike the login, they can be
+    /// obtained again after a restart.
+    ///
+    /// - Throws: ``StorageFailure`` if a token cannot be read from sealed memory, or the login itself does
+    ///   not fit.
     func seal(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
@@ -31,7 +33,7 @@ struct RecordSealer {
         )
     }
 
-    /// The record with all that is in `snapshot`, however long.
+    /// Seals a record with everything in `snapshot`, however long.
     func sealedContent(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
@@ -49,7 +51,7 @@ struct RecordSealer {
         return RecordSealing.seal(content, header(entry, phase), under: ring.current)
     }
 
-    /// The record that says that the session was logged out.
+    /// Returns the record of a logout.
     func tombstone(_ entry: RecordEntry) -> [UInt8] {
         RecordSealing.seal(WipedBytes(), header(entry, .tombstone), under: ring.current)
     }

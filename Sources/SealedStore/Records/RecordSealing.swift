@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Seals and opens records.
+/// The sealing and opening of records.
 enum RecordSealing {
-    /// Bytes of the longest record, sealed: a login's own tokens stay far below, as a server's answer has at most 1 MiB.
+    /// The maximum size of a sealed record in bytes.
+    ///
+    /// A login's own tokens are far smaller, because a server's response has at most 1 MiB.
     static let maximumCount = 8 << 20
-    /// Bytes of the longest record that is read: before there was a limit, longer ones were written.
+    /// The maximum size in bytes of a record that is read: releases before there was a limit wrote longer
+    /// ones.
     static let maximumReadCount = 32 << 20
 
     /// Seals `content` and puts `header` before it.
@@ -20,7 +23,7 @@ enum RecordSealing {
         }
     }
 
-    /// Opens the record at the start of `bytes`; what follows it is ignored.
+    /// Opens the record at the start of `bytes` and ignores the bytes after it.
     ///
     /// `body` gets the plaintext without its padding; the bytes are wiped when it returns.
     static func open<Result>(

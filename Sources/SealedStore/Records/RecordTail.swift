@@ -2,47 +2,53 @@
 
 import TokenCore
 
-/// The fields added to a record since its first form: a tag, a 4-byte length, the content.
+/// A field added to records since their first format: a tag, a 4-byte length, the content.
 ///
-/// A field is written only where there is something to say, and one with an unknown tag is skipped, so that
-/// releases before and after can read the record. Times are nanoseconds of the boot-time clock of the record.
+/// A field is written only if it has content, and unknown tags are skipped, so that earlier and later
+/// releases can read the record. Times are nanoseconds of the record's boot-time clock.
 enum RecordField: UInt8 {
-    /// When the login began.
+    /// The time at which the login began.
     case loginBegan = 1
-    /// ``LoginEnd``: at, since, lifetime in nanoseconds, source, mobility.
+    /// The ``LoginEnd``: at, since, lifetime in nanoseconds, source, mobility.
     case end = 2
-    /// The end that a person has been warned about.
+    /// The end about which the user has been warned.
     case noticedEnd = 3
     /// One byte of ``TokenMark``s for each access token, in the order in which they are written.
     case tokenMarks = 4
-    /// The fingerprints of refused tokens, one after the other.
+    /// The fingerprints of rejected tokens, one after the other.
     case refused = 5
-    /// ``TokenCoexistence``.
+    /// The ``TokenCoexistence``.
     case coexistence = 6
-    /// ``DiscoveredServer``: 1 if it is public, else 0; issuer, resource and client, each after its 4-byte length, which is
-    /// the highest one for a text that is not there.
+    /// The ``DiscoveredServer``: 1 if it is public, else 0; then issuer, resource and client.
+    ///
+    /// Each text follows its 4-byte length, which is the highest value if there is no text.
     case server = 7
-    /// What the tokens are made of, as text.
+    /// The sources of the tokens, as text.
     case madeOf = 8
-    /// ``FleetKeeping``.
+    /// The ``FleetKeeping``.
     case fleet = 9
-    /// ``FleetBinding``: its four texts, each after its 4-byte length.
+    /// The four texts of ``FleetBinding``, each after its 4-byte length.
     case fleetBinding = 10
-    /// For each access token, in the order in which they are written, when its ID token came and when that ends; the
-    /// farthest instant where there is none, or no end.
+    /// The times at which the ID token of each access token was obtained and expires, in the order of the
+    /// access tokens.
+    ///
+    /// The farthest instant means that there is no ID token, or no expiry.
     case idTokens = 11
-    /// How the login ended: the time in seconds since 1970, the highest one if it is not known; the reason, after its
-    /// 1-byte length, which counts in place of the one in the record; the rest is what was said of it.
+    /// The end of the login: time, reason and message.
+    ///
+    /// The time is in seconds since 1970, or the highest value if it is unknown. The reason follows its
+    /// 1-byte length and replaces the one in the record. The rest is the message.
     case ending = 12
-    /// The number of the refresh token before the present one.
+    /// The number of the previous refresh token.
     case formerRefreshToken = 20
-    /// For each access token, in the order in which they are written, the server's word for its type after its 4-byte
-    /// length, which is the highest one where there is none.
+    /// The server's token type for each access token, in the order in which they are written.
+    ///
+    /// Each follows its 4-byte length, which is the highest value if there is none.
     case serverTokenTypes = 21
 }
 
 extension EndReason {
-    /// The reason in the words that every release knows; the tail of a record has it in today's.
+    /// The reason as a word that every release knows; the tail of a record contains the current word.
     var formerWord: String {
         switch self {
         case .clientUnknown: EndReason.grantDead.rawValue
@@ -51,7 +57,7 @@ extension EndReason {
     }
 }
 
-/// What else there is to say about an access token.
+/// Additional states of an access token.
 struct TokenMark: OptionSet {
     let rawValue: UInt8
 
@@ -59,7 +65,7 @@ struct TokenMark: OptionSet {
     static let repeated = TokenMark(rawValue: 2)
     static let doubtful = TokenMark(rawValue: 4)
     static let endless = TokenMark(rawValue: 8)
-    /// Written with ``doubtful``, which is what older releases read.
+    /// Written together with ``doubtful``, which older releases read.
     static let possiblyExpired = TokenMark(rawValue: 16)
 
     init(rawValue: UInt8) {
@@ -83,16 +89,16 @@ struct TokenMark: OptionSet {
     }
 }
 
-/// Writes the tail.
+/// A writer of the tail.
 struct RecordTailWriter {
     private(set) var bytes: [UInt8] = []
 
-    /// The tail of `snapshot`.
+    /// Encodes the tail of `snapshot`.
     ///
     /// - Parameters:
-    ///   - snapshot: what is written.
+    ///   - snapshot: the snapshot.
     ///   - tokens: its access tokens in their order.
-    ///   - numbers: those of its secrets.
+    ///   - numbers: the numbers of its secrets.
     init(
         _ snapshot: SessionSnapshot,
         tokens: some Sequence<AccessToken>,
@@ -177,23 +183,24 @@ struct RecordTailWriter {
 }
 
 extension [UInt8] {
-    /// A text after its length, which is the highest one if there is no text.
+    /// Appends a text after its length, which is the highest value if there is no text.
     fileprivate mutating func append(optional text: String?) {
         append(integer: text.map { UInt32(clamping: $0.utf8.count) } ?? .max)
         self += (text ?? "").utf8
     }
 }
 
-/// What a tail says; whatever is missing is as in older records.
+/// The content of a tail; missing fields have the meaning they have in older records.
 struct RecordTail {
     var loginBegan: Instant?
     var end: LoginEnd?
     var noticedEnd: Instant?
     var tokenMarks: [TokenMark] = []
-    /// One for each access token; `nil` where nothing is known of its ID token, or the clocks contradict each other.
+    /// The lifetimes of the ID tokens, one for each access token, or `nil` if unknown or if the clocks
+    /// contradict each other.
     private var idTokenLives: [TokenValidity?] = []
     private var serverTokenTypes: [String?] = []
-    /// The number of a secret.
+    /// The number of the secret.
     var formerRefreshToken: UInt16?
     var refused = RefusedTokens()
     var coexistence = TokenCoexistence.unknown
@@ -206,12 +213,13 @@ struct RecordTail {
 
     init() {}
 
-    /// Reads to the end.
+    /// Reads all remaining fields.
     ///
     /// - Parameters:
-    ///   - reader: stands at the first field.
-    ///   - translate: a stored instant on today's clock; `nil` when the clocks contradict each other.
-    /// - Throws: what is wrong with a field.
+    ///   - reader: at the first field.
+    ///   - translate: converts a stored instant to today's clock, or returns `nil` if the clocks contradict
+    ///     each other.
+    /// - Throws: ``FormatError`` for an invalid field.
     init(_ reader: inout ByteReader, translate: (Instant) -> Instant?) throws(FormatError) {
         while reader.remaining > 0 {
             let tag = try reader.integer(UInt8.self)
@@ -237,7 +245,9 @@ struct RecordTail {
         }
     }
 
-    /// Those of `variants`, the ones of the tokens in the order in which they were read, of whose ID token nothing is known.
+    /// Returns the variants whose ID token has no known lifetime.
+    ///
+    /// `variants` must be in the order in which the tokens were read.
     func undated(_ variants: [TokenVariant]) -> [TokenVariant] {
         variants.enumerated().compactMap { number, variant in
             idTokenLives.indices.contains(number) && idTokenLives[number] != nil ? nil : variant
@@ -280,7 +290,8 @@ struct RecordTail {
 
     private mutating func readEnding(_ reader: inout ByteReader) throws(FormatError) {
         let seconds: Int64 = try reader.integer()
-        // One that a later release knows is written in the record as one that this release knows.
+        // A reason known only to a later release becomes nil; the record also contains one known to this
+        // release.
         endReason = EndReason(rawValue: try reader.text(Int(try reader.integer(UInt8.self))))
         let message = try reader.text(reader.remaining)
         guard seconds != .max else { return }

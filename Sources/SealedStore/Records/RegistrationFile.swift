@@ -3,19 +3,20 @@
 import CSodium
 import TokenCore
 
-/// The clients that servers have registered for us, sealed in one file.
+/// The clients registered at servers, sealed in one file.
 ///
 /// ```
 /// "TKAREG\0" | u8 version 1 | u16 suite 1 | vault_id[16] | u32 epoch | nonce | sealed | tag
 /// sealed: u32 count | count × (issuer | redirect address | authentication | client id | method
-///         | u32 count, redirect addresses | secret | management address | management token | u8 0 or 1 | i64 end)
+///         | u32 count, redirect addresses | secret | management address | management token
+///         | u8 0 or 1 | i64 end)
 /// ```
 ///
-/// Integers are little endian. Each text has a 4-byte length before it, which is the highest one for a text that is
-/// not there; the end of the secret counts if the byte before it is 1.
+/// Integers are little endian. Each text follows its 4-byte length, which is the highest value if there is no
+/// text. The end of the secret counts if the byte before it is 1.
 enum RegistrationFile {
     static let name = "registrations"
-    /// Bytes of the largest file that is read: hundreds of registrations.
+    /// The maximum size in bytes of a file that is read, enough for hundreds of registrations.
     static let limit = 8 << 20
     private static let magic = Array("TKAREG\0".utf8)
     private static let version: UInt8 = 1
@@ -25,7 +26,8 @@ enum RegistrationFile {
         FileHeader.bytes(magic, version: version, vault: vault, epoch: epoch)
     }
 
-    /// The bytes of the file.
+    /// Returns the bytes of the file.
+    ///
     /// - Throws: ``StorageFailure`` if a secret is not in memory.
     static func sealed(
         _ registrations: [ClientRegistration],
@@ -44,9 +46,10 @@ enum RegistrationFile {
         }
     }
 
-    /// Opens the bytes of the file; the secrets go into `memory`.
-    /// - Returns: what it holds, and the epoch of its key.
-    /// - Throws: why it is not used; nothing of it stays in memory then.
+    /// Opens the bytes of the file and puts the secrets into `memory`.
+    ///
+    /// - Returns: the registrations, and the epoch of the file's key.
+    /// - Throws: ``RecordError``; then nothing of the file stays in memory.
     static func open(
         _ bytes: [UInt8],
         secrets memory: SealedMemory,

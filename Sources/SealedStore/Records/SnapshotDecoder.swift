@@ -4,7 +4,7 @@ import CSodium
 import Text
 import TokenCore
 
-/// Reads what ``SnapshotEncoder`` wrote, putting the secrets into sealed memory.
+/// A decoder of the output of ``SnapshotEncoder``, which puts the secrets into sealed memory.
 struct SnapshotDecoder {
     private var reader: ByteReader
     private var secrets: [SecretID] = []
@@ -13,8 +13,9 @@ struct SnapshotDecoder {
 
     /// Decodes the plaintext of a record, without its padding.
     ///
-    /// The secrets go into `memory`; nothing stays there when decoding fails. A token whose times contradict
-    /// `clock` comes back as expired, so that it is renewed. Without a `sealing` a record with a long-lived secret is refused.
+    /// The secrets go into `memory`; nothing stays there if decoding fails. A token whose times contradict
+    /// `clock` is returned as expired, so that it is refreshed. Without `sealing`, a record with a long-lived
+    /// secret is rejected.
     static func decode(
         _ bytes: UnsafeRawBufferPointer,
         secrets memory: SealedMemory,
@@ -134,7 +135,7 @@ extension SnapshotDecoder {
         )
     }
 
-    /// `snapshot`, with what the clocks say about its age.
+    /// Returns `snapshot` with the clocks' information about its age.
     private func dated(_ snapshot: SessionSnapshot) -> SessionSnapshot {
         var snapshot = snapshot
         snapshot.isDatedByWallClock = written.boot != clock.boot && !clock.isOfManyHosts
@@ -178,7 +179,7 @@ extension SnapshotDecoder {
         }
     }
 
-    /// The access tokens, and for what each is in the order in which they are written.
+    /// Reads the access tokens, with their variants in the order in which they are written.
     private mutating func accessTokens() throws(FormatError) -> ([TokenVariant: AccessToken], [TokenVariant])
     {
         var tokens: [TokenVariant: AccessToken] = [:]
@@ -213,7 +214,7 @@ extension SnapshotDecoder {
         )
     }
 
-    /// The stored times on today's clock; contradictory ones become "expired just now".
+    /// Returns the stored times on today's clock; contradictory ones become "expired just now".
     private func times(
         _ obtainedAt: Instant,
         _ expiresAt: Instant
@@ -225,8 +226,9 @@ extension SnapshotDecoder {
         return (obtained, expires)
     }
 
-    /// An ID token of an older record, which says nothing of it but that it came with the access token or before: its
-    /// claims tell when it ends.
+    /// Returns an ID token of an older record with the expiry in its claims.
+    ///
+    /// Older records contain no lifetime of ID tokens: such a token came with the access token or before.
     private func dated(_ idToken: IDToken?, _ memory: SealedMemory) -> IDToken? {
         guard var idToken else { return nil }
         let claims = try? unsafe memory.open(idToken.secret) { bytes in

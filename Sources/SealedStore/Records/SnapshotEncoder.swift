@@ -2,21 +2,22 @@
 
 import TokenCore
 
-/// Writes a session into the plaintext of a record.
+/// An encoder of a session as the plaintext of a record.
 ///
-/// Version 1, integers little endian, texts and byte strings with a 4-byte length, optional fields after a byte 0/1:
-/// clocks (boot, boot time, wall time), session name, secrets, standing, renewal, flags, access tokens, account, key,
-/// and the fields of ``RecordField``.
-/// Access tokens name their secrets by number, so that one ID token shared by several is written once.
-/// Refresh tokens and other long-lived secrets are sealed once more, under a key that opens nothing else.
+/// Version 1, integers little endian, texts and byte strings with a 4-byte length, optional fields after a
+/// byte 0/1: clocks (boot, boot time, wall time), session name, secrets, standing, renewal, flags, access
+/// tokens, account, key, and the fields of ``RecordField``. Access tokens name their secrets by number, so
+/// that an ID token shared by several is written once. Refresh tokens and other long-lived secrets are sealed
+/// once more, under a key that opens nothing else.
 struct SnapshotEncoder: ~Copyable {
     static let version: UInt8 = 1
 
     private var bytes = WipedBytes()
     private var numbers: [SecretID: UInt16] = [:]
 
-    /// Encodes `snapshot`; its secrets are taken from `memory`.
-    /// - Throws: ``StorageFailure`` when one of them is not there.
+    /// Encodes `snapshot`, with its secrets taken from `memory`.
+    ///
+    /// - Throws: ``StorageFailure`` if one of them is missing.
     static func encode(
         _ session: SessionName,
         _ snapshot: SessionSnapshot,
@@ -79,8 +80,7 @@ struct SnapshotEncoder: ~Copyable {
 }
 
 extension SnapshotEncoder {
-    /// Writes how many of something follow; a server that sends more than a record can count must not end the
-    /// agent.
+    /// Writes a count; a server that sends more than the field can hold must not crash the agent.
     private mutating func append(count: Int, of what: String) throws(StorageFailure) {
         guard let number = UInt16(exactly: count) else {
             throw StorageFailure(message: "the session has too many \(what) to be stored: \(count)")
@@ -91,7 +91,7 @@ extension SnapshotEncoder {
     private mutating func append(_ snapshot: SessionSnapshot) throws(StorageFailure) {
         append(snapshot.standing)
         append(snapshot.renewal)
-        // 0: not sent. 1: sent, and an answer is missing. One more for each start that found it so.
+        // 0: not sent. 1: sent, and the response is missing. Each start that finds it so adds one.
         bytes.append(integer: UInt8(clamping: snapshot.refreshTokenSent ? 1 + snapshot.interruptions : 0))
         append(snapshot.rotation)
         bytes.append(integer: snapshot.loggedInAt.secondsSince1970)
@@ -132,7 +132,7 @@ extension SnapshotEncoder {
             bytes.append(integer: UInt8(0))
             append(secret)
         case .anew: bytes.append(integer: UInt8(1))
-        // The role of the host, which may change, says it again (``SessionPolicy/isReader``).
+        // Not stored: it follows from the host's role, which may change (``SessionPolicy/isReader``).
         case .byKeepers: bytes.append(integer: UInt8(2))
         case .impossible: bytes.append(integer: UInt8(2))
         }
@@ -160,12 +160,12 @@ extension SnapshotEncoder {
         bytes.append(token.tokenType)
         try append(token.scope)
         bytes.append(integer: token.obtainedAt.nanoseconds)
-        // A token without an end gets the farthest one, and a mark in the tail.
+        // A token without an expiry gets the farthest instant, and a mark in the tail.
         bytes.append(integer: (token.expiresAt ?? Instant(nanoseconds: .max)).nanoseconds)
         bytes.append(integer: token.jitter.bitPattern)
     }
 
-    /// Writes the secret's number; every secret of a snapshot has one.
+    /// Writes the number of the secret; every secret of a snapshot has one.
     private mutating func append(_ secret: SecretID) {
         bytes.append(integer: numbers[secret] ?? .max)
     }

@@ -3,24 +3,26 @@
 import Glibc
 import TokenCore
 
-/// Both clocks at one moment, with the boot they belong to, so that a stored instant means something later.
+/// Both clocks at one moment, with the boot ID, so that a stored instant remains meaningful.
 struct ClockReading: Equatable, Sendable {
     var boot: RandomID
     var now: Instant
     var wallTime: WallTime
-    /// How far the wall clock of another reading may be ahead of this one, and still be taken for the same moment.
+    /// The maximum time by which the wall clock of another reading may be ahead and still count as the same
+    /// moment.
     var tolerance = Duration.zero
 
-    /// Whether its wall clock is etcd's, which all hosts of a fleet share.
+    /// Whether the wall clock is etcd's, shared by all hosts of a fleet.
     var isOfManyHosts: Bool { tolerance > .zero }
 
     var offset: ClockOffset { ClockOffset(Moment(now: now, wallTime: wallTime)) }
 
-    /// The same moment as `instant`, on the clock of this reading.
+    /// Translates `instant` to the clock of this reading.
     ///
-    /// Within one boot that is the boot-time clock itself. Across boots the wall clock tells how long ago `written`
-    /// was, rounded up so that nothing looks younger than it is.
-    /// - Returns: `nil` when the clocks contradict each other, so that nobody can tell.
+    /// Within one boot, the boot-time clock is the same. Across boots, the wall clock tells how long ago
+    /// `written` was, rounded up so that nothing appears newer than it is.
+    ///
+    /// - Returns: the instant, or `nil` if the clocks contradict each other.
     func translate(_ instant: Instant, from written: ClockReading) -> Instant? {
         guard written.boot != boot else { return written.now <= now ? instant : nil }
         let elapsed = wallTime - written.wallTime
@@ -31,8 +33,10 @@ struct ClockReading: Equatable, Sendable {
 
 /// The identity of the running boot.
 package enum BootID {
-    /// The kernel's random boot identifier; a fresh one where it cannot be read, which makes every stored
-    /// instant go by the wall clock.
+    /// Returns the kernel's random boot ID.
+    ///
+    /// If it cannot be read, the result is a new one, so that every stored instant is translated by the wall
+    /// clock.
     package static func current() -> RandomID {
         let descriptor = unsafe open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return .random() }

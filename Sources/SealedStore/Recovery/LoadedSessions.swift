@@ -2,27 +2,29 @@
 
 import TokenCore
 
-/// What unlocking brought back.
+/// The result of unlocking.
 package struct LoadedSessions: Sendable {
     package var sessions: [LoadedSession] = []
     package var problems: [StoreProblem] = []
-    /// How the store fits its counter.
+    /// The result of comparing the store with its counter.
     package var counter = CounterVerdict.noCounter
 }
 
-/// A session as it was stored, its secrets in sealed memory.
+/// A session as it was stored, with its secrets in sealed memory.
 package struct LoadedSession: Sendable {
     private let content: OpenedRecord.Content
-    /// A refresh was under way when the agent stopped; `nil`: none was.
+    /// The refresh that was in flight when the agent stopped, or `nil` if there was none.
     package let interruption: InterruptedRefresh?
 
     package var name: SessionName { content.session }
     package var snapshot: SessionSnapshot { content.snapshot }
 
+    /// Creates a loaded session.
+    ///
     /// - Parameters:
-    ///   - content: what its record holds.
-    ///   - interrupted: its refresh token may have been sent, and the answer is missing.
-    ///   - readings: as in ``Interruption/readings``.
+    ///   - content: the content of its record.
+    ///   - interrupted: whether its refresh token may have been sent and the response is missing.
+    ///   - readings: see `InterruptedRefresh.readings`.
     init(_ content: OpenedRecord.Content, interrupted: Bool, readings: Int? = nil) {
         self.content = content
         let starts = content.snapshot.interruptions + 1
@@ -34,28 +36,28 @@ package struct LoadedSession: Sendable {
     }
 }
 
-/// Something in the store that is not as it should be; nothing was deleted.
+/// An irregularity in the store; nothing was deleted.
 package struct StoreProblem: Equatable, Sendable, CustomStringConvertible {
     package enum Kind: String, Sendable {
-        /// A record does not open; its session, whatever it was, has to log in again.
+        /// A record does not open; its session must log in again.
         case unreadable
         /// A record is an old copy and was not used.
         case rolledBack = "rolled_back"
-        /// A record is gone.
+        /// A record is missing.
         case missing
-        /// The list of generations is gone or damaged: old copies could not be noticed this time.
+        /// The list of generations is missing or damaged, so old copies could not be detected this time.
         case manifest
-        /// The vault file is an old copy: a slot that was removed may open it again.
+        /// The vault file is an old copy, which a removed slot may open.
         case oldVault = "old_vault"
-        /// A file that should not be there.
+        /// An unexpected file.
         case stray
         /// A record is only in the runtime directory and could not be written to the disk.
         case notDurable = "not_durable"
     }
 
     package var kind: Kind
-    /// The session, where it is known.
+    /// The session, if it is known.
     package var session: SessionName?
-    /// One sentence for a person.
+    /// One sentence for the user.
     package var description: String
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// What there is of a record.
+/// The files that exist of a record.
 struct RecordTrace {
     let record: RandomID
     let roles: Set<RecordFiles.Role>
     let hasLifeboat: Bool
 }
 
-/// Examines the files of records, on any thread.
+/// An examination of record files.
+///
+/// Safe to call from any thread.
 struct RecordExaminer {
     let files: RecordFiles
     let reader: RecordReader
-    /// Commits the disk refused before the store was locked.
+    /// The commits that the disk rejected before the store was locked.
     let parked: [RandomID: RecordEntry.PendingCommit]
 
     func surveys(of traces: ArraySlice<RecordTrace>) -> [RecordSurvey] {

@@ -4,22 +4,22 @@ import Glibc
 import Threads
 import TokenCore
 
-/// Start-up recovery: reads each record's files and decides the session's state.
+/// The recovery at the start: it reads each record's files and decides the session's state.
 ///
-/// The highest generation wins, wherever it lies; an intent newer than every commit means that a refresh was
-/// interrupted. Unreadable files are renamed, never deleted, and cost one session each.
+/// The highest generation wins, wherever it is. An intent newer than every commit means that a refresh was
+/// interrupted. Unreadable files are renamed, never deleted, and affect one session each.
 struct RecordRecovery {
     let files: RecordFiles
     let reader: RecordReader
-    /// Commits the disk refused before the store was locked.
+    /// The commits that the disk rejected before the store was locked.
     let parked: [RandomID: RecordEntry.PendingCommit]
     private(set) var manifest: Manifest
     private(set) var entries: [SessionName: RecordEntry] = [:]
     private(set) var loaded = LoadedSessions()
-    /// Names changed in the directory, which therefore needs one flush.
+    /// Whether names in the directory have changed, so that it must be flushed once.
     private var changedNames = false
     private var places: [SessionName: Int] = [:]
-    /// Records examined before anything is decided about them: enough to be worth a second thread.
+    /// The number of records examined before any is decided, large enough to be worth a second thread.
     private static let batch = 250
 
     init(
@@ -68,7 +68,7 @@ struct RecordRecovery {
         manifest.remove(gone)
     }
 
-    /// The record files of a directory by record; other names are left alone.
+    /// Returns the record files of a directory by record; other names are ignored.
     private static func records(
         in directory: OpenDirectory
     ) throws(StoreFileError) -> [RandomID: Set<RecordFiles.Role>] {
@@ -84,10 +84,11 @@ struct RecordRecovery {
         return found
     }
 
-    /// Decides about the records of `examined`, and examines the files of `traces`; of a full batch, most on another thread.
+    /// Decides about the records of `examined` while it examines the files of `traces`, for a full batch on
+    /// two threads.
     ///
-    /// Examining changes no file and looks at no other record, and decisions follow in order on one thread. Both are most of
-    /// the time of a start with many sessions, while nobody can be served yet.
+    /// Examining changes no file and reads no other record. Decisions are made in order on one thread. Both
+    /// take most of the time of a start with many sessions, during which no request is served.
     private mutating func recover(
         _ examined: [[RecordSurvey]],
         examining traces: ArraySlice<RecordTrace>
@@ -97,7 +98,7 @@ struct RecordRecovery {
             for survey in examined.joined() { recover(survey) }
             return [examiner.surveys(of: traces)]
         }
-        // This thread decides as well, which takes a fifth of the time.
+        // This thread also decides, which takes a fifth of the time.
         let part = traces.startIndex + traces.count * 2 / 5
         let parts = SideThread.both {
             for survey in examined.joined() { recover(survey) }
@@ -130,7 +131,7 @@ struct RecordRecovery {
         add(LoadedSession(content, interrupted: survey.isInterrupted, readings: survey.readings), entry)
     }
 
-    /// Brings the chosen commit to its place and clears away what it replaces.
+    /// Moves the chosen commit to its place and removes the files it replaces.
     private mutating func putInPlace(_ entry: inout RecordEntry, _ survey: RecordSurvey) {
         do throws(StoreFileError) {
             if survey.replacementIsStale {
@@ -151,7 +152,7 @@ struct RecordRecovery {
             report(.stray, nil, "\(files.directory.path)/\(entry.id).*: \(error)")
         }
         if survey.lifeboatIsStale { files.removeLifeboat(of: entry.id) }
-        // The commit holds what was answered; without one the answer is for the attempt that comes next.
+        // A commit contains the response. Without a commit, the recording is for the next attempt.
         entry.mayHaveAnswer = survey.hasAnswer && survey.isInterrupted
         if survey.hasAnswer, !survey.isInterrupted { files.removeAnswer(of: entry.id) }
     }
@@ -159,13 +160,13 @@ struct RecordRecovery {
     private mutating func promote(_ role: RecordFiles.Role, _ record: RandomID) throws(StoreFileError) {
         let name = role.name(of: record)
         let file = try files.directory.open(name, writing: true)
-        // After kill -9 its pages may not have reached the disk yet.
+        // After kill -9, its pages may not have reached the disk yet.
         try OpenDirectory.checked { () throws(SystemCallError) in try file.synchronize() }
         try files.directory.rename(name, to: RecordFiles.Role.record.name(of: record))
         changedNames = true
     }
 
-    /// Reports what could not be read and moves aside what is ours to move.
+    /// Reports unreadable files, renames damaged ones, and removes blank ones.
     private mutating func dispose(of survey: RecordSurvey) {
         for (name, fault) in survey.faults {
             guard fault.isDamage else {
@@ -184,7 +185,7 @@ struct RecordRecovery {
         for name in survey.blank { try? files.directory.unlink(name) }
     }
 
-    /// Moves the files of an old copy aside.
+    /// Renames the files of an old copy.
     private mutating func refuse(_ record: OpenedRecord, expected: UInt64) {
         reader.discard(record)
         let id = record.header.record
@@ -204,7 +205,7 @@ struct RecordRecovery {
         try? files.remove(record)
     }
 
-    /// Takes the session in; of two records of one name the later login counts.
+    /// Adds the session; of two records with one session name, the later login counts.
     private mutating func add(_ session: LoadedSession, _ entry: RecordEntry) {
         guard let place = places[session.name], let other = entries[session.name] else {
             places[session.name] = loaded.sessions.count
@@ -229,7 +230,7 @@ struct RecordRecovery {
 }
 
 extension RecordError {
-    /// Whether the file itself is bad, so that it goes aside; otherwise another key or version may read it.
+    /// Whether the file itself is damaged and must be renamed; otherwise another key or version may read it.
     fileprivate var isDamage: Bool {
         switch self {
         case .truncated, .notARecord, .misplaced, .forged, .malformed, .rolledBack, .empty: true

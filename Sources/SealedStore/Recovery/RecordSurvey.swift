@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// What the files of one record hold, before anything is decided about them.
+/// The contents of one record's files, before anything is decided about them.
 struct RecordSurvey {
     enum Place {
         case record
@@ -17,22 +17,22 @@ struct RecordSurvey {
     let files: RecordFiles
     let reader: RecordReader
 
-    /// The newest readable commit, or the intent when that is newer.
+    /// The newest readable commit, or the intent if that is newer.
     private(set) var chosen: OpenedRecord?
-    /// Where the newest commit is; `nil` when there is none.
+    /// The location of the newest commit, or `nil` if there is none.
     private(set) var place: Place?
     /// The header of the newest commit.
     private(set) var commit: RecordHeader?
-    /// The newest thing is an intent, or a reservation that does not open: a refresh was under way.
+    /// Whether a refresh was in flight: the newest content is an intent, or a reservation that does not open.
     private(set) var isInterrupted = false
     private(set) var hasReservation = false
     private(set) var hasAnswer = false
     private(set) var replacementIsStale = false
     private(set) var lifeboatIsStale = false
-    /// The lifeboat's commit, ready to be written.
+    /// The commit of the lifeboat or of memory, ready to be written.
     private(set) var lifeboatCommit: RecordEntry.PendingCommit?
     private(set) var faults: [(name: String, fault: RecordError)] = []
-    /// Files nothing was written to yet.
+    /// The names of files to which nothing was written yet.
     private(set) var blank: [String] = []
 
     init(record: RandomID, files: RecordFiles, reader: RecordReader) {
@@ -41,7 +41,7 @@ struct RecordSurvey {
         self.reader = reader
     }
 
-    /// As in ``Interruption/readings``.
+    /// The number described at `InterruptedRefresh.readings`.
     var readings: Int? {
         hasAnswer && isInterrupted ? (try? files.recoveredResponse(of: record).get())?.readings : nil
     }
@@ -77,7 +77,7 @@ struct RecordSurvey {
             do throws(RecordError) {
                 consider(try reader.commit(in: file, of: record), .replacement)
             } catch {
-                // A reservation on its way to replace an older one has its intent only.
+                // A reservation that was to replace an older one contains only its intent.
                 guard error == .empty else { throw error }
                 consider(intent: try reader.intent(in: file, of: record))
             }
@@ -100,7 +100,7 @@ struct RecordSurvey {
         } catch {
             hasReservation = false
             note(name, error)
-            // Something was written there before it was spoiled, so a refresh token may have been sent.
+            // The reservation had content before it was spoiled, so a refresh token may have been sent.
             isInterrupted = isInterrupted || (chosen != nil && error.wasWritten)
         }
     }
@@ -121,7 +121,7 @@ struct RecordSurvey {
                 failure: StorageFailure(message: "found in the runtime directory")
             )
         } catch {
-            // The lifeboat is torn or not ours: the records on the disk are used.
+            // The lifeboat is incomplete or not ours: use the records on the disk.
         }
     }
 
@@ -132,7 +132,7 @@ struct RecordSurvey {
             consider(OpenedRecord(header: header, half: parked.half, content: content), .memory)
             if place == .memory { lifeboatCommit = parked }
         } catch {
-            // It was sealed under a key that is gone; nothing can be done for it.
+            // The key under which it was sealed is gone, so it cannot be recovered.
         }
     }
 
@@ -176,7 +176,7 @@ struct RecordSurvey {
 }
 
 extension RecordError {
-    /// Whether bytes of ours were there once.
+    /// Whether the file once contained bytes of this store.
     fileprivate var wasWritten: Bool {
         switch self {
         case .truncated, .notARecord, .misplaced, .forged, .malformed, .unknownKey: true

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// The answer of a counter that only ever grows, such as one in a TPM.
+/// The response of a monotonic counter, such as one in a TPM.
 package enum CounterReading: Equatable, Sendable {
     /// The configuration names no counter.
     case notConfigured
     case value(UInt64)
-    /// The reason is a clause for a person.
+    /// The counter failed; the reason is a clause for the user.
     case unusable(String)
 
-    /// The largest value: it leaves room for the next one, and fits the integers of the configuration.
+    /// The maximum value, which leaves room for the next one and fits the integers of the configuration.
     static let largest = UInt64(Int64.max) - 1
 
-    /// Reads what a program printed: one decimal number, at most 19 digits, with blanks and line ends around it.
+    /// Parses the output of a command: one decimal number of at most 19 digits, with blanks and line ends
+    /// around it.
     package init(printed: [UInt8]) {
         let text = String(decoding: printed.prefix(64), as: UTF8.self)
         let words = text.split(whereSeparator: \.isWhitespace)
@@ -25,10 +26,10 @@ package enum CounterReading: Equatable, Sendable {
     }
 }
 
-/// What unlocking uses to recognize an old copy of the whole store.
+/// The evidence by which unlocking recognizes an old copy of the whole store.
 package struct CounterEvidence: Equatable, Sendable {
     package var reading: CounterReading
-    /// The number with which the person allows, once, what is otherwise refused.
+    /// The number with which the user accepts, once, a store that is otherwise rejected.
     package var accepted: UInt64?
 
     package init(reading: CounterReading, accepted: UInt64? = nil) {
@@ -36,6 +37,6 @@ package struct CounterEvidence: Equatable, Sendable {
         self.accepted = accepted
     }
 
-    /// There is no counter.
+    /// The evidence of a store without a counter.
     package static let none = CounterEvidence(reading: .notConfigured)
 }

@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT
 
-/// Whether a store fits its counter, which reveals an old copy of the whole store.
+/// The result of comparing a store with its counter, which reveals an old copy of the whole store.
 ///
-/// The manifest says the value it belongs to. It is made durable with the next value before the counter moves there,
-/// so a crash leaves it at most one ahead; a manifest that is behind is an older copy.
+/// The manifest contains the value to which it belongs. It is made durable with the next value before the
+/// counter moves there, so a crash leaves it at most one ahead. A manifest that is behind is an older copy.
 ///
 /// | Manifest | Counter | Verdict |
 /// | --- | --- | --- |
 /// | *n* | *n*, or *n* − 1 after a crash between the two steps | follows |
 /// | *n* | above *n* | an older copy |
 /// | *n* | below *n* − 1 | another counter, or one that was reset |
-/// | *n* | none configured | refused: it could be an old copy |
+/// | *n* | none configured | rejected: it could be an old copy |
 /// | none | 0: never moved | adopted |
-/// | none | above 0 | refused: it could be a copy from before the counter was adopted |
+/// | none | above 0 | rejected: it could be a copy from before the counter was adopted |
 /// | none | none configured | no counter |
 ///
-/// The person overrules a refusal with the number that it names. That works once: afterwards the counter has
-/// moved on, or the store has given up its counter and names no value.
+/// The user overrules a rejection with the number in its message. That works once: afterwards the counter has
+/// moved on, or the store has given up its counter and contains no value.
 package enum CounterVerdict: Equatable, Sendable {
     case noCounter
     case follows(UInt64)
     case adopted(UInt64)
-    /// The person said that the store and the counter at this value belong together.
+    /// The user confirmed that the store and the counter at this value belong together.
     case accepted(UInt64)
-    /// The person said that the store, which was at this value, goes on without its counter.
+    /// The user confirmed that the store, which was at this value, continues without its counter.
     case givenUp(UInt64)
 
+    /// Compares the store with its counter.
+    ///
     /// - Parameters:
-    ///   - stored: what the manifest says.
-    ///   - evidence: what the counter and the person say.
-    ///   - path: the manifest, for the person.
+    ///   - stored: the value in the manifest.
+    ///   - evidence: the counter's value and the user's decision.
+    ///   - path: the path of the manifest, for messages.
     /// - Throws: ``StoreError/olderCopy(stored:counter:)``, ``StoreError/otherCounter(stored:counter:)``,
     ///   ``StoreError/counterNotConfigured(stored:)``, ``StoreError/unknownAge(path:counter:)``,
     ///   ``StoreError/counterUnusable(reason:)``.
@@ -71,7 +73,7 @@ package enum CounterVerdict: Equatable, Sendable {
         }
     }
 
-    /// The value of a counter the store goes on with.
+    /// The value of the counter with which the store continues, or `nil` if it has no counter.
     var counter: UInt64? {
         switch self {
         case .follows(let counter), .adopted(let counter), .accepted(let counter): counter
@@ -79,7 +81,7 @@ package enum CounterVerdict: Equatable, Sendable {
         }
     }
 
-    /// The manifest's own value counts, so it need not be written anew.
+    /// Whether the manifest's own value counts, so that the manifest need not be rewritten.
     var keepsStored: Bool {
         if case .follows = self { true } else { false }
     }

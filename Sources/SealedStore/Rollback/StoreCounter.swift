@@ -2,7 +2,7 @@
 
 import TokenCore
 
-/// What to ask the counter; the store runs no programs itself.
+/// A request to the counter; the store itself runs no programs.
 package enum CounterOperation: String, Sendable {
     case read
     case increment
@@ -10,9 +10,9 @@ package enum CounterOperation: String, Sendable {
 
 /// Writing the manifest, and moving the counter that reveals an old copy of the whole store.
 extension SessionStore {
-    /// Gives a store that was made by this process its counter, whatever the counter's value.
+    /// Gives a store created by this process its counter, whatever the counter's value.
     ///
-    /// - Throws: ``StoreError/counterUnusable(reason:)``; the store is locked then.
+    /// - Throws: ``StoreError/counterUnusable(reason:)``; then the store is locked.
     package func accept(_ reading: CounterReading) throws(StoreError) {
         let failure = work.withLock { work -> StoreError? in
             switch reading {
@@ -30,15 +30,16 @@ extension SessionStore {
         throw failure
     }
 
-    /// The time from now to the next step, or `nil` if none is due before something changes.
+    /// The time until the next step, or `nil` if none is due until something changes.
     package var counterDelay: Duration? {
         work.withLock { $0.counter?.delay(at: clock.now, isOpen: $0.ledger != nil) }
     }
 
     /// Announces a step in the manifest.
     ///
-    /// - Parameter early: without waiting for the interval of refreshes.
-    /// - Returns: what to ask the counter next, for ``finishCounterStep(_:_:)``, or `nil` if nothing for now.
+    /// - Parameter early: whether not to wait for the interval of refreshes.
+    /// - Returns: the next request to the counter, for ``finishCounterStep(_:_:)``, or `nil` if there is none
+    ///   now.
     package func beginCounterStep(early: Bool = false) -> CounterOperation? {
         work.withLock { work in
             guard let counter = work.counter else { return nil }
@@ -56,9 +57,11 @@ extension SessionStore {
         }
     }
 
-    /// Takes the counter's answer to `order`.
+    /// Records the counter's response to `order`.
     ///
-    /// - Returns: what is wrong, as a sentence for a person; the step is tried again later.
+    /// The step is tried again later if it failed.
+    ///
+    /// - Returns: a sentence for the user that says what is wrong, or `nil`.
     package func finishCounterStep(_ order: CounterOperation, _ reading: CounterReading) -> String? {
         work.withLock { work in
             defer { publish(work) }
@@ -75,7 +78,9 @@ extension SessionStore {
 
     // MARK: The manifest
 
-    /// Writes the manifest when it lags behind, or when it is to announce a step; a failure only leaves it lagging.
+    /// Writes the manifest if it lags behind or is to announce a step.
+    ///
+    /// - Returns: `false` on failure, which only leaves the manifest lagging.
     @discardableResult
     func noteGenerations(_ work: inout Work, announcing: Bool = false) -> Bool {
         guard var ledger = work.ledger else { return true }
@@ -95,7 +100,8 @@ extension SessionStore {
         return true
     }
 
-    /// Writes the manifest for the last time before the keys go; the step it announces is finished later.
+    /// Writes the manifest for the last time before the keys are wiped; a step it announces is finished
+    /// later.
     func noteLastGenerations(_ work: inout Work) {
         let hasNews = (work.ledger?.unnoted ?? 0) > 0 || work.counter?.isChanged == true
         noteGenerations(&work, announcing: hasNews)

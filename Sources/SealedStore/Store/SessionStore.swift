@@ -5,26 +5,29 @@ import TokenCore
 
 /// The sealed store: the vault that guards it and the sessions in it.
 ///
-/// Safe to use from any thread. Every call but ``state``, ``slots``, ``vaultID``, ``epoch``,
-/// ``counterValue`` and ``pendingSessions`` may block on the disk, and those that try a passphrase take about half a second.
+/// - Entry points: ``initialize(with:)``, ``unlock(with:counter:)``, ``lock()``; ``reserve(_:_:_:)`` before a
+///   refresh token is sent, ``commit(_:_:)`` or ``release(_:answered:)`` after; ``maintain()`` for the rest.
+/// - May not: run programs, use the network, or write a token unsealed. Damaged files are renamed, never
+///   deleted.
+/// - Runs on: any thread. Every call but ``state``, ``slots``, ``vaultID``, ``epoch``, ``counterValue`` and
+///   ``pendingSessions`` may block on the disk, and those that try a passphrase take about half a second.
 package final class SessionStore: SessionStoring {
-    /// What changes with every call; its lock is held while the disk works.
+    /// The mutable state; its lock is held during disk operations.
     struct Work {
         var keeper: VaultFileStore?
         var ledger: RecordLedger?
-        /// The registered clients; `nil`: not read since the store was unlocked.
+        /// The registered clients, or `nil` if they were not read since the store was unlocked.
         var registrations: [ClientRegistration]?
-        /// Commits the disk refused before the store was locked, still sealed.
+        /// The commits that the disk rejected before the store was locked, still sealed.
         var parked: [RandomID: RecordEntry.PendingCommit] = [:]
-        /// Rounds of ``SessionStore/maintain()`` that left something unwritten.
+        /// The number of consecutive rounds of ``SessionStore/maintain()`` that left something unwritten.
         var failedRounds = 0
-        /// How the manifest fits the counter that reveals an old copy of the store; `nil`: there is no
-        /// counter.
+        /// The state of the counter that reveals an old copy of the store, or `nil` if there is no counter.
         var counter: CounterState?
         var isClosed = false
     }
 
-    /// What callers may ask without waiting for the disk.
+    /// The values that callers can read without waiting for the disk.
     struct Summary: Sendable {
         var state = StoreState.uninitialized
         var slots: [SlotDescription] = []
@@ -41,17 +44,17 @@ package final class SessionStore: SessionStoring {
     private let timekeeper: any Timekeeper
     private let boot: RandomID
     private let summary = Mutex(Summary())
-    /// Of the attempts that are reserved; asked for without waiting for the disk.
+    /// The recordings of reserved attempts, available without waiting for the disk.
     private let answers = Mutex<[SessionName: ResponseRecording]>([:])
-    /// Commits after which the manifest is written without waiting for ``maintain()``.
+    /// The number of commits after which the manifest is written without waiting for ``maintain()``.
     private static let unnotedLimit = 256
 
     /// Opens the store in `directory` and reads its vault file, without unlocking it.
     ///
     /// - Parameters:
     ///   - directory: the state directory, verified and locked.
-    ///   - runtimeDirectory: absolute path of the private directory that survives a crash but not a reboot;
-    ///     `nil`: no lifeboat.
+    ///   - runtimeDirectory: the absolute path of the private directory that survives a crash but not a
+    ///     reboot, or `nil` for no lifeboats.
     ///   - memory: receives the secrets of unlocked sessions.
     ///   - timekeeper: the clocks stored with tokens.
     ///   - boot: the running boot.
@@ -87,17 +90,17 @@ package final class SessionStore: SessionStoring {
 
     package var stateDirectory: String { directory.path }
 
-    /// Notes in the lock file where the agent answers from now on.
+    /// Writes the path of the agent's socket into the lock file.
     package func note(socket: String) { directory.note(socket: socket) }
     package var state: StoreState { summary.withLock(\.state) }
     package var slots: [SlotDescription] { summary.withLock(\.slots) }
     package var vaultID: String? { summary.withLock { $0.vaultID?.description } }
-    /// Counts the vault's master keys.
+    /// The number of the vault's current master key.
     package var epoch: UInt32 { summary.withLock(\.epoch) }
-    /// Sessions whose latest tokens are not on the disk yet.
+    /// The sessions whose latest tokens are not on the disk yet.
     package var pendingSessions: [SessionName] { summary.withLock(\.pending) }
 
-    /// The last value of the counter that reveals an old copy of the store; `nil`: there is no counter.
+    /// The last value of the counter that reveals an old copy of the store, or `nil` if there is no counter.
     package var counterValue: UInt64? { summary.withLock(\.counter) }
 
     package func reserve(
@@ -115,7 +118,7 @@ package final class SessionStore: SessionStoring {
         }
     }
 
-    /// Where the answer to the reserved attempt of `session` is recorded; `nil`: none is reserved.
+    /// Returns the recording for the reserved attempt of `session`, or `nil` if none is reserved.
     package func responseRecording(of session: SessionName) -> ResponseRecording? {
         answers.withLock { $0[session] }
     }
@@ -124,7 +127,7 @@ package final class SessionStore: SessionStoring {
         answers.withLock { $0[session] = place }
     }
 
-    /// Forgets all places, with the keys that they hold.
+    /// Releases all recordings, with the keys that they hold.
     func forgetAnswerPlaces() {
         answers.withLock { $0 = [:] }
     }
@@ -158,8 +161,7 @@ package final class SessionStore: SessionStoring {
         }
     }
 
-    /// Brings the manifest up to date and lets another process use the store; nothing can be stored
-    /// afterwards.
+    /// Updates the manifest and lets another process use the store; nothing can be stored afterwards.
     package func close() {
         work.withLock { work in
             guard !work.isClosed else { return }
@@ -177,7 +179,7 @@ package final class SessionStore: SessionStoring {
         ClockReading(boot: boot, now: timekeeper.now, wallTime: timekeeper.wallTime)
     }
 
-    /// Updates what is answered without waiting for the disk.
+    /// Updates the values that are available without waiting for the disk.
     func publish(_ work: Work) {
         var next = Summary()
         if work.ledger != nil { next.state = .unlocked } else if work.keeper != nil { next.state = .locked }

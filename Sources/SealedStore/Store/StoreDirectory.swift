@@ -2,8 +2,8 @@
 
 /// The state directory, verified and locked for this process.
 ///
-/// It holds `lock`, `vault`, `vault.prev`, `manifest`, `keyfile` and `sessions/`. No name says whose sessions
-/// they are.
+/// It contains `lock`, `vault`, `vault.prev`, `manifest`, `keyfile`, `registrations` and `sessions/`. No file
+/// name reveals whose sessions they are.
 package final class StoreDirectory: Sendable {
     let root: OpenDirectory
     let sessions: OpenDirectory
@@ -12,10 +12,11 @@ package final class StoreDirectory: Sendable {
     /// Opens `path`, creating it with mode 0700, and takes its lock.
     ///
     /// - Parameters:
-    ///   - path: absolute.
-    ///   - socket: where the agent answers, for another agent that wants to use the store.
-    ///   - allowsNetwork: use it even on NFS, SMB and the like, where locks and flushes may lie.
-    ///   - files: the system calls everything below goes through.
+    ///   - path: the absolute path.
+    ///   - socket: the path of the agent's socket, for another agent that wants to use the store.
+    ///   - allowsNetwork: whether to use it even on NFS, SMB and the like, where locks and flushes may be
+    ///     unreliable.
+    ///   - files: the system calls for everything below the directory.
     /// - Throws: ``StoreError/heldByAnother(path:pid:)``, ``StoreError/unsafe(path:reason:)``,
     ///   ``StoreError/networkFileSystem(path:)``, ``StoreError/unavailable(path:reason:)``.
     package init(
@@ -32,10 +33,10 @@ package final class StoreDirectory: Sendable {
 
     package var path: String { root.path }
 
-    /// Notes for others where the agent answers from now on.
+    /// Writes the path of the agent's socket into the lock file.
     func note(socket: String) { lock.note(socket: socket, in: root) }
 
-    /// Lets another agent use the store.
+    /// Releases the lock, so that another agent can use the store.
     package func close() {
         lock.release()
     }

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-/// Why the sealed store cannot be used, each with a sentence on what happened and one on what to do.
+/// The reason the sealed store cannot be used, each with a description and a remedy.
 package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     // The directory
-    /// Another agent holds the store; its process number, where it could be read.
+    /// Another agent holds the store; `pid` is its process ID, if it could be read.
     case heldByAnother(path: String, pid: Int32?)
-    /// A directory or file others could change or read.
+    /// Other users could change or read a directory or file.
     case unsafe(path: String, reason: String)
-    /// The directory is on a file system whose locks and flushes cannot be relied on.
+    /// The directory is on a file system with unreliable locks and flushes.
     case networkFileSystem(path: String)
-    /// The system refused.
+    /// A system call failed.
     case unavailable(path: String, reason: String)
 
     // The vault file
     /// There is no vault yet.
     case notInitialized
-    /// There is one already.
+    /// There is already a vault.
     case alreadyInitialized
-    /// Written by a newer version; nothing was changed.
+    /// The file was written by a newer version; nothing was changed.
     case futureVersion(path: String, version: Int)
-    /// The vault file is not one, or was cut or changed.
+    /// The file is not a vault file, or was truncated or changed.
     case damagedVault(path: String, reason: String)
-    /// A passphrase slot asks for less or more work than is ever written.
+    /// A passphrase slot requires less or more work than any version writes.
     case unacceptableCost(path: String)
 
     // Unlocking
     /// The keys are not in memory.
     case locked
-    /// A person, or a command, has to say the secret.
+    /// A user or a command must provide the secret.
     case secretNeeded
     case wrongPassphrase
     /// The given secret opens no slot.
@@ -35,23 +35,23 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case emptyPassphrase
     case keyFileMissing(path: String)
     case keyFileUnusable(path: String, reason: String)
-    /// The key file exists but opens nothing here.
+    /// The key file exists but opens no slot.
     case wrongKeyFile(path: String)
-    /// What a command or credential delivered opens nothing here.
+    /// The secret of a command or credential opens no slot.
     case wrongExternalSecret(source: String)
     /// A command or credential delivered nothing.
     case noExternalSecret(ExternalProvider, name: String, reason: String)
 
     // The counter that reveals an old copy of the whole store
-    /// The manifest is of an earlier value than the counter's.
+    /// The manifest has an earlier value than the counter.
     case olderCopy(stored: UInt64, counter: UInt64)
     /// The counter is behind the store.
     case otherCounter(stored: UInt64, counter: UInt64)
-    /// The store has a counter, and the configuration names none.
+    /// The store has a counter, but the configuration names none.
     case counterNotConfigured(stored: UInt64)
-    /// The store has no value of a counter that has moved before.
+    /// The store has no counter value, but the counter has moved before.
     case unknownAge(path: String, counter: UInt64)
-    /// The counter gave no usable answer.
+    /// The counter gave no usable response.
     case counterUnusable(reason: String)
 
     // Slots
@@ -60,13 +60,13 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case tooManySlots
     /// The path, name or command of a slot is longer than `limit` bytes.
     case slotTooLarge(limit: Int)
-    /// A new master key has to be wrapped for this slot, and its secret was not given.
+    /// A new master key must be wrapped for this slot, whose secret was not given.
     case slotSecretNeeded(Int)
-    /// Sessions are stored, so a new vault would lose them.
+    /// Sessions are stored, which a new vault would lose.
     case sessionsStored
     case outOfMemory
 
-    /// What happened.
+    /// A description of the error.
     package var description: String {
         switch self {
         case .heldByAnother(let path, let pid):
@@ -110,11 +110,12 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What happened, and what to do about it.
+    /// The description with the remedy.
     package var advice: String { remedy.map { "\(self); \($0)" } ?? description }
 
-    /// What to do about it, or `nil` for what no command prints: the agent makes the vault, and says itself that a secret
-    /// does not open the store.
+    /// The remedy, or `nil` for errors that no command prints.
+    ///
+    /// The agent creates the vault, and itself reports that a secret does not open the store.
     package var remedy: String? {
         switch self {
         case .heldByAnother: "use that agent, or stop it with `tokenagent -k`"

@@ -3,13 +3,14 @@
 import Glibc
 import Text
 
-/// The lock that lets only one agent use a store, held until the last reference goes or the process ends.
+/// The lock that lets only one agent use a store, held until the last reference is released or the process
+/// ends.
 final class StoreLock: Sendable {
     static let fileName = "lock"
 
     private let file: OpenFile
 
-    /// Takes the lock of `directory` without waiting and notes in it who we are.
+    /// Takes the lock of `directory` without waiting, and writes this process into it.
     init(_ directory: OpenDirectory, socket: String?) throws(StoreError) {
         let path = directory.path(of: StoreLock.fileName)
         do throws(StoreFileError) {
@@ -29,17 +30,16 @@ final class StoreLock: Sendable {
         note(socket: socket, in: directory)
     }
 
-    /// Notes in the file of `directory` that this process holds the lock and answers at `socket`.
+    /// Writes into the lock file that this process holds the lock and listens at `socket`.
     func note(socket: String?, in directory: OpenDirectory) {
         StoreLock.write(LockFileContents(pid: getpid(), socket: socket), in: directory)
     }
 
-    /// Notes who holds the lock, for clients and agents with another environment; a full disk costs only these.
+    /// Writes the holder of the lock, for clients and agents with another environment.
     ///
-    /// The lock itself is held by a descriptor for reading, which does not keep the disk from being remounted.
-    ///
-    /// The file never becomes empty: a disk that is told of freed blocks (the mount option `discard`) would take
-    /// milliseconds for it, in every start.
+    /// Errors such as a full disk are ignored. The lock itself is held by a descriptor for reading, which
+    /// does not prevent the disk from being remounted read-only. The file never becomes empty: with the mount
+    /// option `discard`, freeing its block would cost milliseconds at every start.
     private static func write(_ note: LockFileContents, in directory: OpenDirectory) {
         guard let file = try? directory.open(fileName, writing: true) else { return }
         let bytes = note.bytes
@@ -47,7 +47,7 @@ final class StoreLock: Sendable {
         try? file.write(bytes, at: 0)
     }
 
-    /// Lets another agent in.
+    /// Releases the lock, so that another agent can take it.
     func release() {
         _ = flock(file.descriptor, LOCK_UN)
     }
@@ -59,7 +59,7 @@ final class StoreLock: Sendable {
             guard error == .missing else { throw error }
         }
         return try OpenDirectory.checked { () throws(SystemCallError) in
-            // Not O_EXCL: two agents starting at once must meet at one file.
+            // Not O_EXCL: two agents that start at once must open the same file.
             let opened = try directory.files.open(
                 fileName,
                 in: directory.descriptor,

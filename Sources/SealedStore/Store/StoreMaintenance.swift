@@ -2,13 +2,13 @@
 
 import TokenCore
 
-/// Work that no caller waits for.
+/// Work for which no caller waits.
 extension SessionStore {
-    /// How many records under older keys one round moves to the current key.
+    /// The number of records that one round moves from older keys to the current key.
     private static let resealingLimit = 64
 
-    /// When ``maintain()`` is to be called, counted from the last call to the store; `nil`: not before the
-    /// next commit.
+    /// The delay from the last call to the store until ``maintain()`` is due, or `nil` if it is not due
+    /// before the next commit.
     package var maintenanceDelay: Duration? {
         work.withLock { work in
             guard let ledger = work.ledger else { return nil }
@@ -19,7 +19,9 @@ extension SessionStore {
         }
     }
 
-    /// Retries commits that are not on the disk yet, writes the manifest, moves records to the current key.
+    /// Retries commits that are not on the disk yet, writes the manifest, and moves records to the current
+    /// key.
+    ///
     /// - Returns: the sessions that became durable.
     @discardableResult
     package func maintain() -> [SessionName] {
@@ -47,13 +49,13 @@ extension SessionStore {
             work.keeper = keeper
             work.ledger?.ring = ring
         } catch {
-            // The older keys stay where they are until the next round.
+            // The older keys stay until the next round.
         }
     }
 }
 
 extension RecordLedger {
-    /// Sessions whose latest commit is not on the disk.
+    /// The sessions whose latest commit is not on the disk.
     var pendingSessions: [SessionName] {
         entries.filter { $0.value.pending != nil }.map(\.key).sorted()
     }
@@ -64,12 +66,13 @@ extension RecordLedger {
         return commits
     }
 
-    /// Every key some file still needs.
+    /// The epochs of all keys that some file still requires.
     var epochs: Set<UInt32> {
         entries.values.reduce(into: []) { $0.formUnion($1.epochs) }
     }
 
-    /// Tries once more to write what the disk refused.
+    /// Retries writing all commits that the disk rejected.
+    ///
     /// - Returns: a problem for each session that is still not durable.
     mutating func writeAllPending() -> [StoreProblem] {
         var problems: [StoreProblem] = []
@@ -86,7 +89,7 @@ extension RecordLedger {
         return problems
     }
 
-    /// Writes up to `limit` idle records anew under the current key.
+    /// Rewrites up to `limit` idle records under the current key.
     mutating func reseal(limit: Int, at clock: ClockReading) {
         let reader = RecordReader(ring: ring, memory: memory, clock: clock)
         let old = entries.filter { $0.value.epoch != ring.current.epoch && $0.value.isIdle }.prefix(limit)
@@ -101,6 +104,6 @@ extension RecordLedger {
 }
 
 extension RecordEntry {
-    /// No refresh is under way and nothing waits to be written.
+    /// Whether no refresh is in flight and nothing waits to be written.
     fileprivate var isIdle: Bool { reservation == nil && pending == nil && !hasStaleReservation }
 }

@@ -2,12 +2,12 @@
 
 import TokenCore
 
-/// Reading stored sessions once more, while the store is unlocked.
+/// Reading stored sessions again while the store is unlocked.
 extension SessionStore {
-    /// Every stored session as its latest commit has it, with its secrets sealed anew.
+    /// Reads the latest commit of every stored session, with its secrets sealed again.
     ///
-    /// For a configuration that names a session again: what was read when the store was unlocked is old by now.
-    /// The caller owns the secrets. A record that does not open is left out.
+    /// This is for a configuration that names a session again: the sessions read when the store was unlocked
+    /// are outdated by then. The caller owns the secrets. A record that does not open is left out.
     package func readSessions() -> [LoadedSession] {
         work.withLock { work in
             guard let ledger = work.ledger else { return [] }
@@ -21,7 +21,7 @@ extension SessionStore {
 }
 
 extension RecordReader {
-    /// The newest commit of `entry`, even if it is not on the disk yet; `nil` when it does not open.
+    /// Returns the newest commit of `entry`, even if it is not on the disk yet, or `nil` if it does not open.
     fileprivate func latest(_ entry: RecordEntry, in files: RecordFiles) -> OpenedRecord.Content? {
         if let pending = entry.pending { return try? content(of: pending.sealed, entry.id) }
         guard let file = try? files.directory.open(RecordFiles.Role.record.name(of: entry.id)) else {

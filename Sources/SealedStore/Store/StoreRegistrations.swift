@@ -2,9 +2,9 @@
 
 import TokenCore
 
-/// The clients that servers have registered for us.
+/// The clients registered at servers.
 extension SessionStore {
-    /// All that are kept, the oldest first; none while the store is locked.
+    /// Returns all registrations, oldest first; none while the store is locked.
     package func registrations() -> [ClientRegistration] {
         work.withLock { work in
             loadRegistrations(&work)
@@ -12,7 +12,7 @@ extension SessionStore {
         }
     }
 
-    /// Makes one more durable; its secrets are erased if that cannot be done.
+    /// Adds a registration durably; its secrets are erased if that fails.
     package func keep(_ registration: ClientRegistration) throws(StorageFailure) {
         do throws(StorageFailure) {
             try change { $0 + [registration] }
@@ -22,7 +22,7 @@ extension SessionStore {
         }
     }
 
-    /// Removes one, and erases its secrets.
+    /// Removes a registration and erases its secrets.
     package func drop(_ registration: ClientRegistration) throws(StorageFailure) {
         try change { $0.filter { $0 != registration } }
         eraseSecrets(of: registration)
@@ -48,7 +48,7 @@ extension SessionStore {
         }
     }
 
-    /// Reads the file, once after each unlocking; one that cannot be used is kept aside, as records are.
+    /// Reads the file, once after each unlock; a file that cannot be used is renamed, as records are.
     private func loadRegistrations(_ work: inout Work) {
         guard work.registrations == nil, let ring = work.ledger?.ring else { return }
         do throws(StoreFileError) {
@@ -61,7 +61,7 @@ extension SessionStore {
                 work.registrations = []
             }
         } catch {
-            // A disk that does not read today may do so tomorrow: nothing is written over what is there.
+            // A read error may be temporary, so do not overwrite the file.
             if error == .missing { work.registrations = [] }
         }
     }
@@ -80,7 +80,9 @@ extension SessionStore {
         }
     }
 
-    /// Moves the file to the current key; false if it still needs an older one.
+    /// Moves the file to the current key.
+    ///
+    /// - Returns: `false` if the file still requires an older key.
     func resealRegistrations(_ work: inout Work) -> Bool {
         guard directory.root.contains(RegistrationFile.name) else { return true }
         loadRegistrations(&work)

@@ -2,33 +2,38 @@
 
 import TokenCore
 
-/// Changing the ways the store opens, while it is unlocked.
+/// Changing the store's unlock methods while it is unlocked.
 ///
-/// Making a key of a passphrase takes long. It is done on a copy of what the vault says, so that no session
-/// has to wait to be written or read.
+/// Deriving a key from a passphrase takes long. It works on a copy of the vault's state, so that sessions can
+/// be written and read meanwhile.
 extension SessionStore {
-    /// Whether `secret` opens one of the slots.
-    /// - Throws: ``StoreError/wrongSecret`` when it opens none, ``StoreError/notInitialized``.
+    /// Checks that `secret` opens one of the slots.
+    ///
+    /// - Throws: ``StoreError/wrongSecret`` if it opens none, ``StoreError/notInitialized``.
     package func check(_ secret: UnlockProof) throws(StoreError) {
         guard let keeper = work.withLock({ $0.keeper }) else { throw .notInitialized }
         guard try keeper.isOpened(by: secret) else { throw .wrongSecret }
     }
 
-    /// Adds a way to open the vault.
-    /// - Throws: ``StoreError/locked``, ``StoreError/tooManySlots``, ``StoreError/unavailable(path:reason:)``.
+    /// Adds an unlock method to the vault.
+    ///
+    /// - Throws: ``StoreError/locked``, ``StoreError/tooManySlots``,
+    ///   ``StoreError/unavailable(path:reason:)``.
     package func addSlot(_ slot: NewSlot) throws(StoreError) {
         try changeVault { keeper, ring throws(StoreError) in
             try keeper.adding(slot, ring: ring, at: clock.wallTime)
         }
     }
 
-    /// Removes a way to open the vault; its secret does not open it from then on.
+    /// Removes an unlock method, whose secret then no longer opens the vault.
+    ///
     /// - Throws: ``StoreError/locked``, ``StoreError/noSuchSlot(_:)``, ``StoreError/lastSlot``.
     package func removeSlot(_ index: Int) throws(StoreError) {
         try changeVault { keeper, ring throws(StoreError) in try keeper.removing(index, ring: ring) }
     }
 
     /// Replaces the passphrase `old` by `new`.
+    ///
     /// - Throws: ``StoreError/locked``, ``StoreError/wrongPassphrase``, ``StoreError/emptyPassphrase``.
     package func changePassphrase(
         from old: GuardedBytes,
@@ -40,7 +45,7 @@ extension SessionStore {
         }
     }
 
-    /// Puts a new master key in place; records move to it at their next commit or in ``maintain()``.
+    /// Replaces the master key; records move to the new one at their next commit or in ``maintain()``.
     ///
     /// - Parameter secrets: one for each slot that is not a readable key file, to wrap the new key for it.
     /// - Throws: ``StoreError/locked``, ``StoreError/slotSecretNeeded(_:)``.
@@ -50,8 +55,8 @@ extension SessionStore {
         }
     }
 
-    /// Makes a change to the vault as it is now and puts it in force; begins again if the vault has changed
-    /// by then.
+    /// Creates a change from the current vault and applies it, starting again if the vault has changed
+    /// meanwhile.
     private func changeVault(
         _ make: (VaultFileStore, KeyRing) throws(StoreError) -> VaultChange
     ) throws(StoreError) {

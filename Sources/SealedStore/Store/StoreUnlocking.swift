@@ -2,17 +2,19 @@
 
 import TokenCore
 
-/// Making, opening and locking the vault.
+/// Creating, opening and locking the vault.
 extension SessionStore {
-    /// Makes a vault that `slot` opens and unlocks it.
+    /// Creates a vault that `slot` opens, and unlocks it.
     ///
-    /// An unlocked store without sessions is made anew, which replaces the key file slot of the first start.
-    /// - Throws: ``StoreError/alreadyInitialized`` when locked, ``StoreError/sessionsStored``.
+    /// An unlocked store without sessions gets a new vault, which replaces the key file slot of the first
+    /// start.
+    ///
+    /// - Throws: ``StoreError/alreadyInitialized`` if it is locked, ``StoreError/sessionsStored``.
     package func initialize(with slot: NewSlot) throws(StoreError) {
         try work.withLock { work throws(StoreError) in try SessionStore.checkCanUnlock(work) }
         let (fresh, change) = try VaultFileStore.create(in: directory.root, slot, at: clock.wallTime)
         try work.withLock { work throws(StoreError) in
-            // A session may have come while the passphrase was made into a key.
+            // A session may have been added while the key was derived from the passphrase.
             try SessionStore.checkCanUnlock(work)
             var keeper = fresh
             try keeper.apply(change)
@@ -40,11 +42,12 @@ extension SessionStore {
         guard ledger.entries.isEmpty else { throw .sessionsStored }
     }
 
-    /// Opens the vault and reads every session; nothing else waits while a passphrase is tried.
+    /// Opens the vault and reads every session; other calls are not blocked while a passphrase is tried.
     ///
-    /// - Throws: ``StoreError/notInitialized``, ``StoreError/wrongPassphrase``, ``StoreError/keyFileMissing(path:)``,
-    ///   ``StoreError/wrongKeyFile(path:)``, ``StoreError/wrongExternalSecret(source:)``,
-    ///   ``StoreError/damagedVault(path:reason:)``, and what ``CounterVerdict`` refuses; a refused store stays as it is.
+    /// - Throws: ``StoreError/notInitialized``, ``StoreError/wrongPassphrase``,
+    ///   ``StoreError/keyFileMissing(path:)``, ``StoreError/wrongKeyFile(path:)``,
+    ///   ``StoreError/wrongExternalSecret(source:)``, ``StoreError/damagedVault(path:reason:)``, and the
+    ///   errors of ``CounterVerdict``; a rejected store stays as it is.
     package func unlock(
         with secret: UnlockSecret,
         counter: CounterEvidence = .none
@@ -57,10 +60,12 @@ extension SessionStore {
         }
     }
 
-    /// Opens the vault without a person: key files first, then what external providers delivered.
+    /// Opens the vault without a user, with key files and the secrets of external providers.
     ///
-    /// `external` holds the providers' answers by slot: the store runs no commands itself.
-    /// - Throws: ``StoreError/secretNeeded``, what is wrong with the only key file, or what ``CounterVerdict`` refuses.
+    /// `external` contains the providers' secrets by slot: the store itself runs no commands.
+    ///
+    /// - Throws: ``StoreError/secretNeeded``, the error of the last slot tried, or the errors of
+    ///   ``CounterVerdict``.
     package func unlockAutomatically(
         external: [Int: GuardedBytes] = [:],
         counter: CounterEvidence = .none
@@ -70,7 +75,7 @@ extension SessionStore {
             for slot in keeper.descriptions {
                 guard let secret = SessionStore.automatic(slot, external) else { continue }
                 do throws(StoreError) {
-                    // Another slot leads to the same records.
+                    // Every slot leads to the same records, so the first that opens is enough.
                     if let ring = try keeper.open(with: secret) { return ring }
                     failure = SessionStore.refusal(of: secret, by: keeper)
                 } catch {
@@ -81,8 +86,8 @@ extension SessionStore {
         }
     }
 
-    /// Reads the sessions under the keys that `find` gets from the vault; begins again if the vault has
-    /// changed by then.
+    /// Reads the sessions under the keys that `find` gets from the vault, starting again if the vault has
+    /// changed meanwhile.
     private func opening(
         _ counter: CounterEvidence,
         _ find: (VaultFileStore) throws(StoreError) -> KeyRing
@@ -107,7 +112,7 @@ extension SessionStore {
         }
     }
 
-    /// The vault to unlock, or `nil` when it is unlocked already.
+    /// Returns the vault to unlock, or `nil` if it is already unlocked.
     private static func lockedKeeper(_ work: Work) throws(StoreError) -> VaultFileStore? {
         guard !work.isClosed else { throw .locked }
         guard let keeper = work.keeper else { throw .notInitialized }
@@ -128,7 +133,7 @@ extension SessionStore {
         }
     }
 
-    /// Wipes the keys and every secret in memory; stored sessions come back with the next unlocking.
+    /// Wipes the keys and every secret in memory; the stored sessions return with the next unlock.
     package func lock() {
         work.withLock { work in
             guard var ledger = work.ledger else { return }
@@ -189,7 +194,7 @@ extension SessionStore {
         return LoadedSessions(sessions: recovery.loaded.sessions, problems: problems, counter: verdict)
     }
 
-    /// The manifest, or an empty one and a problem when it cannot be used.
+    /// Reads the manifest, or returns an empty one and adds a problem if it cannot be used.
     private func readManifest(
         _ ring: KeyRing,
         _ keeper: VaultFileStore,
