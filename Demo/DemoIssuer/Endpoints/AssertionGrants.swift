@@ -5,13 +5,14 @@ import Text
 extension IssuerState {
     static let assertionGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-    /// Seconds: how far off `exp` may be, as Google has it.
+    /// The maximum time from now to `exp`, in seconds, as at Google.
     private static let longestAssertion: Int64 = 3_600
 
-    /// The grant of an assertion (RFC 7523 §3): signed by somebody who is trusted, for nobody but this issuer, not over
-    /// yet, and never seen before.
+    /// Answers a request with an assertion (RFC 7523 §3).
     ///
-    /// `client` is `nil` where the request names none: the assertion says who asks (RFC 7523 §2.1).
+    /// The assertion must be signed by a trusted signer for this issuer, must be valid, and must not have
+    /// been used before. `client` is `nil` if the request names none. In that case the assertion identifies
+    /// the client (RFC 7523 §2.1).
     mutating func acceptAssertion(
         _ form: FormFields,
         client: RegisteredClient?,
@@ -22,7 +23,7 @@ extension IssuerState {
             throw IssuerState.refusal("the assertion is another client's")
         }
         let name = claims["iss"]?.string ?? ""
-        // At last, so that an assertion that was refused may be corrected and shown again.
+        // Checked last, so that a rejected assertion can be corrected and sent again.
         guard let once = claims["jti"]?.string, grants.assertions.insert("\(name) \(once)").inserted else {
             throw IssuerState.refusal("jti is missing or was seen before")
         }
@@ -37,7 +38,7 @@ extension IssuerState {
         return try tokens(authorization, refreshToken: nil, withIDToken: false)
     }
 
-    /// The claims of an assertion that is signed by somebody trusted, for this issuer, at this time.
+    /// Returns the claims of a valid assertion by a trusted signer for this issuer.
     private func verified(_ text: String) throws(OAuthErrorResponse) -> JSONObject {
         guard let token = CompactToken(text) else {
             throw IssuerState.refusal("there is no signed assertion")
@@ -72,7 +73,7 @@ extension IssuerState {
 }
 
 extension TrustedSigner {
-    /// Whether an assertion with this `aud` is meant for this signer's audiences, else for one of `usual`.
+    /// Returns whether `aud` names one of the signer's audiences, or one of `usual` if the signer has none.
     fileprivate func isFor(_ audience: JSONValue?, _ usual: [String]) -> Bool {
         let wanted = audiences.isEmpty ? usual : audiences
         let named = audience?.string.map { [$0] } ?? audience?.array?.compactMap(\.string) ?? []

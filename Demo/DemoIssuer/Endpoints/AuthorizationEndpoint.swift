@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
 extension IssuerState {
-    /// Answers an authorization request as if a person had consented at once (RFC 6749 §4.1).
+    /// Answers an authorization request as if the user had consented at once (RFC 6749 §4.1).
     ///
-    /// `login_hint` chooses the person; without it, it is the first one.
+    /// `login_hint` selects the user. Without it the first user logs in.
     mutating func authorize(_ request: IssuerRequest) throws -> IssuerResponse {
         guard let query = authorizationParameters(request.query) else {
             return .html("<p>Unknown request.</p>", status: 400)
@@ -63,7 +63,7 @@ extension IssuerState {
         return .redirect(to: "\(redirectURI)?\(FormFields(fields).encoded)")
     }
 
-    /// The scopes of a request that may be granted, in its order.
+    /// Returns the requested scopes that can be granted, in their order.
     func grantable(_ scope: String?) throws(OAuthErrorResponse) -> [String] {
         let asked = (scope ?? "").split(separator: " ").map(String.init)
         let granted = asked.filter(settings.knownScopes.contains)
@@ -73,7 +73,7 @@ extension IssuerState {
 }
 
 extension String {
-    /// RFC 8252 §7.3: any port of a loopback address.
+    /// Whether the URI has a loopback address, with any port (RFC 8252 §7.3).
     fileprivate var isLoopbackRedirect: Bool {
         ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"].contains(where: hasPrefix)
     }

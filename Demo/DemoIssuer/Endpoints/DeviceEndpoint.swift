@@ -3,7 +3,7 @@
 import Text
 
 extension IssuerState {
-    /// The device authorization endpoint (RFC 8628 §3.1).
+    /// Answers a device authorization request (RFC 8628 §3.1).
     mutating func startDevice(_ request: IssuerRequest) throws -> IssuerResponse {
         guard let client = authenticated(request) else {
             throw OAuthErrorResponse(code: "invalid_client", status: 401)
@@ -29,7 +29,7 @@ extension IssuerState {
         ])
     }
 
-    /// What a person does at the verification page: `user_code`, and `user` or `deny`.
+    /// Applies the user's decision at the verification page, from `user_code` and `user` or `deny`.
     mutating func decideDevice(_ form: FormFields) throws -> IssuerResponse {
         let typed = form["user_code"] ?? ""
         guard let code = grants.devices.first(where: { $0.value.userCode == typed })?.key else {
@@ -40,7 +40,7 @@ extension IssuerState {
         return .html("<p>Done. You may close this page.</p>")
     }
 
-    /// One poll of the token endpoint (RFC 8628 §3.4).
+    /// Answers one poll of the token endpoint (RFC 8628 §3.4).
     mutating func pollDevice(
         _ form: FormFields,
         client: RegisteredClient,
@@ -62,7 +62,7 @@ extension IssuerState {
         let previous = grant.lastPoll
         grant.lastPoll = now
         guard now < grant.expiresAt else { return .failure(OAuthErrorResponse(code: "expired_token")) }
-        // Allows a tenth of a second for the network: only polls that are clearly early must slow down.
+        // A tenth of a second is allowed for the network, so that only clearly early polls must slow down.
         if let previous, now - previous + .milliseconds(100) < grant.interval {
             grant.interval += .seconds(5)
             return .failure(OAuthErrorResponse(code: "slow_down"))

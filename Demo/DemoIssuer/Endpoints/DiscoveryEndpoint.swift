@@ -3,7 +3,7 @@
 import Text
 
 extension IssuerState {
-    /// The metadata document (OIDC Discovery §3, RFC 8414 §2).
+    /// Returns the metadata document (OIDC Discovery §3, RFC 8414 §2).
     func discovery() throws -> IssuerResponse {
         var document = JSONObject()
         let endpoints = [
@@ -37,7 +37,7 @@ extension IssuerState {
         return .json(.object(document))
     }
 
-    /// The key set (RFC 7517 §5).
+    /// Returns the key set (RFC 7517 §5).
     func keySet() throws -> IssuerResponse {
         .json(["keys": .array([try signingKey.webKey()])])
     }

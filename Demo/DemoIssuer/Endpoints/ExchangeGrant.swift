@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension IssuerState {
-    /// Token exchange (RFC 8693 §2): a living token of this issuer for another one, which can do no more.
+    /// Exchanges a valid token of this issuer for another one with no more rights (RFC 8693 §2).
     mutating func exchangeToken(
         _ form: FormFields,
         client: RegisteredClient,
@@ -19,7 +19,7 @@ extension IssuerState {
         if form["requested_token_type"] == IssuerState.identityAssertionType {
             return try identityAssertion(authorization, form)
         }
-        // Some servers give a refresh token here too (RFC 8693 §2.2.1).
+        // Some servers return a refresh token here too (RFC 8693 §2.2.1).
         let refreshToken = settings.refreshTokens == .always ? newRefreshToken(authorization) : nil
         return try tokens(
             authorization,
@@ -31,7 +31,7 @@ extension IssuerState {
 
     private static func tokenType(_ word: String) -> String { "urn:ietf:params:oauth:token-type:" + word }
 
-    /// What the token that is exchanged allows: an access token, or an ID token that was given to `client`.
+    /// Returns the rights of the exchanged token: an access token, or an ID token issued to `client`.
     private func subject(
         _ form: FormFields,
         of client: RegisteredClient

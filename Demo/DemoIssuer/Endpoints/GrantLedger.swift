@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// What the issuer has granted: codes, device codes, tokens, and which of them are dead.
+/// The issuer's grants: codes, device codes and tokens, and which of them have been ended.
 struct GrantLedger: Sendable {
-    /// What one login allows.
+    /// The rights granted by one login.
     struct Authorization: Equatable, Sendable {
         var client: String
-        /// `nil`: the client itself (`client_credentials`).
+        /// The user, or `nil` for the client itself (`client_credentials`).
         var user: String?
         var scope: [String]
         var audience: String?
         var nonce: String?
-        /// The thumbprint of the key that a client has to prove it holds to use the tokens (RFC 9449 §6).
+        /// The thumbprint of the key that a client must prove to use the tokens (RFC 9449 §6).
         var keyThumbprint: String?
-        /// All tokens of one login belong to one family and die together.
+        /// The number of the login's family.
+        ///
+        /// All tokens of a family are revoked together.
         var family: Int
-        /// When the person logged in, in seconds since 1970.
+        /// The time of the login, in seconds since 1970.
         var authenticatedAt = WallClock.seconds
 
-        /// The same authorization with tokens bound to `key`; `nil`: for any bearer.
+        /// Returns the same authorization with tokens bound to `key`, or unbound tokens if `key` is `nil`.
         func bound(to key: String?) -> Authorization {
             var bound = self
             bound.keyThumbprint = key
@@ -29,7 +31,7 @@ struct GrantLedger: Sendable {
         var authorization: Authorization
         var redirectURI: String
         var challenge: String?
-        /// The thumbprint of the key that the exchange has to prove (RFC 9449 §10).
+        /// The thumbprint of the key that the code's exchange must prove (RFC 9449 §10).
         var keyThumbprint: String?
         var isUsed = false
     }
@@ -51,13 +53,13 @@ struct GrantLedger: Sendable {
         var expiresAt: Duration
     }
 
-    /// Authorization requests that were pushed and not yet opened (RFC 9126 §2.2), by their `request_uri`.
+    /// The pushed authorization requests that have not been opened (RFC 9126 §2.2), by `request_uri`.
     var pushedRequests: [String: PushedRequest] = [:]
     var codes: [String: Code] = [:]
     var devices: [String: DeviceGrant] = [:]
     var refreshTokens: [String: RefreshToken] = [:]
     var accessTokens: [String: IssuedToken] = [:]
-    /// The assertions that were accepted, by who signed them and their `jti`.
+    /// The accepted assertions, by signer and `jti`.
     var assertions: Set<String> = []
     var deadFamilies: Set<Int> = []
     private var families = 0
@@ -67,14 +69,14 @@ struct GrantLedger: Sendable {
         return families
     }
 
-    /// Ends every login of `user`, or of everybody, that got a refresh token.
+    /// Ends every login with a refresh token of `user`, or of all users.
     mutating func kill(user: String?) {
         for token in refreshTokens.values where user == nil || token.authorization.user == user {
             deadFamilies.insert(token.authorization.family)
         }
     }
 
-    /// Whether `token` would be accepted by a refresh at `now`.
+    /// Returns whether a refresh with `token` would succeed at `now`.
     func isAlive(_ token: String, rotation: IssuerSettings.Rotation, now: Duration) -> Bool {
         guard let entry = refreshTokens[token], !deadFamilies.contains(entry.authorization.family),
             entry.expiresAt.map({ now < $0 }) ?? true
@@ -82,7 +84,7 @@ struct GrantLedger: Sendable {
         return !isSpent(entry, rotation: rotation, now: now)
     }
 
-    /// Whether `entry` was used and may not be used again.
+    /// Returns whether `entry` was used and may not be used again.
     func isSpent(_ entry: RefreshToken, rotation: IssuerSettings.Rotation, now: Duration) -> Bool {
         guard let firstUsedAt = entry.firstUsedAt else { return false }
         switch rotation {
@@ -92,7 +94,7 @@ struct GrantLedger: Sendable {
         }
     }
 
-    /// What was issued as the access token `token`; `nil`: it is unknown, expired or revoked.
+    /// Returns the record of the access token `token`, or `nil` if it is unknown, expired or revoked.
     func access(_ token: String, now: Duration) -> IssuedToken? {
         guard let entry = accessTokens[token], now < entry.expiresAt,
             !deadFamilies.contains(entry.authorization.family)

@@ -3,14 +3,15 @@
 import Text
 
 extension IssuerState {
-    /// `requested_token_type` of an assertion that logs a person in elsewhere
+    /// The `requested_token_type` of an assertion for a login at another server
     /// (draft-ietf-oauth-identity-assertion-authz-grant §4.3).
     static let identityAssertionType = "urn:ietf:params:oauth:token-type:id-jag"
 
-    /// Seconds from `iat` to `exp`.
+    /// The lifetime from `iat` to `exp`, in seconds.
     private static let identityAssertionLifetime: Int64 = 300
 
-    /// The answer of an exchange for such an assertion (§4.3.3): no access token, hence the type `N_A`.
+    /// Returns the response of an exchange for such an assertion (§4.3.3), whose token type is `N_A` because
+    /// the assertion is not an access token.
     func identityAssertion(
         _ authorization: GrantLedger.Authorization,
         _ form: FormFields

@@ -3,10 +3,10 @@
 import Text
 
 extension IssuerState {
-    /// How long a pushed request may be opened.
+    /// The time within which a pushed request can be opened: 60 seconds.
     private static let pushedLifetime: Duration = .seconds(60)
 
-    /// The pushed authorization request endpoint (RFC 9126 §2).
+    /// Answers a pushed authorization request (RFC 9126 §2).
     mutating func push(_ request: IssuerRequest) throws -> IssuerResponse {
         guard let client = authenticated(request) else {
             throw OAuthErrorResponse(code: "invalid_client", status: 401)
@@ -27,9 +27,11 @@ extension IssuerState {
         )
     }
 
-    /// The pushed parameters that `query` names, or its own; `nil` when it has none that may be used.
+    /// Returns the pushed parameters that `query` references, or those of `query` itself.
     ///
-    /// A pushed request may be opened once (RFC 9126 §4).
+    /// A pushed request can be opened once (RFC 9126 §4).
+    ///
+    /// - Returns: `nil` if there are no usable parameters.
     mutating func authorizationParameters(_ query: FormFields) -> FormFields? {
         guard let reference = query["request_uri"] else {
             return settings.requiresPushedRequests ? nil : query

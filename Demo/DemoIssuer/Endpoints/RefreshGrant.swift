@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension IssuerState {
-    /// The refresh grant (RFC 6749 §6) with the rotation in force.
+    /// Answers a refresh (RFC 6749 §6) with the configured rotation.
     mutating func refresh(
         _ form: FormFields,
         client: RegisteredClient,
@@ -10,12 +10,12 @@ extension IssuerState {
         guard let text = form["refresh_token"], var entry = grants.refreshTokens[text],
             entry.authorization.client == client.id
         else { throw OAuthErrorResponse(code: "invalid_grant", description: "unknown refresh token") }
-        // First of all, so that a thief who shows the token without its key changes nothing.
+        // Checked first, so that a thief who sends the token without its key changes nothing.
         guard entry.authorization.keyThumbprint == nil || entry.authorization.keyThumbprint == key else {
             throw OAuthErrorResponse(code: "invalid_grant", description: "bound to another key")
         }
         guard !grants.isSpent(entry, rotation: settings.rotation, now: now) else {
-            // Somebody has a stolen copy, so all tokens of the login end (RFC 9700 §4.14.2).
+            // The token may have been stolen, so all tokens of the login are revoked (RFC 9700 §4.14.2).
             grants.deadFamilies.insert(entry.authorization.family)
             throw OAuthErrorResponse(code: "invalid_grant", description: "refresh token used twice")
         }
@@ -42,7 +42,7 @@ extension IssuerState {
         }
     }
 
-    /// The scope and audience this one access token is asked for.
+    /// Returns the authorization limited to the scope and audience requested for this access token.
     func narrowed(
         _ authorization: GrantLedger.Authorization,
         _ form: FormFields

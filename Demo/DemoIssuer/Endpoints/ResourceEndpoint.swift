@@ -3,14 +3,14 @@
 import Text
 
 extension IssuerState {
-    /// The userinfo endpoint (OIDC Core §5.3).
+    /// Answers a userinfo request (OIDC Core §5.3).
     mutating func userinfo(_ request: IssuerRequest) throws -> IssuerResponse {
         let authorization = try presentedAuthorization(request)
         let name = authorization.user ?? authorization.client
         return .json(["sub": .string(name), "email": .string("\(name)@example.com")])
     }
 
-    /// A protected resource: any good access token gets a 200 that says whose it was.
+    /// Answers a request to a protected resource with the user and scope of a valid access token.
     mutating func resource(_ request: IssuerRequest) throws -> IssuerResponse {
         let authorization = try presentedAuthorization(request)
         return .json([
@@ -19,10 +19,10 @@ extension IssuerState {
         ])
     }
 
-    /// What the access token of a request allows.
+    /// Returns the rights of the request's access token.
     ///
-    /// A bound token needs the scheme DPoP and a proof, any other token the scheme Bearer, whatever
-    /// ``IssuerSettings/dpop`` says now (RFC 9449 §7).
+    /// A bound token requires the scheme DPoP and a proof, and any other token the scheme Bearer, independent
+    /// of the current ``IssuerSettings/dpop`` (RFC 9449 §7).
     private mutating func presentedAuthorization(
         _ request: IssuerRequest
     ) throws(OAuthErrorResponse) -> GrantLedger.Authorization {
@@ -41,7 +41,7 @@ extension IssuerState {
         return authorization
     }
 
-    /// Checks that the proof of a request is for `token` and by the key that the token is bound to.
+    /// Checks that the request's proof is for `token` and made with the key that the token is bound to.
     private mutating func proveKey(
         _ thumbprint: String,
         of token: String,
@@ -56,7 +56,9 @@ extension IssuerState {
         guard proven == thumbprint else { throw refusal("DPoP", code: "invalid_token") }
     }
 
-    /// RFC 6750 §3.1, RFC 9449 §7.1: expired, revoked and invented tokens look the same.
+    /// Returns the error for a rejected token (RFC 6750 §3.1, RFC 9449 §7.1).
+    ///
+    /// Expired, revoked and unknown tokens look the same.
     private func refusal(
         _ scheme: String,
         code: String?,

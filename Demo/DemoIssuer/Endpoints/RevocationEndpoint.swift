@@ -3,7 +3,9 @@
 import Text
 
 extension IssuerState {
-    /// The revocation endpoint (RFC 7009 §2): an unknown token is no error.
+    /// Revokes a token (RFC 7009 §2).
+    ///
+    /// An unknown token is not an error.
     mutating func revoke(_ request: IssuerRequest) throws -> IssuerResponse {
         guard let client = authenticated(request) else {
             throw OAuthErrorResponse(code: "invalid_client", status: 401)
@@ -18,7 +20,7 @@ extension IssuerState {
         return IssuerResponse(status: 200)
     }
 
-    /// The introspection endpoint (RFC 7662 §2); tells about a refresh token without using it.
+    /// Answers an introspection request (RFC 7662 §2), which does not count as a use of a refresh token.
     func introspect(_ request: IssuerRequest) throws -> IssuerResponse {
         let token = request.form["token"] ?? ""
         if let entry = grants.access(token, now: now) { return describe(entry.authorization) }
@@ -39,7 +41,9 @@ extension IssuerState {
         return .json(.object(object))
     }
 
-    /// RP-initiated logout: ends every login of `user`, or of everybody; `id_token_hint` is ignored.
+    /// Ends every login of `user`, or of all users, for an RP-initiated logout.
+    ///
+    /// `id_token_hint` is ignored.
     mutating func endSession(_ request: IssuerRequest) -> IssuerResponse {
         grants.kill(user: request.query["user"])
         guard let next = request.query["post_logout_redirect_uri"] else {

@@ -3,7 +3,7 @@
 import Text
 
 extension IssuerState {
-    /// An access token as a JWT (RFC 9068 §2).
+    /// Returns an access token as a JWT (RFC 9068 §2).
     func signedAccessToken(_ authorization: GrantLedger.Authorization) throws -> String {
         var claims = commonClaims(authorization, lifetime: settings.accessLifetime)
         claims["aud"] = .string(authorization.audience ?? "\(issuer)/resource")
@@ -16,7 +16,7 @@ extension IssuerState {
         return try signingKey.sign(claims: claims, header: header)
     }
 
-    /// The ID token of a login (OIDC Core §2).
+    /// Returns the ID token of a login (OIDC Core §2).
     func idToken(_ authorization: GrantLedger.Authorization) throws -> String {
         var claims = commonClaims(authorization, lifetime: .seconds(600))
         claims["aud"] = .string(authorization.client)

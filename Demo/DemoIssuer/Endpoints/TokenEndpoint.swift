@@ -4,7 +4,7 @@ import Crypto
 import Text
 
 extension IssuerState {
-    /// The token endpoint (RFC 6749 §3.2).
+    /// Answers a token request (RFC 6749 §3.2).
     mutating func token(_ request: IssuerRequest) throws -> IssuerResponse {
         let client = authenticated(request)
         let isAssertion = request.form["grant_type"] == IssuerState.assertionGrant
@@ -52,7 +52,7 @@ extension IssuerState {
             code.redirectURI == form["redirect_uri"]
         else { throw OAuthErrorResponse(code: "invalid_grant", description: "unknown code") }
         guard !code.isUsed else {
-            // A code shown twice ends what it bought the first time (RFC 6749 §4.1.2).
+            // A code used twice revokes the tokens of its first use (RFC 6749 §4.1.2).
             grants.deadFamilies.insert(code.authorization.family)
             throw OAuthErrorResponse(code: "invalid_grant", description: "code used twice")
         }
@@ -105,7 +105,7 @@ extension IssuerState {
         )
     }
 
-    /// The answer that completes a login.
+    /// Returns the response that completes a login.
     mutating func firstTokens(
         _ granted: GrantLedger.Authorization,
         boundTo key: String?
@@ -130,7 +130,8 @@ extension IssuerState {
         return token
     }
 
-    /// A token answer (RFC 6749 §5.1); that of an exchange names the type of its token (RFC 8693 §2.2.1).
+    /// Returns a token response (RFC 6749 §5.1), which contains the token's type after an exchange (RFC 8693
+    /// §2.2.1).
     mutating func tokens(
         _ authorization: GrantLedger.Authorization,
         refreshToken: String?,

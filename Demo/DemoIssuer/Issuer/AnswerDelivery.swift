@@ -4,17 +4,17 @@ import Glibc
 import NIOCore
 import Synchronization
 
-/// Puts one answer on the wire, whole or broken as its disturbance wants it.
+/// The delivery of one response, complete or broken as its disturbance says.
 struct AnswerDelivery: Sendable {
     static let tlsName = "tls"
 
     let channel: any Channel
-    /// The client, or HTTP/1.0, wants the connection closed after the answer.
+    /// Whether to close the connection after the response, as the client or HTTP/1.0 requires.
     let isClosing: Bool
-    /// The answer to HEAD.
+    /// Whether the response is to a HEAD request.
     let omitsBody: Bool
 
-    /// Runs `step` on the connection's event loop, now or later.
+    /// Runs `step` on the connection's event loop after `delay`.
     func after(_ delay: Duration, _ step: @escaping @Sendable () -> Void) {
         guard delay > .zero else { return channel.eventLoop.execute(step) }
         channel.eventLoop.scheduleTask(in: TimeAmount(delay), step)
@@ -48,7 +48,8 @@ struct AnswerDelivery: Sendable {
         }
     }
 
-    /// Closes with RST in place of FIN, past the TLS layer, which would send close_notify.
+    /// Closes the TCP connection with RST instead of FIN, bypassing the TLS layer, which would send
+    /// close_notify.
     private func reset() {
         let lingering = (channel as? any SocketOptionProvider)?
             .setSoLinger(linger(l_onoff: 1, l_linger: 0))
@@ -61,7 +62,7 @@ struct AnswerDelivery: Sendable {
     }
 }
 
-/// An answer that is held back from the moment its request arrives, be it ready or not.
+/// A response that is held back from the arrival of its request until ``release()``.
 final class HeldResponse: Sendable {
     private struct State {
         var isReleased = false
@@ -70,7 +71,7 @@ final class HeldResponse: Sendable {
 
     private let state = Mutex(State())
 
-    /// The answer is there: sends it once it is released.
+    /// Sends the response with `send` once it is released.
     func ready(_ send: @escaping @Sendable () -> Void) {
         let isReleased = state.withLock { state in
             if !state.isReleased { state.send = send }
@@ -79,7 +80,7 @@ final class HeldResponse: Sendable {
         if isReleased { send() }
     }
 
-    /// Sends the answer as soon as it is there.
+    /// Sends the response as soon as it is ready.
     func release() {
         let send = state.withLock { state in
             state.isReleased = true

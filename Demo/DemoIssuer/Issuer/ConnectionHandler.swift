@@ -3,7 +3,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Collects one request after the other from a connection and answers each.
+/// The handler of one connection, which answers one request after the other.
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
 

@@ -2,23 +2,23 @@
 
 import Text
 
-/// The script's side of the issuer, under `/_control/`.
+/// The control interface for scripts, under `/_control/`.
 ///
-/// Requests to it are neither logged nor disturbed.
+/// Its requests are neither logged nor disturbed.
 ///
-/// | Request | Does |
+/// | Request | Effect |
 /// |---|---|
 /// | `GET requests?path=…` | returns the request log |
-/// | `DELETE requests` | empties the request log |
+/// | `DELETE requests` | clears the request log |
 /// | `GET counts` | counts requests by path, and token requests by grant type |
 /// | `POST queue` | queues a disturbance for the next `times` requests of `path` |
-/// | `DELETE queue` | drops the queued disturbances |
-/// | `POST settings` | changes what is named |
+/// | `DELETE queue` | removes the queued disturbances |
+/// | `POST settings` | changes the given settings |
 /// | `POST kill` | ends the grants of `user`, or all |
-/// | `POST forget_access` | forgets the access tokens issued so far |
-/// | `GET alive?token=…` | says whether a refresh token would be accepted |
-/// | `POST approve` | approves `user_code`, or every pending one; with `deny` refuses |
-/// | `POST release` | sends the answers that a disturbance holds back |
+/// | `POST forget_access` | invalidates the access tokens issued so far |
+/// | `GET alive?token=…` | tells whether a refresh token would be accepted |
+/// | `POST approve` | approves `user_code`, or all pending codes, or denies them with `deny` |
+/// | `POST release` | sends the responses that a disturbance holds back |
 extension IssuerState {
     static let controlPrefix = "/_control/"
 
@@ -69,7 +69,7 @@ extension IssuerState {
         return .json(["ok": true])
     }
 
-    /// Approves or refuses the device logins that `object` names; returns how many these are.
+    /// Approves or denies the device logins that match `object`, and returns their number.
     private mutating func approve(_ object: JSONObject) -> Int {
         let user = object["user"]?.string ?? registry.users.first?.name ?? "nobody"
         let codes = grants.devices.filter { _, grant in

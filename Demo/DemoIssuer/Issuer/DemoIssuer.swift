@@ -8,20 +8,24 @@ import Synchronization
 
 /// A small OAuth 2.0 and OpenID Connect authorization server for demonstrations and tests.
 ///
-/// It listens on 127.0.0.1 only, approves every login, and can be told to fail in every way a network and a
-/// server can. Nothing it issues is worth protecting.
+/// The server listens on 127.0.0.1 only and approves every login. It can be told to fail in every way a
+/// network or a server can. Nothing it issues is worth protecting.
+///
+/// - Entry points: ``start(_:)``, ``queue(_:for:times:)``, ``settings``, and `/_control/` for scripts.
+/// - May not: listen on an address other than 127.0.0.1, or keep anything after the process ends.
 package final class DemoIssuer: Sendable {
     package struct Options: Sendable {
-        /// 0: any free port.
+        /// The port, or 0 for any free port.
         package var port = 0
         package var settings = IssuerSettings()
         package var registry = IssuerRegistry()
         package var algorithm = SigningKey.Algorithm.es256
-        /// `nil`: plain HTTP.
+        /// The server's certificate and key, or `nil` for plain HTTP.
         package var tls: TLSIdentity?
-        /// The newest protocol version offered, to play an outdated server.
+        /// The maximum protocol version offered, to simulate an outdated server.
         package var maximumTLSVersion: TLSVersion?
-        /// The authority of the certificate that every client has to show over TLS (RFC 8705), as PEM; `nil`: none.
+        /// The PEM certificate of the CA that must have issued the client's certificate (RFC 8705), or `nil`
+        /// to require none.
         package var clientAuthority: String?
 
         package init() {}
@@ -29,7 +33,7 @@ package final class DemoIssuer: Sendable {
 
     private struct Listening {
         var listener: (any Channel)?
-        /// The port of the first `listen()`; 0 before.
+        /// The port of the first `listen()`, or 0 before.
         var port = 0
         var connections: [ObjectIdentifier: any Channel] = [:]
         var accepted = 0
@@ -68,17 +72,17 @@ package final class DemoIssuer: Sendable {
         for channel in channels { channel.close(promise: nil) }
     }
 
-    /// Starts listening.
+    /// Creates an issuer and starts listening.
     package static func start(_ options: Options = Options()) async throws -> DemoIssuer {
         let issuer = try DemoIssuer(options: options)
         try await issuer.listen()
         return issuer
     }
 
-    /// The issuer identifier, an address without a path.
+    /// The issuer identifier, a URL without a path.
     package var issuer: String { withState { $0.issuer } }
 
-    /// Reads or changes what the issuer knows and does.
+    /// Reads or changes the issuer's state.
     func withState<Result: Sendable>(_ body: (inout IssuerState) -> Result) -> Result {
         state.withLock { body(&$0) }
     }
@@ -87,7 +91,7 @@ package final class DemoIssuer: Sendable {
 
     package var port: Int { listening.withLock(\.port) }
 
-    /// Begins to accept connections, at first or again after ``stopListening()``, always on the same port.
+    /// Starts accepting connections, also again after ``stopListening()``, always on the same port.
     package func listen() async throws {
         let known = port == 0 ? wantedPort : port
         let channel = known == 0 ? try await bindAnywhere() : try await bind(known)
@@ -100,7 +104,7 @@ package final class DemoIssuer: Sendable {
         withState { $0.issuer = "\(scheme)://127.0.0.1:\(port)" }
     }
 
-    /// Binds to a port below the ephemeral ones, so that it is still free after ``stopListening()``.
+    /// Binds to a port below the ephemeral range, so that the port is still free after ``stopListening()``.
     private func bindAnywhere() async throws -> any Channel {
         for _ in 0..<50 {
             if let channel = try? await bind(Int.random(in: 20_000..<32_000)) { return channel }
@@ -117,7 +121,9 @@ package final class DemoIssuer: Sendable {
             .bind(host: "127.0.0.1", port: port).get()
     }
 
-    /// Refuses connections and drops the open ones, as a server that went away; what was granted stays.
+    /// Refuses connections and closes the open ones, like a server that is down.
+    ///
+    /// The grants remain.
     package func stopListening() async {
         let channels = listening.withLock { listening in
             defer { listening.listener = nil }
@@ -126,7 +132,7 @@ package final class DemoIssuer: Sendable {
         for channel in channels { try? await channel.close() }
     }
 
-    /// How many connections were accepted so far.
+    /// The number of connections accepted so far.
     package var acceptedConnections: Int { listening.withLock(\.accepted) }
 
     private func prepare(_ channel: any Channel) -> EventLoopFuture<Void> {
@@ -155,7 +161,7 @@ package final class DemoIssuer: Sendable {
 
     // MARK: Requests
 
-    /// Logs `request`, wakes those who wait for it, and returns what is to go wrong with its answer.
+    /// Logs `request`, wakes its waiters, and returns the disturbance of its response.
     func receive(_ request: inout IssuerRequest) -> Disturbance {
         let (disturbance, delay) = withState { ($0.receive(&request), $0.settings.delay) }
         wakeWaiters()
@@ -164,14 +170,14 @@ package final class DemoIssuer: Sendable {
         return result
     }
 
-    /// Begins to hold an answer until ``release()``, which may come before the answer is there.
+    /// Starts holding a response until ``release()``, which may come before the response is ready.
     func hold() -> HeldResponse {
         let answer = HeldResponse()
         heldAnswers.withLock { $0.append(answer) }
         return answer
     }
 
-    /// Lets every held answer go.
+    /// Releases all held responses.
     package func release() {
         eventLoop.execute {
             let held = self.heldAnswers.withLock { held in
@@ -182,7 +188,9 @@ package final class DemoIssuer: Sendable {
         }
     }
 
-    /// Waits until `count` requests to `path` have arrived; `false` when that took longer than `limit`.
+    /// Waits until `count` requests to `path` have arrived.
+    ///
+    /// - Returns: `false` if that took longer than `limit`.
     package func hasReceived(_ count: Int, to path: String, within limit: Duration) async -> Bool {
         let id = waiterNumbers.add(1, ordering: .relaxed).newValue
         let timer = eventLoop.scheduleTask(in: TimeAmount(limit)) { [weak self] in

@@ -2,31 +2,33 @@
 
 import Text
 
-/// The same control a script has under `/_control/`, for tests in this process.
+/// The functions of `/_control/`, for tests in this process.
 extension DemoIssuer {
-    /// How the issuer behaves; a change counts from the next request on.
+    /// The behavior of the issuer.
+    ///
+    /// A change takes effect with the next request.
     package var settings: IssuerSettings {
         get { withState(\.settings) }
         set { withState { $0.settings = newValue } }
     }
 
-    /// Who may ask for tokens.
+    /// The clients, users and signers.
     package var registry: IssuerRegistry {
         get { withState(\.registry) }
         set { withState { $0.registry = newValue } }
     }
 
-    /// Lets `disturbance` happen to the next `times` requests of `path`.
+    /// Queues `disturbance` for the next `times` requests of `path`.
     package func queue(_ disturbance: Disturbance, for path: String = "/token", times: Int = 1) {
         withState { $0.queue(disturbance, for: path, times: times) }
     }
 
-    /// Answers the next `times` requests of `path` with `reply`; the issuer does nothing else about them.
+    /// Answers the next `times` requests of `path` with `reply`, without processing them.
     package func queue(_ reply: IssuerResponse, for path: String = "/token", times: Int = 1) {
         queue(Disturbance(reply: reply), for: path, times: times)
     }
 
-    /// Forgets what is still queued.
+    /// Removes the queued disturbances.
     package func clearQueue() {
         withState { $0.clearQueue() }
     }
@@ -36,48 +38,48 @@ extension DemoIssuer {
         withState { $0.routes.append(route) }
     }
 
-    /// The log, or the part of it that went to `path`.
+    /// Returns the logged requests, or only those to `path`.
     package func requests(to path: String? = nil) -> [IssuerRequest] {
         withState { $0.requests(to: path) }
     }
 
-    /// How many token requests had this grant type.
+    /// Returns the number of token requests with a grant type.
     package func tokenRequests(_ grantType: String) -> Int {
         requests(to: "/token").count { $0.form["grant_type"] == grantType }
     }
 
-    /// Empties the log.
+    /// Clears the log.
     package func forgetRequests() {
         withState { $0.log = [] }
     }
 
-    /// Ends every grant of `user`, or of everybody.
+    /// Ends every grant of `user`, or of all users.
     package func killGrants(of user: String? = nil) {
         withState { $0.grants.kill(user: user) }
     }
 
-    /// Access tokens issued so far are unknown from now on.
+    /// Invalidates the access tokens issued so far.
     package func forgetAccessTokens() {
         withState { $0.grants.accessTokens = [:] }
     }
 
-    /// Whether a refresh with `token` would succeed now.
+    /// Returns whether a refresh with `token` would succeed now.
     package func isAlive(_ token: String) -> Bool {
         withState { $0.isAlive(token) }
     }
 
-    /// Refresh tokens that would be accepted now.
+    /// The refresh tokens that would be accepted now.
     package var livingRefreshTokens: [String] {
         withState { state in state.grants.refreshTokens.keys.filter { state.isAlive($0) } }
     }
 
-    /// How many different proofs of possession were good, apart from their nonces.
+    /// The number of different proofs of possession that were valid, apart from their nonces.
     package var distinctProofs: Int { withState(\.proofs.seen.count) }
 
-    /// The nonce a proof has to hold now; `nil` before the first was handed out.
+    /// The nonce required in a proof, or `nil` before the first one was issued.
     package var newestDPoPNonce: String? { withState(\.proofs.newestNonce) }
 
-    /// The thumbprint of the key an access or refresh token is bound to; `nil`: it is for any bearer.
+    /// Returns the thumbprint of the key that a token is bound to, or `nil` if the token is not bound.
     package func keyThumbprint(of token: String) -> String? {
         withState { state in
             let access = state.grants.accessTokens[token]?.authorization
@@ -85,7 +87,9 @@ extension DemoIssuer {
         }
     }
 
-    /// Approves or refuses the device login with this user code; `false` if there is none.
+    /// Approves or denies the device login with a user code.
+    ///
+    /// - Returns: `false` if there is no such login.
     package func decideDevice(userCode: String, user: String = "alice", denied: Bool = false) -> Bool {
         var fields = [("user_code", userCode), ("user", user)]
         if denied { fields.append(("deny", "yes")) }
@@ -93,7 +97,7 @@ extension DemoIssuer {
         return withState { (try? $0.decideDevice(form))?.status == 200 }
     }
 
-    /// A fresh refresh token, as a login with `scope` would have bought it.
+    /// Returns a new refresh token, as from a login with `scope`.
     package func grantRefreshToken(
         client: String,
         user: String,
@@ -107,7 +111,7 @@ extension DemoIssuer {
         }
     }
 
-    /// Signs `claims` with the issuer's key, for tokens the issuer itself would not write.
+    /// Signs `claims` with the issuer's key, for tokens that the issuer itself would not issue.
     package func sign(_ claims: JSONObject, header: JSONObject = JSONObject()) throws -> String {
         let key = withState(\.signingKey)
         return try key.sign(claims: claims, header: header)

@@ -1,35 +1,38 @@
 // SPDX-License-Identifier: MIT
 
-/// What goes wrong with one answer: the script of a fault.
+/// A scripted failure of one response.
 ///
-/// The issuer may have done its work (`isProcessed`) although the answer says otherwise or never arrives:
-/// that is how a rotated refresh token gets lost.
+/// The issuer may have processed the request (`isProcessed`) although the response says otherwise or never
+/// arrives. That is how a rotated refresh token gets lost.
 package struct Disturbance: Sendable {
-    /// How the answer ends on the wire.
+    /// The way the response ends on the wire.
     package enum Ending: Equatable, Sendable {
         case complete
-        /// Nothing is sent; the connection stays open until the other side leaves.
+        /// Nothing is sent.
+        ///
+        /// The connection stays open until the client closes it.
         case hang
-        /// The connection closes in order after this many bytes.
+        /// The connection is closed in order after this many bytes.
         case finish(afterBytes: Int)
         /// The connection is reset after this many bytes.
         case reset(afterBytes: Int)
-        /// The answer comes at this pace.
+        /// The response is sent at this rate.
         case drip(bytesPerSecond: Int)
     }
 
-    /// Sent in place of the issuer's own answer; `nil`: the issuer's own.
+    /// The response sent instead of the issuer's own, or `nil` for the issuer's own.
     package var reply: IssuerResponse?
-    /// Whether the issuer does what was asked (and so perhaps rotates) even when ``reply`` replaces the answer.
+    /// Whether the issuer processes the request, and possibly rotates, even if ``reply`` replaces the
+    /// response.
     package var isProcessed: Bool
-    /// Waits this long before it does anything.
+    /// The delay before the request is processed.
     package var delayBefore: Duration
-    /// Waits this long between its work and the answer.
+    /// The delay between processing and the response.
     package var delay: Duration
-    /// The answer waits until ``DemoIssuer/release()``.
+    /// Whether the response waits until ``DemoIssuer/release()``.
     package var isHeld: Bool
     package var ending: Ending
-    /// Only a request whose form says `grant_type=…` takes this one.
+    /// The grant type to which the disturbance is limited, or `nil` for any request.
     package var grantType: String?
 
     package init(
@@ -50,7 +53,7 @@ package struct Disturbance: Sendable {
         self.grantType = grantType
     }
 
-    /// The issuer's own answer, at once and whole.
+    /// No disturbance: the issuer's own response, at once and complete.
     static let none = Disturbance()
 
     func applies(to request: IssuerRequest) -> Bool {

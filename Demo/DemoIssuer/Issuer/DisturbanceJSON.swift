@@ -3,10 +3,11 @@
 import Text
 
 extension Disturbance {
-    /// Reads the body of `POST /_control/queue`.
+    /// Parses the body of `POST /_control/queue`.
     ///
-    /// Members: `status`, `headers` (object), `body`, `process` (bool), `delay_before_ms`, `delay_ms`, `hold`,
-    /// `ending` (`complete`, `hang`, `fin`, `rst`, `drip`), `after_bytes`, `bytes_per_second`, `grant_type`.
+    /// The members are `status`, `headers` (object), `body`, `process` (bool), `delay_before_ms`, `delay_ms`,
+    /// `hold`, `ending` (`complete`, `hang`, `fin`, `rst`, `drip`), `after_bytes`, `bytes_per_second` and
+    /// `grant_type`.
     init?(_ object: JSONObject) {
         var reply: IssuerResponse?
         if let status = object["status"]?.integer {

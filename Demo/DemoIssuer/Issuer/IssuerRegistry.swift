@@ -5,7 +5,7 @@ import Text
 /// A client registration.
 package struct RegisteredClient: Equatable, Sendable {
     package var id: String
-    /// `nil`: a public client.
+    /// The client secret, or `nil` for a public client.
     package var secret: String?
 
     package init(id: String, secret: String? = nil) {
@@ -14,7 +14,7 @@ package struct RegisteredClient: Equatable, Sendable {
     }
 }
 
-/// A person who may log in.
+/// A user who can log in.
 package struct RegisteredUser: Equatable, Sendable {
     package var name: String
     package var password: String
@@ -25,18 +25,20 @@ package struct RegisteredUser: Equatable, Sendable {
     }
 }
 
-/// Somebody whose assertions stand for a login (RFC 7523 §3).
+/// A signer whose assertions replace a login (RFC 7523 §3).
 package struct TrustedSigner: Equatable, Sendable {
-    /// `typ` of identity assertions (draft-ietf-oauth-identity-assertion-authz-grant §3.1).
+    /// The `typ` of identity assertions (draft-ietf-oauth-identity-assertion-authz-grant §3.1).
     package static let identityAssertion = "oauth-id-jag+jwt"
 
-    /// `iss` of the assertions.
+    /// The `iss` of the assertions.
     package var name: String
-    /// Its public keys, as members of a key set (RFC 7517 §5).
+    /// The signer's public keys, as members of a key set (RFC 7517 §5).
     package var keys: [JSONValue]
-    /// What `aud` may name; empty: the issuer or its token endpoint.
+    /// The accepted values of `aud`.
+    ///
+    /// If empty, the issuer and its token endpoint are accepted.
     package var audiences: [String]
-    /// `typ` that the assertions must have; `nil`: any.
+    /// The required `typ` of the assertions, or `nil` for any.
     package var type: String?
 
     package init(_ name: String, keys: [JSONValue], audiences: [String] = [], type: String? = nil) {
@@ -47,7 +49,7 @@ package struct TrustedSigner: Equatable, Sendable {
     }
 }
 
-/// Who may ask for tokens.
+/// The clients, users and signers that can request tokens.
 package struct IssuerRegistry: Sendable {
     package var clients = [
         RegisteredClient(id: "demo-public"),
@@ -60,7 +62,7 @@ package struct IssuerRegistry: Sendable {
     ]
     package var signers: [TrustedSigner] = []
 
-    /// Who signs for clients that have no secret, by their ids.
+    /// The signers for clients without a secret, by client ID.
     package var vouchers: [String: ClientVoucher] = [:]
 
     package init() {}
@@ -73,13 +75,14 @@ package struct IssuerRegistry: Sendable {
         users.first { $0.name == name }
     }
 
-    /// Whether a request names no client at all.
+    /// Returns whether a request names no client at all.
     func namesNobody(_ request: IssuerRequest) -> Bool {
         let (id, secret) = IssuerRegistry.credentials(request)
         return id == nil && secret == nil && request.form["client_assertion"] == nil
     }
 
-    /// The client that sent a request: `client_secret_basic`, `client_secret_post` or `none` (RFC 6749 §2.3).
+    /// Returns the client authenticated by `client_secret_basic`, `client_secret_post` or `none` (RFC 6749
+    /// §2.3).
     func authenticate(_ request: IssuerRequest) -> RegisteredClient? {
         let (id, secret) = IssuerRegistry.credentials(request)
         guard let id, let client = client(id), client.secret == secret, vouchers[id] == nil else {

@@ -2,26 +2,26 @@
 
 import Text
 
-/// One HTTP request as the issuer saw it; the request log is made of these.
+/// An HTTP request as received by the issuer, also used in the request log.
 package struct IssuerRequest: Sendable {
     package struct Header: Equatable, Sendable {
         package var name: String
         package var value: String
     }
 
-    /// Counts the requests in the log of this issuer from 1.
+    /// The number of the request in this issuer's log, from 1.
     package internal(set) var number = 0
-    /// Counts the connections of this issuer from 1.
+    /// The number of the connection at this issuer, from 1.
     package var connection: Int
-    /// Since the issuer was made.
+    /// The time since the issuer was created.
     package internal(set) var receivedAt: Duration = .zero
     package var method: String
-    /// Without the query.
+    /// The path without the query.
     package var path: String
     package var query: FormFields
     package var headers: [Header]
     package var body: [UInt8]
-    /// The fields of a form body; empty for any other body.
+    /// The fields of a form body, empty for any other body.
     package private(set) var form: FormFields
 
     package init(
@@ -44,12 +44,12 @@ package struct IssuerRequest: Sendable {
         }
     }
 
-    /// The first header of this name, whatever its case.
+    /// Returns the first header with a name, ignoring case.
     package func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// The values of every header of this name, whatever its case.
+    /// Returns the values of all headers with a name, ignoring case.
     func headers(named name: String) -> [String] {
         headers.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
@@ -70,7 +70,7 @@ package struct IssuerRequest: Sendable {
         return String(header.dropFirst(scheme.count + 1))
     }
 
-    /// `user:secret` of `Authorization: Basic …` (RFC 7617 §2).
+    /// The text `user:secret` of `Authorization: Basic …` (RFC 7617 §2).
     package var basicCredentials: String? {
         guard let header = header("authorization"), header.hasPrefix("Basic ") else { return nil }
         return Base64.decoded(header.dropFirst("Basic ".count)).map { String(decoding: $0, as: UTF8.self) }

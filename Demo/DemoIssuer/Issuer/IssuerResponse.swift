@@ -2,7 +2,7 @@
 
 import Text
 
-/// One HTTP answer, before anything is done to it on the wire.
+/// An HTTP response before any disturbance.
 package struct IssuerResponse: Equatable, Sendable {
     package typealias Header = IssuerRequest.Header
 
@@ -16,7 +16,7 @@ package struct IssuerResponse: Equatable, Sendable {
         self.body = body
     }
 
-    /// A JSON answer, never to be cached (RFC 6749 §5.1).
+    /// Returns a JSON response that must not be cached (RFC 6749 §5.1).
     package static func json(_ value: JSONValue, status: Int = 200) -> IssuerResponse {
         IssuerResponse(
             status: status,
@@ -25,7 +25,7 @@ package struct IssuerResponse: Equatable, Sendable {
         )
     }
 
-    /// An OAuth error (RFC 6749 §5.2).
+    /// Returns an OAuth error (RFC 6749 §5.2).
     package static func failure(
         _ code: String,
         status: Int = 400,
@@ -51,7 +51,9 @@ package struct IssuerResponse: Equatable, Sendable {
 
     package static let notFound = html("<p>There is nothing here.</p>", status: 404)
 
-    /// The bytes for the wire; a `Content-Length` is added unless the headers frame the body themselves.
+    /// Serializes the response.
+    ///
+    /// `Content-Length` is added unless the headers already delimit the body.
     func serialized(closing: Bool, omittingBody: Bool = false) -> [UInt8] {
         var text = "HTTP/1.1 \(status) \(status.reasonPhrase)\r\n"
         for header in headers { text += "\(header.name): \(header.value)\r\n" }

@@ -3,7 +3,9 @@
 import Text
 
 extension IssuerSettings {
-    /// Applies the body of `POST /_control/settings`; returns the first member that means nothing.
+    /// Applies the body of `POST /_control/settings`.
+    ///
+    /// - Returns: the first unknown or invalid member, or `nil` if there is none.
     mutating func apply(_ object: JSONObject) -> String? {
         object.members.first { !apply($0.name, $0.value) }?.name
     }
@@ -42,7 +44,7 @@ extension IssuerSettings {
 }
 
 extension IssuerSettings.Rotation {
-    /// Reads `none`, `strict` or `grace=SECONDS`.
+    /// Parses `none`, `strict` or `grace=SECONDS`.
     package init?(_ text: String) {
         switch text {
         case "none": self = .none

@@ -2,16 +2,20 @@
 
 import Text
 
-/// Everything the issuer knows; its endpoints are methods of this value, one file each.
+/// The state of the issuer.
+///
+/// Its endpoints are methods of this value, one file each.
 struct IssuerState: Sendable {
     var settings: IssuerSettings
     var registry: IssuerRegistry
     var signingKey: SigningKey
-    /// The issuer identifier: scheme, host and port, no path.
+    /// The issuer identifier: scheme, host and port, without a path.
     var issuer = ""
     var grants = GrantLedger()
     var proofs = ProofLedger()
-    /// The `jti` of every assertion that was good: none is good twice.
+    /// The `jti` of every valid client assertion.
+    ///
+    /// No assertion can be used twice.
     var usedAssertions: Set<String> = []
     var routes = Route.standard
     var log: [IssuerRequest] = []
@@ -24,10 +28,10 @@ struct IssuerState: Sendable {
         self.signingKey = signingKey
     }
 
-    /// Since the issuer was made.
+    /// The time since the issuer was created.
     var now: Duration { ContinuousClock.now - start }
 
-    /// Logs `request` and takes the disturbance queued for it, if any.
+    /// Logs `request` and removes the disturbance queued for it, if any.
     mutating func receive(_ request: inout IssuerRequest) -> Disturbance {
         request.number = (log.last?.number ?? 0) + 1
         request.receivedAt = now
@@ -46,7 +50,7 @@ struct IssuerState: Sendable {
         disturbances = [:]
     }
 
-    /// The issuer's own answer.
+    /// Returns the issuer's own response.
     mutating func answer(_ request: IssuerRequest) -> IssuerResponse {
         guard let route = routes.last(where: { $0.matches(request) }) else { return .notFound }
         do {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// One row of the issuer's table: which requests it answers, and how.
+/// A route of the issuer, with the requests it matches and the handler that answers them.
 ///
-/// Tests add rows of their own, to play back ends this issuer does not know.
+/// Tests add their own routes, to simulate back ends that this issuer does not implement.
 package struct Route: Sendable {
     typealias Handler = @Sendable (IssuerRequest, inout IssuerState) throws -> IssuerResponse
 
-    /// `nil`: any method.
+    /// The method, or `nil` for any method.
     let method: String?
     let path: String
     let handler: Handler
@@ -17,7 +17,7 @@ package struct Route: Sendable {
         self.handler = handler
     }
 
-    /// A row that needs nothing of the issuer's state.
+    /// Creates a route that does not use the issuer's state.
     package init(
         _ method: String?,
         _ path: String,
@@ -30,7 +30,7 @@ package struct Route: Sendable {
         path == request.path && (method == nil || method == request.method)
     }
 
-    /// The rows every issuer begins with.
+    /// The routes of every new issuer.
     static let standard: [Route] = [
         Route("GET", "/.well-known/openid-configuration") { _, state in try state.discovery() },
         Route("GET", "/.well-known/oauth-authorization-server") { _, state in try state.discovery() },
@@ -49,7 +49,7 @@ package struct Route: Sendable {
     ]
 }
 
-/// A refusal in OAuth's words (RFC 6749 §5.2).
+/// An error in OAuth's terms (RFC 6749 §5.2).
 struct OAuthErrorResponse: Error {
     var code: String
     var status = 400

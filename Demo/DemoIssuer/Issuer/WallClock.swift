@@ -2,8 +2,8 @@
 
 import Glibc
 
-/// The machine's idea of the date, for claims in tokens.
+/// The machine's wall clock, for claims in tokens.
 package enum WallClock {
-    /// Since 1970-01-01 UTC.
+    /// The time in seconds since 1970-01-01 UTC.
     package static var seconds: Int64 { Int64(time(nil)) }
 }

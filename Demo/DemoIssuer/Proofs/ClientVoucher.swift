@@ -2,13 +2,14 @@
 
 import Text
 
-/// Somebody whose signature stands for a client in place of a secret (RFC 7523 §2.2): whoever runs its jobs.
+/// A signer whose assertions replace a client secret (RFC 7523 §2.2), such as the service that runs the
+/// client's jobs.
 package struct ClientVoucher: Sendable {
-    /// What signs.
+    /// The key that signs the assertions.
     package var key: SigningKey
-    /// `iss` of the assertions.
+    /// The `iss` of the assertions.
     package var issuer: String
-    /// `sub` of those that speak for the client.
+    /// The `sub` of assertions for the client.
     package var subject: String
 
     package init(key: SigningKey, issuer: String, subject: String) {
@@ -17,7 +18,9 @@ package struct ClientVoucher: Sendable {
         self.subject = subject
     }
 
-    /// The claims of an assertion that speaks for the client at `audience` now, in seconds since 1970.
+    /// Returns the claims of a valid assertion for the client at `audience`, or `nil` for an invalid one.
+    ///
+    /// `now` is in seconds since 1970.
     func claims(of assertion: String, for audience: String, now: Int64) -> JSONObject? {
         guard let claims = key.claims(of: assertion), claims["iss"]?.string == issuer,
             claims["sub"]?.string == subject, claims["aud"]?.string == audience,
@@ -28,10 +31,10 @@ package struct ClientVoucher: Sendable {
 }
 
 extension IssuerState {
-    /// `client_assertion_type` (RFC 7523 §2.2).
+    /// The `client_assertion_type` (RFC 7523 §2.2).
     private static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-    /// The client that sent `request` and has proven it.
+    /// Returns the authenticated client of `request`, or `nil`.
     mutating func authenticated(_ request: IssuerRequest) -> RegisteredClient? {
         guard let assertion = request.form["client_assertion"] else { return registry.authenticate(request) }
         guard request.form["client_assertion_type"] == IssuerState.assertionType,

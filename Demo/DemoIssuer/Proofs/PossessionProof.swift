@@ -3,15 +3,18 @@
 import Crypto
 import Text
 
-/// A DPoP proof whose signature is good (RFC 9449 §4.2); what it says is still to be compared with its request.
+/// A DPoP proof with a valid signature (RFC 9449 §4.2), whose claims have yet to be compared with its
+/// request.
 struct PossessionProof {
-    /// Bytes of the whole text; an honest proof has less than a tenth of them.
+    /// The maximum size of the whole text, in bytes.
+    ///
+    /// A legitimate proof has less than a tenth of it.
     static let maximumSize = 8192
 
     let key: ProofKey
     let claims: JSONObject
 
-    /// Reads the value of a `DPoP` header and checks everything that needs no knowledge of the request.
+    /// Parses the value of a `DPoP` header, and checks everything that does not depend on the request.
     init(parsing text: String) throws(ProofError) {
         guard text.utf8.count <= PossessionProof.maximumSize else { throw .oversized }
         guard let token = CompactToken(text) else { throw .malformed }
@@ -23,9 +26,9 @@ struct PossessionProof {
         claims = token.claims
     }
 
-    /// Compares what the proof says with the request it came with.
+    /// Compares the proof's claims with its request.
     ///
-    /// `url` is without the query, `accessToken` is `nil` at the token endpoint, `now` is in seconds since 1970.
+    /// `url` has no query, `accessToken` is `nil` at the token endpoint, and `now` is in seconds since 1970.
     func check(method: String, url: String, accessToken: String?, now: Int64) throws(ProofError) {
         guard claims["htm"]?.string == method else { throw .wrongMethod }
         guard claims["htu"]?.string == url else { throw .wrongURL }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a DPoP proof is not good enough.
+/// The reason a DPoP proof is rejected.
 enum ProofError: String, Error {
     case missing = "there is no DPoP header"
     case repeated = "there is more than one DPoP header"

@@ -3,7 +3,9 @@
 extension IssuerState {
     private static let nonceHeader = "DPoP-Nonce"
 
-    /// The thumbprint of the key a token request proves (RFC 9449 §5); `nil`: proofs are off, or it has none.
+    /// Returns the thumbprint of the key that a token request proves (RFC 9449 §5).
+    ///
+    /// - Returns: `nil` if proofs are ignored, or if an optional proof is missing.
     mutating func provenKey(_ request: IssuerRequest) throws(OAuthErrorResponse) -> String? {
         switch settings.dpop {
         case .off: return nil
@@ -21,9 +23,9 @@ extension IssuerState {
         }
     }
 
-    /// The proof of a request, once it has been found good (RFC 9449 §4.3).
+    /// Returns the valid proof of a request (RFC 9449 §4.3).
     ///
-    /// Its `jti` counts as seen even when its nonce is stale: a retry has to bring a new proof.
+    /// Its `jti` counts as used even if its nonce is stale, so a retry must send a new proof.
     mutating func proof(
         in request: IssuerRequest,
         accessToken: String?
@@ -43,13 +45,14 @@ extension IssuerState {
         return proof
     }
 
-    /// The header that hands out the next nonce after a token request with a good proof; none unless demanded.
+    /// Returns the header with the next nonce after a token request with a valid proof, if nonces are
+    /// required.
     mutating func nextNonce(afterProofOf key: String?) -> [IssuerResponse.Header] {
         guard key != nil, settings.demandsDPoPNonce else { return [] }
         return [IssuerResponse.Header(name: IssuerState.nonceHeader, value: proofs.newNonce())]
     }
 
-    /// The header that tells a refused client which nonce to use.
+    /// Returns the header with the nonce that a rejected client must use.
     mutating func freshNonce(after refusal: ProofError) -> [IssuerResponse.Header] {
         guard refusal == .staleNonce else { return [] }
         return [IssuerResponse.Header(name: IssuerState.nonceHeader, value: proofs.newNonce())]

@@ -5,11 +5,13 @@ import Text
 
 /// The public key in the header of a DPoP proof, on the curve P-256 (RFC 7518 §6.2.1).
 struct ProofKey {
-    /// RFC 7638 §3, with SHA-256.
+    /// The SHA-256 thumbprint (RFC 7638 §3).
     let thumbprint: String
     private let publicKey: P256.Signing.PublicKey
 
-    /// Reads the member `jwk`; a private key in it is a refusal of its own (RFC 9449 §4.3).
+    /// Parses the member `jwk`.
+    ///
+    /// A private key in it is a separate error (RFC 9449 §4.3).
     init(_ value: JSONValue?) throws(ProofError) {
         guard let members = value?.object else { throw .unusableKey }
         guard members["d"] == nil else { throw .privateKey }
@@ -24,7 +26,7 @@ struct ProofKey {
         )
     }
 
-    /// Whether `signature`, 64 bytes, is this key's for the bytes of `input` (RFC 7518 §3.4).
+    /// Returns whether `signature`, which has 64 bytes, is this key's signature of `input` (RFC 7518 §3.4).
     func isSigner(of input: String, _ signature: [UInt8]) -> Bool {
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature) else {
             return false

@@ -6,28 +6,28 @@ import SwiftASN1
 import Text
 import X509
 
-/// A private certification authority that lives as long as its test or demonstration.
+/// A private CA that exists as long as its test or demonstration.
 package struct CertificateAuthority: Sendable {
     private let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
     private let name: DistinguishedName
     private let identifier: SubjectKeyIdentifier
 
-    /// The authority's own certificate, for `ca_file`.
+    /// The CA's own certificate as PEM, for `ca_file`.
     package let certificatePEM: String
 
-    /// An authority that signs itself.
+    /// Creates a self-signed CA.
     package init(name: String = "tokenagent demonstration CA") throws {
         try self.init(name, signedBy: nil)
     }
 
-    /// An authority that may certify only the IPv4 addresses of one network (RFC 5280 §4.2.1.10).
+    /// Returns a CA that may certify only the IPv4 addresses of one network (RFC 5280 §4.2.1.10).
     package static func permitting(address: [UInt8], mask: [UInt8]) throws -> CertificateAuthority {
         let network = ASN1OctetString(contentBytes: (address + mask)[...])
         let constraints = NameConstraints(permittedIPRanges: [network])
         return try CertificateAuthority("limited CA", signedBy: nil, constraints: constraints)
     }
 
-    /// An authority whose certificate this one signs.
+    /// Returns a CA with a certificate signed by this one.
     package func intermediate(name: String) throws -> CertificateAuthority {
         try CertificateAuthority(name, signedBy: self)
     }
@@ -62,9 +62,9 @@ package struct CertificateAuthority: Sendable {
         certificatePEM = try certificate.serializeAsPEM().pemString
     }
 
-    /// Certifies a fresh key for the DNS names and IPv4 addresses in `names`.
+    /// Certifies a new key for the DNS names and IPv4 addresses in `names`.
     ///
-    /// The first name is the common name too. `validity` is counted from now.
+    /// The first name is also the common name. `validity` is relative to now.
     package func issue(
         for names: [String] = ["127.0.0.1", "localhost"],
         validity: ClosedRange<Duration> = .seconds(-3600)...(.seconds(7 * 86_400)),

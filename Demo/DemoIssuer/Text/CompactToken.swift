@@ -2,11 +2,11 @@
 
 import Text
 
-/// A signed token in the compact form, taken apart; nothing is verified (RFC 7515 §3.1).
+/// A parsed signed token in the compact form, without any verification (RFC 7515 §3.1).
 struct CompactToken {
     let header: JSONObject
     let claims: JSONObject
-    /// What is signed.
+    /// The signed text.
     let input: String
     let signature: [UInt8]
 

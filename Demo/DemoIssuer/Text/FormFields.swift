@@ -15,7 +15,9 @@ package struct FormFields: Equatable, Sendable {
         self.fields = fields.map { Field(name: $0.0, value: $0.1) }
     }
 
-    /// Reads `a=b&c=d`; a field that does not decode stays as it is written.
+    /// Parses `a=b&c=d`.
+    ///
+    /// A field that cannot be decoded is kept as written.
     package init(parsing encoded: some Sequence<UInt8>) {
         fields = Array(encoded).split(separator: UInt8(ascii: "&")).map { pair in
             let halves = pair.split(
@@ -30,7 +32,7 @@ package struct FormFields: Equatable, Sendable {
         }
     }
 
-    /// What does not decode is taken as it is written.
+    /// Decodes a text, or returns it as written if it cannot be decoded.
     private static func text(_ encoded: ArraySlice<UInt8>) -> String {
         PercentCoding.decoded(encoded, plusIsBlank: true) ?? String(decoding: encoded, as: UTF8.self)
     }
@@ -40,12 +42,14 @@ package struct FormFields: Equatable, Sendable {
         fields.first { $0.name == name }?.value
     }
 
-    /// Every value of `name`: `resource` may be repeated (RFC 8707 §2).
+    /// Returns every value of `name`.
+    ///
+    /// For example, `resource` may be repeated (RFC 8707 §2).
     package func all(_ name: String) -> [String] {
         fields.filter { $0.name == name }.map(\.value)
     }
 
-    /// `a=b&c=d`, percent-encoded.
+    /// The fields as `a=b&c=d`, percent-encoded.
     package var encoded: String {
         fields.map { "\(PercentCoding.encoded($0.name))=\(PercentCoding.encoded($0.value))" }
             .joined(separator: "&")

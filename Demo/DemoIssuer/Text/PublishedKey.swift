@@ -4,7 +4,7 @@ import Crypto
 import CryptoExtras
 import Text
 
-/// A public key as a member of a key set (RFC 7517 §5): RSA or P-256.
+/// A public key as a member of a key set (RFC 7517 §5), either RSA or P-256.
 struct PublishedKey {
     private enum Material {
         case rsa(_RSA.Signing.PublicKey)
@@ -14,7 +14,7 @@ struct PublishedKey {
     private let material: Material
     private let identifier: String?
 
-    /// `nil`: it is no such key.
+    /// Parses a key, or returns `nil` for another kind of key.
     init?(_ value: JSONValue) {
         guard let members = value.object else { return nil }
         identifier = members["kid"]?.string
@@ -30,7 +30,9 @@ struct PublishedKey {
         }
     }
 
-    /// Whether this key has signed `token`, with the algorithm of its kind; a `kid` has to be the key's own.
+    /// Returns whether this key signed `token` with the algorithm of its type.
+    ///
+    /// A `kid` must be the key's own.
     func isSigner(of token: CompactToken) -> Bool {
         if let name = token.header["kid"], name.string != identifier { return false }
         switch material {

@@ -14,7 +14,7 @@ package enum SigningKey: Sendable {
     case es256(P256.Signing.PrivateKey)
     case rs256(_RSA.Signing.PrivateKey)
 
-    /// Draws a fresh key.
+    /// Creates a new key.
     package init(_ algorithm: Algorithm) throws {
         switch algorithm {
         case .es256: self = .es256(P256.Signing.PrivateKey())
@@ -29,7 +29,7 @@ package enum SigningKey: Sendable {
         }
     }
 
-    /// A signed token in the compact form (RFC 7515 §3.1).
+    /// Returns a signed token in the compact form (RFC 7515 §3.1).
     package func sign(claims: JSONObject, header replacements: JSONObject = JSONObject()) throws -> String {
         var header = JSONObject()
         header["alg"] = .string(algorithm.rawValue)
@@ -42,7 +42,7 @@ package enum SigningKey: Sendable {
         return "\(input).\(Base64.urlEncoded(try signature(of: Array(input.utf8))))"
     }
 
-    /// The private half as PEM, for a client that signs with it.
+    /// The private key as PEM, for a client that signs with it.
     package var privateKeyPEM: String {
         switch self {
         case .es256(let key): key.pemRepresentation
@@ -50,14 +50,14 @@ package enum SigningKey: Sendable {
         }
     }
 
-    /// The claims of `token`, if this key has signed it.
+    /// Returns the claims of `token`, or `nil` unless this key signed the token.
     package func claims(of token: String) -> JSONObject? {
         guard let token = CompactToken(token), isSignature(token.signature, of: Array(token.input.utf8))
         else { return nil }
         return token.claims
     }
 
-    /// The public half as a member of the key set (RFC 7517).
+    /// Returns the public key as a member of the key set (RFC 7517).
     package func webKey() throws -> JSONValue {
         let common: [(String, JSONValue)] = [
             ("kid", .string(keyID)), ("use", "sig"), ("alg", .string(algorithm.rawValue)),
@@ -67,7 +67,7 @@ package enum SigningKey: Sendable {
         return .object(object)
     }
 
-    /// `kid` of what it signs.
+    /// The `kid` of this key's tokens.
     package var keyID: String {
         switch self {
         case .es256(let key):
@@ -125,7 +125,9 @@ package enum SigningKey: Sendable {
 }
 
 extension JSONObject {
-    /// Sets every member of `replacements`; `null` removes one.
+    /// Sets every member of `replacements`.
+    ///
+    /// `null` removes a member.
     mutating func replace(with replacements: JSONObject) {
         for member in replacements.members {
             self[member.name] = member.value == .null ? nil : member.value

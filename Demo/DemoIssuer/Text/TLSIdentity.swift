@@ -7,7 +7,8 @@ package struct TLSIdentity: Sendable {
     /// One or more certificates, the server's own first.
     package let certificatePEM: String
     package let privateKeyPEM: String
-    /// SHA-256 of the SubjectPublicKeyInfo in Base64, as `pins` want it; `nil` when not made here.
+    /// The SHA-256 of the SubjectPublicKeyInfo in Base64, as in `pins`, or `nil` for a certificate from
+    /// elsewhere.
     package let publicKeyHash: String?
 
     package init(certificatePEM: String, privateKeyPEM: String, publicKeyHash: String? = nil) {
@@ -16,13 +17,14 @@ package struct TLSIdentity: Sendable {
         self.publicKeyHash = publicKeyHash
     }
 
-    /// What a server does with it.
+    /// Creates the TLS settings of a server with this identity.
     ///
     /// - Parameters:
-    ///   - maximumVersion: the newest protocol version offered.
-    ///   - clientAuthority: whose certificate every client has to show, as PEM; `nil`: none is asked for.
-    /// - Returns: the settings of its connections.
-    /// - Throws: that a certificate or the key cannot be read.
+    /// - maximumVersion: the maximum protocol version offered.
+    /// - clientAuthority: the CA that must have issued the client's certificate, as PEM, or `nil` to require
+    ///   none.
+    /// - Returns: the settings of the server's connections.
+    /// - Throws: an error of NIOSSL if a certificate or the key cannot be parsed.
     func serverContext(maximumVersion: TLSVersion?, clientAuthority: String?) throws -> NIOSSLContext {
         let chain = try NIOSSLCertificate.fromPEMBytes(Array(certificatePEM.utf8))
         let key = try NIOSSLPrivateKey(bytes: Array(privateKeyPEM.utf8), format: .pem)
@@ -35,7 +37,7 @@ package struct TLSIdentity: Sendable {
         if let clientAuthority {
             let authority = try NIOSSLCertificate.fromPEMBytes(Array(clientAuthority.utf8))
             configuration.trustRoots = .certificates(authority)
-            // A client has no host name that could be checked.
+            // A client has no host name to verify.
             configuration.certificateVerification = .noHostnameVerification
         }
         return try NIOSSLContext(configuration: configuration)
