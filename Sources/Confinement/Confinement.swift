@@ -30,6 +30,7 @@ package struct ConfinementReport: Equatable, Sendable {
 
 /// A protection that is not active, with the reason.
 package struct ConfinementGap: Error, Equatable, Sendable, CustomStringConvertible {
+    /// A protection of the sandbox; the raw value describes its absence.
     package enum Protection: String, Sendable {
         case files = "files outside the agent's own are not closed off (Landlock)"
         case systemCalls = "system calls are not filtered (seccomp)"

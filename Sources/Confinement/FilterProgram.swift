@@ -83,6 +83,7 @@ private enum FilterOffset {
 
 /// A step of the program whose jump distance is not yet known.
 private enum FilterStep {
+    /// A comparison of a jump; the raw value is its instruction code.
     enum Comparison: UInt16 {
         /// `BPF_JMP | BPF_JEQ | BPF_K`
         case ifEqual = 0x15

@@ -41,9 +41,7 @@ extension TOMLCursor {
 
     /// Reads text up to three of `quote`.
     ///
-    /// - Parameters:
-    ///   - quote: the quote that ends the string when repeated three times.
-    ///   - piece: reads as much as it can between quotes and line ends.
+    /// `piece` reads as much as it can between quotes and line ends.
     private mutating func longString(
         endingWith quote: UInt8,
         _ piece: (inout TOMLCursor) throws(TOMLError) -> ArraySlice<UInt8>

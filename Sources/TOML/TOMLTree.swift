@@ -13,12 +13,13 @@ struct TOMLTree {
     private enum Origin {
         /// A header of a table below this one.
         case implied
-        /// Its own header.
+        /// The table's own header.
         case header
         /// A dotted key before a value.
         case dottedKey
     }
 
+    /// The value of an entry.
     private enum Node {
         /// A complete value: a simple value, an array or an inline table.
         case value(TOMLValue.Content)
@@ -27,6 +28,7 @@ struct TOMLTree {
         case elements(Int)
     }
 
+    /// A table of `[[…]]`, with the position of its header.
     private struct Element {
         let table: TableID
         let position: TOMLPosition

@@ -4,6 +4,7 @@ import Text
 
 /// A value of a TOML text, with the position of its key so that errors can name the line.
 package struct TOMLValue: Equatable, Sendable {
+    /// The content of a value, by its TOML type.
     package enum Content: Equatable, Sendable {
         case string(String)
         case integer(Int64)

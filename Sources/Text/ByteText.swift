@@ -12,6 +12,8 @@
 /// ```
 ///
 /// - Complexity: every operation is linear in the bytes it examines, except ``contains(_:)``.
+/// - Entry points of the module: ``ByteText``, ``JSONValue``, ``HTTPSyntax``, ``Base64``, ``Hex``.
+/// - May not: compare text from outside as `String` does.
 package struct ByteText: Sendable {
     package let text: String
 

@@ -7,6 +7,7 @@ import Glibc
 /// Two different stamps show a change without reading the files. They detect an editor that overwrites a file
 /// as well as one that replaces it.
 package struct ConfigurationStamp: Equatable, Sendable {
+    /// The identity, size and times of one file or directory.
     private struct Mark: Equatable {
         var device: UInt64
         var number: UInt64

@@ -17,7 +17,7 @@ struct SessionContext {
     let canAskPerson: Bool
     /// The policy set in `[agent]` for all sessions.
     let policy: SessionPolicy
-    /// How servers are reached by sessions that do not set it.
+    /// The forward proxy for servers of sessions that do not set one.
     let proxy: ProxyChoice
     /// The role of this host in the fleet, or `nil` without `[fleet]`.
     let fleetRole: FleetRole?

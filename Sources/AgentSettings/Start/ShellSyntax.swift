@@ -6,9 +6,9 @@ package enum ShellSyntax: Equatable, Sendable {
     case csh
     case fish
 
-    /// Returns the syntax of the shell at `path`, chosen as ssh-agent does: names ending in `csh`, else `sh`.
+    /// Chooses the syntax for the shell at `path`.
     ///
-    /// In addition, `fish` is recognized.
+    /// As in ssh-agent, names ending in `csh` select ``csh``, and others ``sh``. The name `fish` selects ``fish``.
     package init(shell path: String?) {
         let name = path.map { $0.split(separator: "/").last ?? "" } ?? ""
         self = name.hasSuffix("csh") ? .csh : name == "fish" ? .fish : .sh

@@ -114,6 +114,8 @@ package enum FleetKeyFile {
     }
 
     /// Reads the key file of a host with `role`.
+    ///
+    /// - Throws: ``FleetKeyError``.
     package static func read(
         _ path: String,
         as role: FleetRole,
@@ -131,6 +133,8 @@ package enum FleetKeyFile {
     }
 
     /// Reads keys from the output of a command or the content of a credential.
+    ///
+    /// - Throws: ``FleetKeyError``.
     package static func keys(in text: GuardedBytes, as role: FleetRole) throws(FleetKeyError) -> FleetKeys {
         try FleetKeyText.keys(in: text, for: role)
     }

@@ -10,6 +10,7 @@ package struct FleetName: Hashable, Sendable {
 
 /// A key in etcd that belongs to a session of the fleet.
 package struct FleetKeyName: Hashable, Sendable {
+    /// The kind of value under a key.
     package enum Kind: Hashable, Sendable {
         /// `rt`, which keepers open.
         case record

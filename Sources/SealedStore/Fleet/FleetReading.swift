@@ -122,6 +122,8 @@ extension FleetRecords {
     }
 
     /// Opens a late response; if that fails, nothing stays in memory.
+    ///
+    /// - Throws: ``FleetValueError``.
     package func open(
         late bytes: [UInt8],
         under key: FleetKeyName,
@@ -139,6 +141,8 @@ extension FleetRecords {
     }
 
     /// Opens tokens that this host keeps in its own record; if that fails, nothing stays in memory.
+    ///
+    /// - Throws: ``FleetValueError``.
     package func open(
         kept bytes: [UInt8],
         of attempt: AttemptID,
@@ -162,6 +166,8 @@ extension FleetRecords {
     }
 
     /// Verifies a late response and reads its clear part, without exposing a secret.
+    ///
+    /// - Throws: ``FleetValueError``.
     package func late(
         _ bytes: [UInt8],
         under key: FleetKeyName,
@@ -177,6 +183,8 @@ extension FleetRecords {
     }
 
     /// Verifies and reads an intent, on keepers only.
+    ///
+    /// - Throws: ``FleetValueError``, which is `closedToReaders` on a reader.
     package func intent(
         _ bytes: [UInt8],
         of session: SessionName,
@@ -199,6 +207,8 @@ extension FleetRecords {
     }
 
     /// Verifies and reads a refresh request.
+    ///
+    /// - Throws: ``FleetValueError``.
     package func want(
         _ bytes: [UInt8],
         of session: SessionName,
@@ -213,6 +223,8 @@ extension FleetRecords {
     }
 
     /// Opens the description of a host.
+    ///
+    /// - Throws: ``FleetValueError``.
     package func host(_ bytes: [UInt8], under key: FleetKeyName) throws(FleetValueError) -> HostDescription {
         let value = try FleetValue(bytes, under: key)
         let host = try unsafe sealing.open(value, under: key) { content throws(RecordError) in
@@ -230,6 +242,8 @@ extension FleetRecords {
     }
 
     /// Returns the attempt that owns a lock.
+    ///
+    /// - Throws: ``FleetValueError/notAValue``.
     package static func lock(_ bytes: [UInt8]) throws(FleetValueError) -> AttemptID {
         do {
             return try unsafe bytes.withUnsafeBytes { bytes in

@@ -141,6 +141,8 @@ package struct FleetRecords: Sendable {
     }
 
     /// Returns the value of an intent: the same bytes for the same intent, so that they can be compared.
+    ///
+    /// - Throws: ``StorageFailure`` on a reader, which has no key for it.
     package func value(_ intent: FleetIntent, of session: SessionName) throws(StorageFailure) -> [UInt8] {
         try sealing.sign(.intent(intent), under: key(.intent, session))
     }

@@ -73,6 +73,7 @@ package final class SealedMemory: Sendable {
         private var room: Int { blob.sealed.count - AEAD.overhead }
     }
 
+    /// A secret, sealed in ordinary memory.
     fileprivate struct Blob {
         var kind: SecretKind
         /// The number of bytes in the secret; zeros follow it in the plaintext.
@@ -167,6 +168,8 @@ package final class SealedMemory: Sendable {
     }
 
     /// Returns whether `candidate` is the secret `id`, in time independent of where they differ.
+    ///
+    /// - Throws: ``SealedMemoryError`` if the secret cannot be opened.
     package func holds(_ candidate: UnsafeRawBufferPointer, in id: SecretID) throws -> Bool {
         try unsafe open(id) { bytes in
             guard bytes.count == candidate.count, let left = bytes.baseAddress,

@@ -28,6 +28,7 @@ struct RecordEntry {
         self.committed = committed
     }
 
+    /// A durable intent with space for its commit.
     struct Reservation {
         /// The file, kept open while the response is pending, so that a lack of descriptors cannot prevent
         /// the commit.
@@ -42,6 +43,7 @@ struct RecordEntry {
         var answer: ResponseRecording?
     }
 
+    /// A sealed commit that is not on the disk yet.
     struct PendingCommit {
         var sealed: [UInt8]
         var half: Int

@@ -4,6 +4,7 @@ import TokenCore
 
 /// The contents of one record's files, before anything is decided about them.
 struct RecordSurvey {
+    /// The location of a commit.
     enum Place {
         case record
         case reservation

@@ -13,6 +13,8 @@ extension SessionStore {
     }
 
     /// Adds a registration durably; its secrets are erased if that fails.
+    ///
+    /// - Throws: ``StorageFailure`` if the store is locked, or the file cannot be read or written.
     package func keep(_ registration: ClientRegistration) throws(StorageFailure) {
         do throws(StorageFailure) {
             try change { $0 + [registration] }
@@ -23,6 +25,8 @@ extension SessionStore {
     }
 
     /// Removes a registration and erases its secrets.
+    ///
+    /// - Throws: ``StorageFailure`` if the store is locked, or the file cannot be read or written.
     package func drop(_ registration: ClientRegistration) throws(StorageFailure) {
         try change { $0.filter { $0 != registration } }
         eraseSecrets(of: registration)

@@ -23,6 +23,7 @@ extension JSONValue {
     }
 }
 
+/// A recursive parser with limits for the depth and the number of values.
 private struct JSONParser {
     let bytes: [UInt8]
     var depthLeft: Int
