@@ -6,7 +6,7 @@ import TokenCore
 
 /// A server of kind `aws_role`: the Security Token Service.
 ///
-/// It issues the credentials of a role for another session's token (`AssumeRoleWithWebIdentity`).
+/// The service issues the credentials of a role for another session's token (`AssumeRoleWithWebIdentity`).
 struct AWSRoleServer: RoleServer {
     let profile: ServerProfile
     let role: AWSRole

@@ -46,7 +46,7 @@ extension IdentityCenterServer {
     }
 
     func unregister(_ found: DiscoveredServer?) async {
-        // The service cannot delete a client. It forgets each client when its registration expires.
+        // The service cannot delete a client, but forgets each client when its registration expires.
         guard let client = found?.client,
             let registration = await tools.registrar.registration(of: client, at: center.tokenService)
         else { return }

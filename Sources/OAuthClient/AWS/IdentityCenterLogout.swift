@@ -3,9 +3,7 @@
 import SealedStore
 import TokenCore
 
-/// A logout from IAM Identity Center.
-///
-/// Its portal ends the login of an access token.
+/// A logout from IAM Identity Center, whose portal ends the login of an access token.
 struct IdentityCenterLogout {
     var server: IdentityCenterServer
     var tokens: RevocationRequest

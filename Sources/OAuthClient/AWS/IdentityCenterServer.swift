@@ -142,7 +142,7 @@ struct IdentityCenterServer: AuthorizationServer {
 
     /// Checks that the tokens were issued by the configured service.
     ///
-    /// They must not be sent to another one.
+    /// Tokens must not be sent to another service.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint.bytewise != center.tokenService.bytewise else { return }
         let message = "the tokens are of \(tokenEndpoint), which the configuration no longer names"

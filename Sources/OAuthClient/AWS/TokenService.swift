@@ -60,9 +60,7 @@ struct TokenService: Sendable {
 }
 
 extension TokenResponse {
-    /// Reads the response of CreateToken.
-    ///
-    /// Its ID token is not used by Amazon and is left out.
+    /// Reads the response of CreateToken, without its ID token, which Amazon does not use.
     init(identityCenter object: JSONObject) throws(Problem) {
         guard let accessToken = try TokenResponse.token("accessToken", in: object) else {
             throw Problem(message: "the answer has no accessToken")

@@ -6,9 +6,9 @@ import TokenCore
 
 /// A wrapper around a server of any kind that removes the session's secrets from all it returns.
 ///
-/// A server knows the secrets sent to it. It may write them into an error description, a scope, a user code
-/// or the name of a challenge, which appear in responses, in `status`, in events and in the log. All of these
-/// pass through this type before anything is kept, shown or logged.
+/// A server may write the secrets sent to it into an error description, a scope, a user code or the name of a
+/// challenge, which appear in responses, in `status`, in events and in the log. All of these pass through
+/// this type before anything is kept, shown or logged.
 struct RedactingServer: AuthorizationServer {
     let server: any AuthorizationServer
     let names: ExchangeSecrets.Names

@@ -19,7 +19,7 @@ struct Redaction {
 
     /// One secret in one encoding.
     ///
-    /// It is encoded whole only when its first bytes have been found.
+    /// A secret is encoded whole only when its first bytes have been found.
     private struct Form {
         var encoding: Encoding
         var secret: Int

@@ -5,6 +5,10 @@ import Text
 import TokenCore
 
 /// A successful token response, parsed but not yet validated (RFC 6749 §5.1).
+///
+/// - Entry points of this folder: ``TokenEndpointResponse`` for a body, ``FailureClassification`` for a
+///   response without tokens, ``RedactingServer`` for all texts of a server.
+/// - May not: quote a token in an error, or use a token with characters that a header cannot carry.
 struct TokenResponse: Equatable, Sendable {
     var accessToken: String
     /// The authentication scheme of the token, `Bearer` or `DPoP`.
@@ -28,7 +32,7 @@ struct TokenResponse: Equatable, Sendable {
 
     /// The reason a body is not a token response.
     ///
-    /// It quotes at most the token type from the body.
+    /// The message quotes at most the token type from the body.
     struct Problem: Error, Equatable {
         var message: String
         /// The class `misbehaved`, or `misconfigured` if the server issues another kind of token than the
@@ -121,7 +125,7 @@ struct TokenResponse: Equatable, Sendable {
 
     /// Reads the members of a token exchange (RFC 8693 §2.2.1).
     ///
-    /// A token that is not an access token has the type `N_A`. Its recipient decides how to send it.
+    /// A token that is not an access token has the type `N_A`, and its recipient decides how to send it.
     private mutating func readExchanged(_ object: JSONObject) throws(Problem) {
         if let issued = object["issued_token_type"]?.string, TokenType(written: issued) == .refreshToken {
             let message = "the answer's access_token is a refresh token, which nobody is given"

@@ -9,7 +9,7 @@ import TokenCore
 ///
 /// - Entry points of this folder: ``ClientAssertions``, ``GrantAssertions`` (instead of a login),
 ///   ``ClientCertificate``.
-/// - May not: keep a private key outside sealed memory for longer than one signature.
+/// - May not: keep a private key outside sealed memory for longer than one request.
 struct ClientAssertions: Sendable {
     /// The signer of the assertions.
     enum AssertionSigner: Sendable {

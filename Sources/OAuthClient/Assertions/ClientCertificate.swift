@@ -5,9 +5,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// The certificate that authenticates a client in the TLS handshake (RFC 8705 §2).
-///
-/// It is read for every request.
+/// The certificate that authenticates a client in the TLS handshake (RFC 8705 §2), read for every request.
 struct ClientCertificate: Sendable {
     /// The path in `client_certificate_file`.
     let path: String
@@ -91,9 +89,7 @@ struct ClientCertificate: Sendable {
     }
 }
 
-/// A certificate with its key for a TLS handshake.
-///
-/// It lives for one request.
+/// A certificate with its key for the TLS handshake of one request.
 struct HandshakeIdentity: Sendable {
     /// The client's own certificate, followed by those that lead to its authority.
     let chain: [NIOSSLCertificate]

@@ -3,9 +3,7 @@
 import Text
 import TokenCore
 
-/// An assertion that is signed elsewhere.
-///
-/// It is fetched for every request.
+/// An assertion that is signed elsewhere and fetched for every request.
 struct ExternalAssertion: Sendable {
     let source: AssertionSource
     /// The configuration key of the assertion, without `_file` and `_command`.
@@ -13,7 +11,7 @@ struct ExternalAssertion: Sendable {
     /// The signing service of a GitHub Actions job, or `nil` if none started the agent.
     let workflow: WorkflowIdentity?
 
-    /// The maximum run time of a command, which may ask a cluster or a cloud.
+    /// The maximum run time of a command, which may send a request to a cluster or a cloud.
     private static let commandTimeLimit: Duration = .seconds(30)
 
     /// Fetches the current assertion.

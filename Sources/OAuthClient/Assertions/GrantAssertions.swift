@@ -74,7 +74,7 @@ struct GrantAssertions: Sendable {
 
     /// Adds an assertion to `request`.
     ///
-    /// Its form is copied, because a request that is sent again has another assertion.
+    /// The form is copied, because a request that is sent again has another assertion.
     ///
     /// - Parameters:
     ///   - request: A form for the token endpoint.

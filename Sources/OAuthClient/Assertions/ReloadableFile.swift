@@ -6,9 +6,9 @@ import TokenCore
 
 /// A file that another program updates, such as an assertion or a certificate with its key.
 ///
-/// It is read each time. It may be a symbolic link, and it may belong to root, as Kubernetes' projected
-/// tokens do. The sandboxed agent can read the directory as it was at the agent's start. In a directory that
-/// is newer, the process that runs commands reads the file.
+/// The file is read each time. The file may be a symbolic link and may belong to root, as Kubernetes'
+/// projected tokens do. The sandboxed agent can read the directory as it was at the agent's start. In a
+/// directory that is newer, the process that runs commands reads the file.
 package struct ReloadableFile: Sendable {
     /// The configuration key of the file, for messages.
     let key: String
@@ -16,9 +16,8 @@ package struct ReloadableFile: Sendable {
     /// The access that other users may have.
     let access: SmallFile.Access
 
-    /// The maximum number of bytes.
-    ///
-    /// It is the limit for a command's output, and exceeds any assertion or chain of certificates.
+    /// The maximum number of bytes: the limit for a command's output, and more than any assertion or chain of
+    /// certificates.
     static let limit = 64 << 10
     /// The maximum time to read the file, which is on a disk or in memory.
     private static let timeLimit: Duration = .seconds(5)

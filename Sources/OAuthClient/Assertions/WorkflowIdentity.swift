@@ -20,7 +20,7 @@ package struct WorkflowIdentity: Sendable {
 
     /// Returns whether the job's secret still exists.
     ///
-    /// It is not in the store, so locking `memory` deletes it.
+    /// Locking `memory` deletes the secret, because it is not in the store.
     func isKept(in memory: SealedMemory) -> Bool { memory.kind(of: bearer) != nil }
 
     /// Fetches a token for `audience`.

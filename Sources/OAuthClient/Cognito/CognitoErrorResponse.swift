@@ -35,7 +35,7 @@ struct CognitoErrorResponse: Error, Equatable {
                 failure.kind = CognitoErrorResponse.meaning(of: exception, explanation)
             }
             if exception == "ForbiddenException" {
-                // This comes from a web firewall and not from the pool.
+                // The response comes from a web firewall and not from the pool.
                 failure.leastPause = FailureClassification.proxyPause
             }
         }

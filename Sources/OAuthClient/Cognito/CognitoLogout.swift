@@ -5,7 +5,7 @@ import TokenCore
 
 /// A logout at a user pool.
 ///
-/// It revokes the refresh token, or signs the user out everywhere if the pool cannot do that.
+/// The refresh token is revoked, or the user is signed out everywhere if the pool cannot revoke it.
 struct CognitoLogout {
     var server: CognitoServer
     var tokens: RevocationRequest

@@ -21,7 +21,7 @@ struct CognitoServer: AuthorizationServer {
 
     /// The settings that the pool has shown by its responses.
     final class PoolCapabilities: Sendable {
-        /// Whether `GetTokensFromRefreshToken` worked after `REFRESH_TOKEN_AUTH` had failed.
+        /// A flag that is set if `GetTokensFromRefreshToken` worked after `REFRESH_TOKEN_AUTH` had failed.
         let rotates = Atomic(false)
     }
 
@@ -162,7 +162,7 @@ struct CognitoServer: AuthorizationServer {
 
     /// Checks that the tokens were issued by the configured pool.
     ///
-    /// They must not be sent to another one.
+    /// Tokens must not be sent to another pool.
     func checkPin(_ tokenEndpoint: String?) throws(RefreshFailure) {
         guard let tokenEndpoint, tokenEndpoint != pool.url else { return }
         let message = "the tokens are of \(tokenEndpoint), which the configuration no longer names"

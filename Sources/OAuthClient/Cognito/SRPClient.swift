@@ -6,8 +6,8 @@ import Text
 
 /// The client's half of Secure Remote Password, in Cognito's variant.
 ///
-/// It is SRP-6a (RFC 5054) over a 3072-bit group with SHA-256. The format of the hashed numbers and the
-/// derivation of the key are Amazon's own.
+/// The protocol is SRP-6a (RFC 5054) over a 3072-bit group with SHA-256. The format of the hashed numbers and
+/// the derivation of the key are Amazon's own.
 struct SRPClient {
     /// The values in the pool's `PASSWORD_VERIFIER` challenge.
     struct Challenge: Equatable {

@@ -9,13 +9,13 @@ import TokenCore
 ///
 /// - Entry points: ``metadata()``, ``metadataForKnownLogin()``, ``refetched()``, and ``fetch(_:_:match:)``
 ///   without a cache.
-/// - May not: send secrets, or use a document of another issuer (RFC 8414 §3.3).
+/// - May not: send secrets, or use a document that names another issuer than expected (RFC 8414 §3.3).
 actor Discovery {
     /// The maximum age of the metadata.
     ///
     /// Servers change their endpoints rarely, and a 404 at one refetches the metadata anyway.
     static let lifetime: Duration = .seconds(24 * 3_600)
-    /// The time until a server without a document is asked for one again.
+    /// The time until a document is fetched again from a server without one.
     static let lifetimeWithoutDocument: Duration = .seconds(3_600)
 
     private let issuer: Issuer.Description

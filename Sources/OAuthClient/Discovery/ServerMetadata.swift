@@ -38,9 +38,8 @@ struct ServerMetadata: Equatable, Sendable {
     private var aliases: [String: EndpointURL] = [:]
     /// The token endpoint that ``forCertificates`` has replaced.
     private(set) var tokenWithoutCertificate: EndpointURL?
-    /// Whether the document came from an address in a private network.
-    ///
-    /// Its endpoints may then be there too.
+    /// Whether the document came from an address in a private network, so that its endpoints may be there
+    /// too.
     var isInternal = false
     /// Whether a resource on the public Internet named the server.
     ///
@@ -151,8 +150,8 @@ struct ServerMetadata: Equatable, Sendable {
     ///   - match: The required similarity of the names.
     ///   - url: The URL of the document.
     ///   - isInternal: Whether the document came from an address in a private network.
-    ///   - endpoints: The configured endpoints. They replace the document's own values, which are not
-    ///     checked.
+    ///   - endpoints: The configured endpoints, which replace the document's own values. Replaced values are
+    ///     not checked.
     /// - Throws: The reason nothing of the document is used.
     init(
         _ document: JSONObject,
@@ -282,9 +281,8 @@ private struct Reader {
     enum Endpoint {
         case usable(EndpointURL)
         case absent
-        /// The reason, as the end of a sentence that begins with the endpoint's name.
-        ///
-        /// It contains no text of the server.
+        /// The reason, without text of the server, as the end of a sentence that begins with the endpoint's
+        /// name.
         case unusable(String)
     }
 

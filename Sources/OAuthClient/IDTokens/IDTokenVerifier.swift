@@ -6,10 +6,11 @@ import TokenCore
 
 /// A verifier of the ID token in a response.
 ///
-/// It checks the claims with ``IDTokenRules`` and the signature with the keys of ``KeySetCache``.
+/// ``IDTokenRules`` checks the claims, and ``KeySetCache`` provides the keys for the signature.
 ///
 /// - Entry points: ``verifyLogin(_:accessToken:)``, ``objection(to:accessToken:original:)``.
-/// - May not: take keys from the token, or accept an algorithm that the server does not list.
+/// - May not: take keys from the token, or accept an algorithm that is missing in a list that the server
+///   publishes.
 struct IDTokenVerifier: Sendable {
     var rules: IDTokenRules
     var metadata: ServerMetadata

@@ -6,7 +6,7 @@ import TokenCore
 
 /// The members of a ``CodeStep`` response that are sent back with the code.
 ///
-/// They are sealed until the user enters it.
+/// All are sealed until the user enters the code.
 struct CarriedMembers {
     private var members: [(name: String, json: SecretID)] = []
 

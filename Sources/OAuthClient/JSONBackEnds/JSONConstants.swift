@@ -15,6 +15,7 @@ package struct JSONConstants: Equatable, Sendable {
         }
     }
 
+    /// The value of an ``Entry``.
     package indirect enum Value: Equatable, Sendable {
         /// A text.
         ///
@@ -44,7 +45,7 @@ package struct JSONConstants: Equatable, Sendable {
 
     /// The maximum numbers of members, with those inside objects, and of headers.
     ///
-    /// They are low because each request sends all.
+    /// Both are low because each request sends all values.
     static let mostMembers = 32
     static let mostHeaders = 16
     /// The maximum numbers of bytes of a member's text and of a header's value.
@@ -202,7 +203,7 @@ extension JSONConstants.Entry {
 enum ReservedHeader {
     /// The reserved names.
     ///
-    /// They include headers set by the agent or the HTTP library, and headers that frame or route a message
+    /// The list has headers set by the agent or the HTTP library, and headers that frame or route a message
     /// (RFC 9110 §7.6.1, RFC 9112 §6). Others would make the server respond in a format that the agent does
     /// not read.
     private static let names: Set<ByteText> = [

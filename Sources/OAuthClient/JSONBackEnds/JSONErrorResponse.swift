@@ -106,7 +106,7 @@ extension JSONRules {
 
     /// Returns whether a code counts at `status`.
     ///
-    /// It does not if the server asks to wait or a gateway responds.
+    /// No code counts if the server asks the client to wait or a gateway responds.
     private static func isFinal(_ status: Int) -> Bool {
         (200..<300).contains(status)
             || (400..<500).contains(status) && ![407, 408, 425, 429].contains(status)

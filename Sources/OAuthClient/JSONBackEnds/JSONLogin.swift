@@ -14,7 +14,7 @@ struct JSONLogin {
     private static let tries = 3
     /// The statuses that reject a code.
     ///
-    /// With any other status, the user is not asked for another code.
+    /// With any other status, the user is not prompted for another code.
     private static let codeRefusals = [400, 401, 403, 422]
 
     var backEnd: JSONBackEnd { server.backEnd }

@@ -27,7 +27,7 @@ final class JSONRequestBody: Sendable {
 
     /// A writer of the members of one object, in order.
     ///
-    /// It is copyable only because the optimizer of Swift 6.3 crashes when it inlines code that lends a
+    /// The type is copyable only because the optimizer of Swift 6.3 crashes when it inlines code that lends a
     /// noncopyable value.
     struct Members {
         private let buffer: WipingBuffer

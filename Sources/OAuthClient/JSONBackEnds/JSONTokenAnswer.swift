@@ -56,7 +56,7 @@ extension JSONRules {
 
     /// Returns the object whose refresh token counts although `answer` cannot be used.
     ///
-    /// It is the object in the envelope, or else the only object with both tokens. In that case the
+    /// The object is the one in the envelope, or else the only one with both tokens: in that case the
     /// configured envelope is wrong.
     func leftover(in answer: JSONObject, _ purpose: JSONPurpose) -> JSONObject? {
         if let content = places(in: purpose).content(of: answer), content[fields.refreshToken] != nil {

@@ -7,8 +7,8 @@ import TokenCore
 
 /// One authorization request and its pending response (RFC 6749 §4.1, RFC 7636, RFC 9207).
 ///
-/// Its `state` is accepted once. Without it, nobody can finish or disturb the login. Safe to call from any
-/// thread.
+/// The `state` is accepted once. Nobody can finish or disturb the login without knowing it. Safe to call from
+/// any thread.
 final class AuthorizationTransaction: Sendable {
     /// A response with the right `state`.
     enum Response: Equatable, Sendable {

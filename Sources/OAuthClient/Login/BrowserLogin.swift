@@ -165,7 +165,8 @@ extension StandardLogin {
 
     /// Asks the user for the URL that the browser ended at.
     ///
-    /// It is used if the browser is on another machine, or ends at a URL that the agent cannot listen on.
+    /// This is necessary if the browser is on another machine, or ends at a URL that the agent cannot listen
+    /// on.
     private func pastedResponse(
         from url: EndpointURL
     ) async throws(LoginError) -> (AuthorizationTransaction, AuthorizationTransaction.Response) {

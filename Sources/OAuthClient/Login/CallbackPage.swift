@@ -6,9 +6,9 @@ import TokenCore
 
 /// A page of the redirect listener.
 ///
-/// It contains nothing of the request and no script, and loads nothing.
+/// The page contains nothing of the request and no script, and loads nothing.
 struct CallbackPage {
-    /// The kind of news, which decides the symbol and color.
+    /// The kind of outcome, which decides the symbol and color.
     enum Mood: String {
         case good, bad, calm
     }

@@ -8,7 +8,7 @@ import TokenCore
 
 /// A listener on a loopback address for the one redirect of a login (RFC 8252 §7.3, §8.3).
 ///
-/// It also shows the outcome of the login in the browser. Safe to call from any thread.
+/// The listener also shows the outcome of the login in the browser. Safe to call from any thread.
 final class LoopbackListener: Sendable {
     /// The limits of each connection and of their number.
     struct Limits: Sendable {
@@ -186,7 +186,7 @@ final class CallbackCoordinator: Sendable {
     let eventLoop: any EventLoop
     /// The path of the page that shows the outcome.
     ///
-    /// It cannot be guessed by other users of this machine.
+    /// Other users of this machine cannot guess the path.
     let outcomePath = "/outcome/\(RandomText.make())"
     private let contents = Mutex(Contents())
     private let promise: EventLoopPromise<AuthorizationTransaction.Response>

@@ -53,7 +53,7 @@ struct ProofMaker: Sendable {
 extension EndpointURL {
     /// The URL in a proof, without the query (RFC 9449 §4.2 `htu`).
     ///
-    /// It never has a fragment.
+    /// An endpoint URL never has a fragment.
     var proofTarget: String {
         query == nil ? description : String(description.prefix { $0 != "?" })
     }

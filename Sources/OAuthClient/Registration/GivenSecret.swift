@@ -32,9 +32,7 @@ extension ClientRegistration.Purpose {
     fileprivate static func authentication(of session: SessionName) -> String { "given to \(session)" }
 }
 
-/// The secrets of manually registered clients.
-///
-/// They are kept sealed next to those of clients that a server registered.
+/// The secrets of manually registered clients, kept sealed next to those of clients that a server registered.
 extension Registrar {
     /// Returns the secret that the user gave for `client`, or `nil` if there is none or the store is locked.
     ///

@@ -10,13 +10,13 @@ import TokenCore
 actor Registrar {
     /// The use that can be made of an existing registration.
     enum Standing: Sendable {
-        /// It can be used for logins.
+        /// The registration can be used for logins.
         case good
-        /// Existing logins continue with it.
+        /// Existing logins continue with the registration.
         ///
         /// A new login registers another.
         case ending
-        /// It is useless, because the server does not know it.
+        /// The registration is useless, because the server does not know it.
         case gone
     }
 

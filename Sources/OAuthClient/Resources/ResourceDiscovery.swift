@@ -20,9 +20,8 @@ struct ResourceDiscovery: Sendable {
 
     struct Found: Equatable, Sendable {
         var metadata: ResourceMetadata
-        /// The scope that the rejection requires.
-        ///
-        /// It takes precedence over the scopes in the metadata (RFC 6750 §3).
+        /// The scope that the rejection requires, which takes precedence over the scopes in the metadata
+        /// (RFC 6750 §3).
         var challengedScope: String?
         /// Whether the resource is on the public Internet.
         ///

@@ -48,7 +48,8 @@ package final class AuthorizationServers: AuthorizationServing {
     ///   - answers: The recordings of responses to refreshes, or `nil` to record none.
     ///   - door: The connector to the guards of refreshes, or `nil` if there are none.
     ///   - variables: The proxies in the environment at the agent's start.
-    ///   - eventLoopGroup: The group with the loop that carries all connections. It is not shut down here.
+    ///   - eventLoopGroup: The group with the loop that carries all connections. The group is not shut down
+    ///     here.
     ///   - workflow: The GitHub Actions job that started the agent, or `nil` if none did.
     ///   - userAgent: The `User-Agent` of sessions that configure none.
     ///   - sleep: Waits between device polls, by default on the boot-time clock.
@@ -149,6 +150,10 @@ package final class AuthorizationServers: AuthorizationServing {
         return await GuardedAttempt.$current.withValue(attempt) { await server.refresh(request) }
     }
 
+    /// Logs in to `session`.
+    ///
+    /// A step-up is rejected unless the server is standard, and pasting is rejected if the response comes in
+    /// a form.
     package func logIn(
         _ session: SessionName,
         _ request: LoginRequest,
@@ -164,6 +169,7 @@ package final class AuthorizationServers: AuthorizationServing {
         return await server.logIn(request, conversation: conversation)
     }
 
+    /// Revokes `tokens`, waiting at most 10 s for the server.
     package func revoke(_ session: SessionName, _ tokens: RevocationRequest) async -> RevocationOutcome {
         guard let server = server(for: session) else { return .refused(.unknown(session)) }
         return await withTaskGroup(of: RevocationOutcome.self) { [sleep = tools.sleep] group in
@@ -185,6 +191,10 @@ package final class AuthorizationServers: AuthorizationServing {
         await server(for: session)?.unregister(found)
     }
 
+    /// Stores the client secret that the user gave to `session`.
+    ///
+    /// - Throws: `misconfigured` if the session keeps no client secret, or `storage` if the store cannot keep
+    ///   it. The secret is erased on failure.
     package func keepClientSecret(
         _ secret: SecretID,
         for session: SessionName

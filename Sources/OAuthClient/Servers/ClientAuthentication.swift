@@ -71,7 +71,7 @@ struct ClientAuthentication: Sendable {
 
     /// Adds the proof to `request`.
     ///
-    /// Its form is copied, because a request that is sent again has another proof.
+    /// The form is copied, because a request that is sent again has another proof.
     ///
     /// - Parameters:
     ///   - request: A form, for an endpoint where the client authenticates.

@@ -55,8 +55,7 @@ package enum ClientProof: Equatable, Sendable {
 
     /// Returns whether the way to send the proof is still open and must be found out.
     ///
-    /// It is open if neither the configuration nor the metadata, which lists the methods `listed`, decides
-    /// it.
+    /// The way is open if neither the configuration nor the methods `listed` in the metadata decide it.
     func isOpen(listed: [ByteText]?) -> Bool {
         if case .secret(_, .automatic) = self { return listed?.contains("client_secret_post") != false }
         if case .secretAssertion(_, .endpoint) = self { return true }

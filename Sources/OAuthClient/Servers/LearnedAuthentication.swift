@@ -5,7 +5,7 @@ import TokenCore
 
 /// The ways in which a server has accepted this client's proof, remembered until the agent ends.
 ///
-/// They are found by trying. Safe to call from any thread.
+/// The ways are found by trying. Safe to call from any thread.
 final class LearnedAuthentication: Sendable {
     private struct Known {
         var placement: ClientSecretMethod?

@@ -4,9 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A reader of a configured secret.
-///
-/// It runs the secret's command once and keeps the result sealed.
+/// A reader of a configured secret, which runs the secret's command once and keeps the result sealed.
 actor SecretReader {
     /// Finds the secret that the user gave, or returns `nil` if the store does not have it.
     typealias GivenSecret = @Sendable () async -> SecretID?
@@ -195,8 +193,6 @@ extension SealedMemory {
 }
 
 extension RefreshFailure {
-    /// The failure while sealed memory is locked.
-    ///
-    /// It passes when the user unlocks the store.
+    /// The failure while sealed memory is locked, until the user unlocks the store.
     static let locked = RefreshFailure(kind: .busy, message: "the secret store is locked")
 }

@@ -4,9 +4,7 @@ import NIOCore
 import SealedStore
 import TokenCore
 
-/// A function that waits.
-///
-/// It throws if the task is cancelled before the time is over.
+/// A function that waits, and throws if the task is cancelled before the time is over.
 package typealias Sleeping = @Sendable (Duration) async throws -> Void
 
 /// The services used by servers of every kind.
@@ -21,13 +19,10 @@ struct ServerDependencies: Sendable {
     var workflow: WorkflowIdentity?
     /// The nonces for proofs, shared by all servers with these dependencies.
     var proofNonces = ProofNonces()
-    /// The registered clients.
-    ///
-    /// They are shared as well: servers of one issuer have the same clients.
+    /// The registered clients, which are shared as well: servers of one issuer have the same clients.
     var registrar = Registrar()
-    /// The listeners that still respond after a login.
-    ///
-    /// They are shared as well, because they use the ports of this machine.
+    /// The listeners that still respond after a login, which are shared as well because they use the ports of
+    /// this machine.
     var lingering = LingeringListeners()
     /// The `User-Agent` of every request.
     ///

@@ -120,9 +120,8 @@ struct GitHubAppServer: SourceServer {
         }
     }
 
-    /// Returns the number of the installation.
-    ///
-    /// It is requested once if the configuration names the account.
+    /// Returns the number of the installation, which is requested once if the configuration names the
+    /// account.
     private func installation(_ assertion: String) async throws(RefreshFailure) -> Int64 {
         let account: String
         switch app.installation {

@@ -14,7 +14,7 @@ struct PrintedToken: Equatable, Sendable {
 
     /// The reason the output is not a token.
     ///
-    /// It never quotes the output.
+    /// The message never quotes the output.
     struct Problem: Error, Equatable {
         /// The end of a sentence that begins with the program, such as "printed nothing".
         var message: String

@@ -89,9 +89,8 @@ package struct TokenType: Equatable, Sendable {
         uri = TokenType.prefix + name
     }
 
-    /// Parses a configured type: a URI, or the last word of a standard type.
-    ///
-    /// `nil` if it is neither.
+    /// Parses a configured type, a URI or the last word of a standard type, or returns `nil` if `text` is
+    /// neither.
     package init?(written text: String) {
         let uri = text.utf8.contains(UInt8(ascii: ":")) ? text : TokenType.prefix + text
         guard uri.isAbsoluteURI else { return nil }

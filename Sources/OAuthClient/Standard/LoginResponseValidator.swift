@@ -3,9 +3,8 @@
 import SealedStore
 import TokenCore
 
-/// Validation of the response to a login's token request.
-///
-/// It decides which parts of the response are used.
+/// Validation of the response to a login's token request, which decides the parts of the response that are
+/// used.
 struct LoginResponseValidator {
     let server: StandardServer
     let metadata: ServerMetadata

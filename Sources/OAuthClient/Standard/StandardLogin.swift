@@ -4,9 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// One login at a standard server.
-///
-/// It contains the parts that all flows share.
+/// One login at a standard server, with the parts that all flows share.
 struct StandardLogin {
     var server: StandardServer
     var metadata: ServerMetadata

@@ -53,7 +53,7 @@ struct StandardRevocation {
 
     /// Checks that the tokens were issued by the configured server.
     ///
-    /// They must not be sent to another issuer.
+    /// Tokens must not be sent to another issuer.
     private func checkPin(_ metadata: ServerMetadata) throws(RefreshFailure) {
         guard let pinned = tokens.tokenEndpoint.flatMap({ try? EndpointURL($0) }) else { return }
         guard pinned.origin == metadata.token.origin else {

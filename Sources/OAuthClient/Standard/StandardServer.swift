@@ -6,13 +6,13 @@ import TokenCore
 
 /// A server of kind `oidc` or `oauth2`, with OAuth 2.0 and OpenID Connect as in the specifications.
 ///
-/// A copy of the server is made for each request. It may have another client or a larger profile than the
+/// A copy of the server is made for each request, and may have another client or more scopes than the
 /// configuration.
 ///
 /// - Entry points: ``refresh(_:)``, ``logIn(_:conversation:)``, ``revoke(_:)``. ``StandardRefresh``,
 ///   ``StandardLogin`` and ``StandardRevocation`` do the work.
-/// - May not: use a response before its ID token is validated, or send a refresh token to another endpoint
-///   than the one of the login.
+/// - May not: use a response before its ID token is validated, or send a refresh token to another origin than
+///   the one of the login.
 struct StandardServer: AuthorizationServer {
     /// The configuration of the server.
     ///

@@ -36,7 +36,8 @@ extension StandardServer {
 
     /// Returns `grant`, unless it lacks a required ID token or belongs to another account than it must.
     ///
-    /// - Throws: The reason the login is not accepted. Its tokens are revoked, and the current login remains.
+    /// - Throws: The reason the login is not accepted. The new tokens are revoked, and the current login
+    ///   remains.
     func accepted(_ grant: LoginGrant, for request: LoginRequest) async throws(LoginError) -> LoginGrant {
         guard let objection = objection(to: grant, request) else { return grant }
         let refreshToken: SecretID? = if case .refreshToken(let token) = grant.renewal { token } else { nil }

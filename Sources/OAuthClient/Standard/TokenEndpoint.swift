@@ -4,9 +4,7 @@ import SealedStore
 import Text
 import TokenCore
 
-/// A sender of token requests.
-///
-/// It converts each response into a token response or one classified failure.
+/// A sender of token requests, which converts each response into a token response or one classified failure.
 struct TokenEndpoint: Sendable {
     var url: EndpointURL
     var authentication: ClientAuthentication
@@ -276,9 +274,8 @@ enum TokenLifetime {
         return min(left, claims.wholeLife.map(Duration.seconds) ?? left, LifetimeMember.longest)
     }
 
-    /// Returns the lifetime of a token that was issued just now.
-    ///
-    /// Its whole lifetime corrects a clock that is off.
+    /// Returns the lifetime of a token that was issued just now, whose whole lifetime corrects a clock that
+    /// is off.
     private static func ofNewToken(_ claims: JSONObject, until expiry: Int64, at now: WallTime) -> Duration {
         let whole = claims.wholeLife.map(Duration.seconds)
         let left = WallTime(secondsSince1970: expiry) - now

@@ -16,6 +16,7 @@ package struct EndpointURL: Hashable, Sendable, CustomStringConvertible {
     ///
     /// An IPv6 address has no brackets.
     package let host: String
+    /// The port, by default 443 with TLS and 80 without.
     package let port: Int
     /// The path, which begins with `/` or is empty.
     package let path: String

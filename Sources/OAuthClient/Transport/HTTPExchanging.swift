@@ -111,7 +111,7 @@ enum HTTPLimits {
     ///
     /// The largest token responses seen in practice are below 100 KiB.
     static let body = 1 << 20
-    /// The maximum number of bytes of all headers together.
+    /// The maximum number of bytes of all headers together, and so of one.
     static let headers = 64 << 10
     /// The maximum number of header lines.
     static let headerCount = 128

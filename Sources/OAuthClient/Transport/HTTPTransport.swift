@@ -14,7 +14,7 @@ import TokenCore
 /// HTTP/1.1 over a new connection for each request, without redirects or decompression.
 ///
 /// - No connection is pooled: one that died during suspend would make every later refresh ambiguous.
-/// - The HTTP library opens direct connections only. It does not use TLS with proxies, and a guard needs the
+/// - The HTTP library opens direct connections only: it does not use TLS with proxies, and a guard needs the
 ///   connection itself.
 /// - Entry points: ``send(_:)``, ``networkReturned()``.
 /// - May not: send a request twice, or before the certificate and address of the server are checked.
@@ -232,8 +232,8 @@ final class HTTPTransport: HTTPExchanging {
 
     /// Runs an exchange with a client that is used only once.
     ///
-    /// This is for plain fetches, which are rare and must know the server's address, and for requests with a
-    /// client certificate, whose key must not remain in a cached client.
+    /// Such clients are for plain fetches, which are rare and must know the server's address, and for
+    /// requests with a client certificate, whose key must not remain in a cached client.
     private func exchangeAlone(
         _ request: OutgoingRequest,
         _ credentials: TLSCredentials,
@@ -260,7 +260,7 @@ final class HTTPTransport: HTTPExchanging {
 
     /// Runs `perform` until `end`, and wipes the body of `request` afterwards.
     ///
-    /// `lastWord` is the time allowed beyond `end`. It starts when this process notices that `end` has
+    /// `lastWord` is the time allowed beyond `end`, and starts when this process notices that `end` has
     /// passed.
     private func exchange(
         _ request: OutgoingRequest,

@@ -26,9 +26,7 @@ package final class ProxyRoutes: Sendable {
 
     /// The maximum run time of the program that prints credentials.
     private static let commandTimeLimit: Duration = .seconds(10)
-    /// The maximum wait for the resolver.
-    ///
-    /// It may never respond if only the proxy resolves public names.
+    /// The maximum wait for the resolver, which may never respond if only the proxy resolves public names.
     private static let resolverLimit: Duration = .seconds(1)
 
     private let variables: ProxyVariables
@@ -178,7 +176,7 @@ package final class ProxyRoutes: Sendable {
         if ForwardProxy.isInternal(host) { return true }
         guard IPAddress(host) == nil else { return false }
         let (answers, answer) = AsyncStream.makeStream(of: Bool.self)
-        // The resolver cannot be cancelled. Its thread ends when the resolver returns.
+        // The resolver cannot be cancelled, and its thread ends when it returns.
         guard
             let thread = try? SystemThread({
                 answer.yield(resolved(host).contains { $0.isInternal })
