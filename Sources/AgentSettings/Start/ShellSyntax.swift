@@ -8,7 +8,8 @@ package enum ShellSyntax: Equatable, Sendable {
 
     /// Chooses the syntax for the shell at `path`.
     ///
-    /// As in ssh-agent, names ending in `csh` select ``csh``, and others ``sh``. The name `fish` selects ``fish``.
+    /// As in ssh-agent, names ending in `csh` select ``csh``, and others ``sh``. The name `fish` selects
+    /// ``fish``.
     package init(shell path: String?) {
         let name = path.map { $0.split(separator: "/").last ?? "" } ?? ""
         self = name.hasSuffix("csh") ? .csh : name == "fish" ? .fish : .sh

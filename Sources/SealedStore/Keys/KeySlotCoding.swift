@@ -11,7 +11,7 @@ import TokenCore
 /// | 3 external | `u8 provider | u16 length | name | salt[16] | wrapped[72]` |
 /// | 4 previous key | `u32 epoch | wrapped[72]` |
 ///
-/// With flag 1, type 3 has the parameters of type 1 (algorithm, operations, memory, salt) instead of the salt.
+/// With flag 1, type 3 has the parameters of type 1 (algorithm, operations, memory, salt) instead of `salt`.
 /// With flag 2, which version 1 of the file does not have, the creation time follows the wrapped key, as
 /// `i64 seconds since 1970`.
 extension KeySlot {
