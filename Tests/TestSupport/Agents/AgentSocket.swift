@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import Text
 
-/// A peer that speaks bytes, so that it can also speak nonsense.
+/// A client of the agent's socket that sends raw bytes, which need not be valid HTTP.
 package struct AgentSocket: Sendable {
     package struct Reply: Equatable, Sendable {
         package var status: Int
@@ -22,7 +22,7 @@ package struct AgentSocket: Sendable {
         self.path = path
     }
 
-    /// One request on a connection of its own, with a well-formed head.
+    /// Sends one well-formed request on its own connection, and returns the response.
     package func request(
         _ method: String = "GET",
         _ target: String,
@@ -40,7 +40,7 @@ package struct AgentSocket: Sendable {
         return reply
     }
 
-    /// Sends `bytes` and returns everything that comes back until the agent closes the connection.
+    /// Sends `bytes` and returns everything received until the agent closes the connection.
     package func exchange(_ bytes: [UInt8], within limit: Duration = .seconds(300)) async throws -> [UInt8] {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let promise = loop.makePromise(of: [UInt8].self)
@@ -58,7 +58,7 @@ package struct AgentSocket: Sendable {
         return try await promise.futureResult.get()
     }
 
-    /// Connects; where a blocking client would wait in a full queue, this one tries again.
+    /// Connects, and tries again where a blocking client would wait for a full queue.
     private func connect(
         on loop: any EventLoop,
         _ promise: EventLoopPromise<[UInt8]>
@@ -83,7 +83,9 @@ package struct AgentSocket: Sendable {
 }
 
 extension AgentSocket.Reply {
-    /// Takes an answer apart; bodies are read to the end of the connection, chunks are joined.
+    /// Parses a response.
+    ///
+    /// The body is read to the end of the connection, and chunks are joined.
     package init?(_ bytes: [UInt8]) {
         let separator = Array("\r\n\r\n".utf8)
         guard let end = bytes.indices.first(where: { bytes[$0...].starts(with: separator) }) else {
@@ -111,13 +113,13 @@ extension AgentSocket.Reply {
     }
 }
 
-/// Bytes that are no HTTP answer.
+/// An error: the bytes are not an HTTP response.
 package struct UnreadableReply: Error, CustomStringConvertible {
     var bytes: [UInt8]
     package var description: String { "no HTTP answer: «\(String(decoding: bytes, as: UTF8.self))»" }
 }
 
-/// The agent did not close the connection in time.
+/// An error: the agent did not close the connection in time.
 package struct NoReply: Error {
     var limit: Duration
 }
@@ -141,7 +143,7 @@ private final class Collector: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A reset after the answer is the agent's way of not reading what else was sent.
+        // The agent resets a connection after the response if it does not read the rest of the input.
         context.close(promise: nil)
     }
 }

@@ -4,17 +4,17 @@ import Glibc
 import Synchronization
 import Text
 
-/// The real agent and its real client in a world of their own.
+/// The real agent and its real client in an isolated environment.
 ///
-/// Home, configuration, state and runtime directory lie in one temporary directory; nothing of the person who
-/// runs the tests is read or written.
+/// The home, configuration, state and runtime directories are in one temporary directory. Nothing of the user
+/// who runs the tests is read or written.
 package final class AgentUnderTest: Sendable {
     package let home: TemporaryDirectory
     package let environment: [String: String]
     private let running = Mutex<Program?>(nil)
     private let ended = Mutex<[Program]>([])
 
-    /// Lays out the directories and writes `configuration`; starts nothing.
+    /// Creates the directories and writes `configuration`, without starting the agent.
     package init(configuration: String = "", in parent: String? = nil) throws {
         home = try TemporaryDirectory(in: parent)
         for name in ["run", "config", "config/tokenagent", "state"] { try home.makeDirectory(name) }
@@ -23,7 +23,7 @@ package final class AgentUnderTest: Sendable {
             "HOME": home.path,
             "PATH": "\(BuiltPrograms.directory):\(ToolDirectory.path)",
             "LANG": "C.UTF-8",
-            // What git is told for all users of this machine is none of the test's.
+            // git must not read this machine's system-wide configuration.
             "GIT_CONFIG_NOSYSTEM": "1",
             "XDG_CONFIG_HOME": home.path("config"),
             "XDG_STATE_HOME": home.path("state"),
@@ -35,13 +35,13 @@ package final class AgentUnderTest: Sendable {
     }
 
     deinit {
-        // Ended before its home goes: it would make directories anew.
+        // The agent must end before its home is removed, because it would create directories again.
         defer { running.withLock { $0 = nil } }
-        // A background agent is no child of ours; it is found by its socket.
+        // A background agent is not a child of this process, so its process is found by its socket.
         if let pid = SocketOwner.pid(socketPath), pid != agent?.pid { systemKill(pid, SIGKILL) }
     }
 
-    /// A browser without a person: fetches the address and follows its redirects.
+    /// A browser without a user, which fetches a URL and follows its redirects.
     private static let browserScript = """
         #!/bin/sh
         exec curl --silent --location --insecure --max-time 20 --output /dev/null "$1"
@@ -58,7 +58,7 @@ package final class AgentUnderTest: Sendable {
         try home.write(text, to: "config/tokenagent/config.toml")
     }
 
-    /// Names the command that a slot of the vault may run, in front of the configuration there is.
+    /// Adds the command of an unlock method before the existing configuration.
     package func configure(unlockCommand words: [String]) throws {
         let list = words.map { "\"\($0)\"" }.joined(separator: ", ")
         try configure("[vault]\nunlock_command = [\(list)]\n" + (File.text(configurationPath) ?? ""))
@@ -66,7 +66,7 @@ package final class AgentUnderTest: Sendable {
 
     // MARK: The agent
 
-    /// Starts the agent in the foreground and waits until its socket answers.
+    /// Starts the agent in the foreground and waits until its socket responds.
     package func start(
         _ arguments: String...,
         extraEnvironment: [String: String] = [:],
@@ -88,21 +88,23 @@ package final class AgentUnderTest: Sendable {
         }
     }
 
-    /// The foreground agent, if one runs.
+    /// The foreground agent, or `nil` if none is running.
     package var agent: Program? { running.withLock { $0 } }
 
-    /// What the foreground agents logged so far.
+    /// The log output of all foreground agents so far.
     package var log: String {
         let earlier = ended.withLock { $0.map(\.standardError).joined() }
         return earlier + (agent?.standardError ?? "")
     }
 
-    /// `kill -9`, and waits until it is gone.
+    /// Kills the agent with SIGKILL and waits for its end.
     package func kill() async throws {
         try await end(.kill)
     }
 
-    /// Sends `signal` and waits for the end; returns the exit status.
+    /// Sends `signal` and waits for the end of the agent.
+    ///
+    /// - Returns: the exit status.
     @discardableResult
     package func end(
         _ signal: Signal = .terminate,
@@ -139,7 +141,7 @@ package final class AgentUnderTest: Sendable {
             .finish(within: limit)
     }
 
-    /// Starts `tokenctl` and leaves it running.
+    /// Starts `tokenctl` without waiting for its end.
     package func startTokenctl(
         _ arguments: [String],
         input: String = "",
@@ -153,15 +155,16 @@ package final class AgentUnderTest: Sendable {
         )
     }
 
-    /// Runs a line of shell in this agent's environment.
+    /// Runs a shell command in this agent's environment.
     package func shell(_ script: String, within limit: Duration = .seconds(60)) async throws -> ProgramResult
     {
         try await Program(["/bin/sh", "-c", script], environment: environment, hasTerminal: false)
             .finish(within: limit)
     }
 
-    /// Changes how the store opens, showing the content of the key file it opens with: the key is added to `members`,
-    /// a JSON object.
+    /// Changes the store's unlock methods, proving knowledge of the key in its key file.
+    ///
+    /// The proof is added to `members`, a JSON object.
     package func changeVault(
         _ method: String,
         _ path: String,
@@ -175,7 +178,7 @@ package final class AgentUnderTest: Sendable {
         return try await socket.request(method, "/v1/vault/" + path, body: body)
     }
 
-    /// The status of one session as the socket tells it.
+    /// Returns the status of a session from the agent's socket.
     package func status(_ session: String) async throws -> JSONObject {
         try await socket.request("GET", "/v1/sessions/\(session)").json ?? JSONObject()
     }
@@ -191,7 +194,7 @@ package final class AgentUnderTest: Sendable {
         try await Polling.until(within: limit) { try await status(session)["state"]?.string == state }
     }
 
-    /// Waits until this many requests wait in the agent for a refresh.
+    /// Waits until at least `count` requests in the agent wait for a refresh.
     package func hasWaiters(_ count: Int) async throws -> Bool {
         try await Polling.until {
             let text = try await socket.request("GET", "/v1/metrics").text
@@ -206,7 +209,7 @@ package final class AgentUnderTest: Sendable {
     }
 }
 
-/// `kill(2)`, whose name `AgentUnderTest.kill` hides.
+/// Calls `kill(2)`, whose name `AgentUnderTest.kill` hides.
 private func systemKill(_ pid: pid_t, _ number: Int32) {
     kill(pid, number)
 }

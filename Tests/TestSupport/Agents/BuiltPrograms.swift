@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// The programs of this package as this build made them: they lie beside the test bundle.
+/// The programs of this package from the current build, which are next to the test bundle.
 package enum BuiltPrograms {
     package static let directory: String = {
         var buffer = [CChar](repeating: 0, count: 4096)
@@ -24,15 +24,15 @@ package enum BuiltPrograms {
     }
 }
 
-/// The environment the tests themselves run in.
+/// The environment in which the tests themselves run.
 package enum TestEnvironment {
     package static func value(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// Where programs are found that are not ours.
+    /// The search path for programs that are not part of this package.
     package static var searchPath: String { value("PATH") ?? "/usr/local/bin:/usr/bin:/bin" }
 
-    /// Long tests run too.
+    /// Whether long tests run too.
     package static var isFull: Bool { value("TOKENAGENT_TEST_FULL") == "1" }
 }

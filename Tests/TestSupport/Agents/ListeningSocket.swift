@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// A TCP socket on which a process waits for connections, as the kernel writes it in `/proc/net`.
+/// A TCP socket on which a process listens, from the kernel's list in `/proc/net`.
 package struct ListeningSocket: Hashable, Sendable {
-    /// No later socket has it, unlike the port, which the kernel may give away again at once.
+    /// The inode number, which no later socket has.
+    ///
+    /// The kernel may assign the port again at once.
     package let inode: String
 
-    /// Digits as the kernel writes them: `0100007F` is 127.0.0.1.
+    /// The address in the kernel's notation: `0100007F` is 127.0.0.1.
     package let address: String
 
     package let port: Int
 
-    /// The listening sockets of the process `pid`; the tests' own with `"self"`.
+    /// Returns the listening sockets of the process `pid`, or those of the tests for `"self"`.
     package static func all(ofProcess pid: some CustomStringConvertible) -> [Self] {
         let own = inodes(ofProcess: pid)
         return ["tcp", "tcp6"].flatMap { File.text("/proc/net/\($0)")?.split(separator: "\n") ?? [] }
@@ -18,7 +20,7 @@ package struct ListeningSocket: Hashable, Sendable {
             .filter { own.contains($0.inode) }
     }
 
-    /// The inode numbers of all sockets of the process `pid`.
+    /// Returns the inode numbers of all sockets of the process `pid`.
     package static func inodes(ofProcess pid: some CustomStringConvertible) -> Set<String> {
         let links = File.names(in: "/proc/\(pid)/fd").compactMap { File.linkTarget("/proc/\(pid)/fd/\($0)") }
         return Set(

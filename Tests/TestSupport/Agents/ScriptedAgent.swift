@@ -5,17 +5,19 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A server at a socket of its own that says exactly what a test tells it to, also nonsense.
+/// A server on a Unix socket that sends exactly the bytes a test provides, which need not be valid.
 package final class ScriptedAgent: Sendable {
-    /// What the server does on one connection, one step after the other; then it closes.
+    /// A step on one connection.
+    ///
+    /// The connection is closed after the last step.
     package enum Step: Sendable {
         /// Reads one whole request.
         case read
         /// Sends bytes.
         case send([UInt8])
-        /// Reads one whole request and does what the test says to it.
+        /// Reads one whole request and performs the step that the test returns for it.
         indirect case reply(@Sendable (String) -> Step)
-        /// Keeps the connection open, and silent, until the peer leaves.
+        /// Keeps the connection open and silent until the peer closes it.
         case hang
     }
 
@@ -24,12 +26,14 @@ package final class ScriptedAgent: Sendable {
     private let listener: Listener
     private let received = Mutex<[String]>([])
 
-    /// Listens, and plays one script per connection, all side by side; the last one is played for all that follow.
+    /// Listens and runs one script per connection, concurrently.
+    ///
+    /// The last script is used for all further connections.
     package convenience init(_ scripts: [[Step]]) throws {
         try self.init(first: scripts, then: scripts.last)
     }
 
-    /// Listens, and asks `respond` about the one request of each connection.
+    /// Listens and calls `respond` with the one request of each connection.
     package convenience init(responding respond: @escaping @Sendable (String) -> Step) throws {
         try self.init(first: [], then: [.reply(respond)])
     }
@@ -55,7 +59,7 @@ package final class ScriptedAgent: Sendable {
         DispatchQueue(label: "scripted agent").async { [self] in serve(scripts, then: last) }
     }
 
-    /// Plays one script for every connection.
+    /// Listens and runs one script for every connection.
     package convenience init(_ steps: Step...) throws {
         try self.init([steps])
     }
@@ -64,10 +68,10 @@ package final class ScriptedAgent: Sendable {
         shutdown(listener.descriptor, Int32(SHUT_RDWR))
     }
 
-    /// The requests so far, each with its head and body as they came.
+    /// The requests so far, each with its head and body as received.
     package var requests: [String] { received.withLock(\.self) }
 
-    /// Keeps this object alive until every script was begun once.
+    /// Runs the scripts, and keeps this object alive until each script was begun once.
     private func serve(_ scripts: [[Step]], then last: [Step]?) {
         for script in scripts {
             let peer = testing_accept(listener.descriptor)
@@ -134,7 +138,7 @@ package final class ScriptedAgent: Sendable {
     }
 }
 
-/// A descriptor that stays this socket's until nobody accepts at it any more.
+/// A file descriptor that stays open until no thread accepts connections on it.
 private final class Listener: Sendable {
     let descriptor: Int32
 
@@ -148,7 +152,7 @@ private final class Listener: Sendable {
 }
 
 extension ScriptedAgent.Step {
-    /// Sends an answer with a body of known length.
+    /// Returns a step that sends a response with a body of known length.
     package static func answer(
         _ body: String,
         status: Int = 200,
@@ -160,7 +164,7 @@ extension ScriptedAgent.Step {
         return .send(Array((head + "\r\n" + body).utf8))
     }
 
-    /// Sends the head of an answer that ends with the connection, and lines after it.
+    /// Returns a step that sends the head of a response that ends with the connection, followed by lines.
     package static func lines(_ lines: String...) -> Self {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n"
         return .send(Array((head + lines.map { $0 + "\n" }.joined()).utf8))

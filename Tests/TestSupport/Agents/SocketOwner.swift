@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Who listens on a socket.
+/// The owner of a listening Unix socket.
 package enum SocketOwner {
     private struct Credentials {
         var pid: pid_t = 0
@@ -10,7 +10,8 @@ package enum SocketOwner {
         var gid: gid_t = 0
     }
 
-    /// The process that listens at `path`, as the kernel tells (`SO_PEERCRED`); `nil`: nobody.
+    /// Returns the process that listens at `path` according to the kernel (`SO_PEERCRED`), or `nil` if none
+    /// does.
     package static func pid(_ path: String) -> pid_t? {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }

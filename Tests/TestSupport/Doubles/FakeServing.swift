@@ -3,18 +3,20 @@
 import Synchronization
 import TokenCore
 
-/// Authorization servers played by the test, call by call.
+/// Authorization servers simulated by a test, call by call.
 ///
-/// Every call waits until the test takes it with a `next…` method and answers it, so a test always knows what
-/// is in flight; a call nobody takes never ends.
+/// Every call waits until the test takes it with a `next…` method and answers it. A test therefore always
+/// knows which calls are in flight. A call that is never taken never ends.
 package final class FakeServing: AuthorizationServing {
-    /// One call that waits for the test's answer.
+    /// A call that waits for the test's result.
     package struct Call<Request: Sendable, Outcome: Sendable>: Sendable {
         package let session: SessionName
         package let request: Request
         fileprivate let continuation: CheckedContinuation<Outcome, Never>
 
-        /// Ends the call; exactly once.
+        /// Ends the call.
+        ///
+        /// Must be called exactly once.
         package func answer(_ outcome: Outcome) {
             continuation.resume(returning: outcome)
         }
@@ -33,17 +35,17 @@ package final class FakeServing: AuthorizationServing {
 
     package init() {}
 
-    /// How often the network came back.
+    /// The number of times the network came back.
     package var networkReturns: Int { returns.load(ordering: .relaxed) }
 
-    /// How often a client secret was forgotten.
+    /// The number of times a client secret was dropped.
     package var forgottenSecrets: Int { forgotten.load(ordering: .relaxed) }
 
     package func forgetClientSecret(of session: SessionName) async {
         forgotten.add(1, ordering: .relaxed)
     }
 
-    /// The demand and the secrets' numbers, so that a test sees what was asked for.
+    /// Returns the request and the numbers of the secrets, so that a test sees the arguments.
     package func proof(for demand: ProofRequest, showing token: SecretID, by key: SecretID) -> String? {
         let words = [
             demand.method, demand.target, demand.nonce ?? "-", "\(token.rawValue)", "\(key.rawValue)",
@@ -64,11 +66,11 @@ package final class FakeServing: AuthorizationServing {
     /// Waits for the next revocation.
     package func nextRevocation() async -> Revocation { await revocations.next() }
 
-    /// Refreshes so far, taken or not.
+    /// The number of refreshes so far, taken or not.
     package var refreshCount: Int { refreshes.count }
-    /// Logins so far, taken or not.
+    /// The number of logins so far, taken or not.
     package var logInCount: Int { logIns.count }
-    /// Revocations so far, taken or not.
+    /// The number of revocations so far, taken or not.
     package var revocationCount: Int { revocations.count }
 
     package func refresh(_ session: SessionName, _ request: RefreshRequest) async -> RefreshOutcome {
@@ -94,7 +96,7 @@ package final class FakeServing: AuthorizationServing {
     }
 }
 
-/// Hands calls to whoever waits for one, in order.
+/// A queue of calls, returned in order.
 private final class CallQueue<Call: Sendable>: Sendable {
     private struct State {
         var count = 0
@@ -112,7 +114,9 @@ private final class CallQueue<Call: Sendable>: Sendable {
         }
     }
 
-    /// Waits for the next call; a test that waits in vain ends the run, since nothing could end the test.
+    /// Waits for the next call.
+    ///
+    /// A timeout ends the whole run, because nothing else could end the test.
     func next() async -> Call {
         let call = try? await Polling.value(within: .seconds(300)) { take() }
         guard let call = call ?? nil else { preconditionFailure("no \(Call.self) came in time") }

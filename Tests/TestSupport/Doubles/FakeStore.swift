@@ -4,15 +4,15 @@ import Dispatch
 import Synchronization
 import TokenCore
 
-/// A disk in memory that writes down every call and can be told to refuse.
+/// A store in memory that records every call and can be told to fail.
 package final class FakeStore: SessionStoring {
-    /// One call, as it came.
+    /// A recorded call.
     package enum Call: Equatable, Sendable {
         case reserve(SessionName, AttemptNumber, SessionSnapshot)
         case commit(SessionName, SessionSnapshot)
         case release(SessionName, answered: Bool)
         case forget(SessionName)
-        /// A call that breaks the port's contract: a reservation while one is open, a release of none.
+        /// A call that breaks the port's contract: a reservation while one is open, or a release without one.
         case impossible(String)
     }
 
@@ -31,23 +31,23 @@ package final class FakeStore: SessionStoring {
 
     package init() {}
 
-    /// Lets every reservation from now on wait, on the store's thread, until as many have been let go.
+    /// Blocks every reservation from now on, on the store's thread, until ``letReservationsGo(_:)``.
     package func holdReservations() {
         gate.withLock { $0 = DispatchSemaphore(value: 0) }
     }
 
-    /// Lets so many reservations go that wait or will come.
+    /// Lets `count` blocked or future reservations continue.
     package func letReservationsGo(_ count: Int) {
         guard let gate = gate.withLock({ $0 }) else { return }
         for _ in 0..<count { gate.signal() }
     }
 
-    /// Lets every commit from now on wait, on the store's thread, until ``letCommitsGo()``.
+    /// Blocks every commit from now on, on the store's thread, until ``letCommitsGo()``.
     package func holdCommits() {
         commitGate.withLock { $0 = DispatchSemaphore(value: 0) }
     }
 
-    /// Lets the commit go that waits, and those that come.
+    /// Lets the blocked commit and all future ones continue.
     package func letCommitsGo() {
         commitGate.withLock { gate in
             gate?.signal()
@@ -55,27 +55,29 @@ package final class FakeStore: SessionStoring {
         }
     }
 
-    /// Commits that wait.
+    /// The number of blocked commits.
     package var heldCommits: Int { waiting.withLock { $0 } }
 
     package var calls: [Call] { state.withLock(\.calls) }
 
-    /// What is on the disk.
+    /// The records on the simulated disk.
     package var records: [SessionName: SessionSnapshot] { state.withLock(\.records) }
 
-    /// Calls that break the contract; a test ends with `#expect(store.impossibleCalls.isEmpty)`.
+    /// The calls that break the contract.
+    ///
+    /// A test ends with `#expect(store.impossibleCalls.isEmpty)`.
     package var impossibleCalls: [Call] {
         calls.filter {
             if case .impossible = $0 { true } else { false }
         }
     }
 
-    /// Refuses reservations until set to `nil`.
+    /// Makes reservations fail until called with `nil`.
     package func refuseReservations(_ failure: StorageFailure?) {
         state.withLock { $0.reserveFailure = failure }
     }
 
-    /// How commits end from now on.
+    /// Sets the result of commits from now on.
     package func endCommits(_ outcome: CommitOutcome) {
         state.withLock { $0.commitOutcome = outcome }
     }

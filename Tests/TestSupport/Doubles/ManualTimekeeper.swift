@@ -3,7 +3,7 @@
 import Synchronization
 import TokenCore
 
-/// Two clocks that stand still until a test moves them.
+/// Two clocks that change only when a test moves them.
 package final class ManualTimekeeper: Timekeeper {
     private struct Clocks {
         var now: Instant
@@ -23,7 +23,7 @@ package final class ManualTimekeeper: Timekeeper {
 
     package var wallTime: WallTime { clocks.withLock(\.wallTime) }
 
-    /// Lets time pass on both clocks, suspended or not.
+    /// Advances both clocks, as also happens during suspend.
     package func advance(by duration: Duration) {
         clocks.withLock { clocks in
             clocks.now = clocks.now + duration
@@ -31,7 +31,7 @@ package final class ManualTimekeeper: Timekeeper {
         }
     }
 
-    /// Sets the date forward or back; no time passes.
+    /// Sets the wall clock forward or back, without advancing the boot-time clock.
     package func stepWallClock(by duration: Duration) {
         clocks.withLock { $0.wallTime = $0.wallTime + duration }
     }

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// SplitMix64: small, the same on every platform, and the numbers of a failed test can be had again.
+/// The generator SplitMix64, which returns the same numbers on every platform, so that a failed test can be
+/// repeated.
 public struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
-    /// The same `seed` brings the same numbers.
+    /// Creates a generator.
+    ///
+    /// The same `seed` gives the same numbers.
     public init(seed: UInt64) {
         state = seed
     }
 
-    /// The next number.
+    /// Returns the next number.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

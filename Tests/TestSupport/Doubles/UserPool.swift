@@ -2,7 +2,7 @@
 
 import Text
 
-/// A Cognito user pool this project did not write, as its script describes it.
+/// A Cognito user pool of another project, as described by its script.
 package struct UserPool: Sendable {
     package let work: TemporaryDirectory
     package let state: JSONObject

@@ -5,12 +5,12 @@ import NIOPosix
 import Synchronization
 import Text
 
-/// A forward proxy on 127.0.0.1: opens connections for whoever asks by CONNECT, unless a test says something else.
+/// A forward proxy on 127.0.0.1 that serves CONNECT requests, unless a test sets another behavior.
 package final class ConnectProxy: Sendable {
-    /// What it does when it is asked.
+    /// The response to a request.
     package enum Behavior: Sendable {
         case relay
-        /// Sends the bytes in place of a response, and waits.
+        /// Sends the bytes instead of a response, and waits.
         case answer(String)
         /// Sends the bytes, and closes the connection.
         case answerAndClose(String)
@@ -28,7 +28,7 @@ package final class ConnectProxy: Sendable {
     private let state = Mutex(State())
     private let channel = Mutex<(any Channel)?>(nil)
     private let credentials: String?
-    /// The ports on this machine that stand for other servers.
+    /// The ports on this machine that replace other servers, by `HOST:PORT`.
     private let places: [String: Int]
 
     private init(_ credentials: String?, _ places: [String: Int]) {
@@ -36,14 +36,14 @@ package final class ConnectProxy: Sendable {
         self.places = places
     }
 
-    /// Starts one.
+    /// Starts a proxy.
     ///
     /// - Parameters:
-    ///   - credentials: `USER:PASSWORD` that it wants to see.
-    ///   - places: where connections to `HOST:PORT` lead, if not there.
-    ///   - prepare: adds TLS to a new connection.
-    /// - Returns: the proxy, which listens.
-    /// - Throws: why it cannot listen.
+    /// - credentials: the required `USER:PASSWORD`.
+    /// - places: the ports to which connections to `HOST:PORT` are redirected.
+    /// - prepare: adds TLS to a new connection.
+    /// - Returns: the listening proxy.
+    /// - Throws: an error if the proxy cannot listen.
     package static func start(
         credentials: String? = nil,
         places: [String: Int] = [:],
@@ -67,9 +67,9 @@ package final class ConnectProxy: Sendable {
 
     package var port: Int { channel.withLock { $0?.localAddress?.port } ?? 0 }
     package var connections: Int { state.withLock(\.connections) }
-    /// The heads of requests, without their empty line.
+    /// The heads of the requests, without their empty line.
     package var requests: [String] { state.withLock(\.requests) }
-    /// What it has passed on, either way.
+    /// The bytes forwarded in either direction.
     package var relayed: String { String(decoding: state.withLock(\.relayed), as: UTF8.self) }
 
     package func behave(_ behavior: Behavior) {
@@ -84,7 +84,7 @@ package final class ConnectProxy: Sendable {
         state.withLock { $0.relayed += bytes.readableBytesView }
     }
 
-    /// What is done about a request; `nil`: it is passed on, to the port on this machine.
+    /// Returns the behavior for a request, and the port on this machine to which it is forwarded.
     fileprivate func decision(on head: String) -> (Behavior, port: Int?) {
         let behavior = state.withLock { state in
             state.requests.append(head)

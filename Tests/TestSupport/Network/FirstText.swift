@@ -10,7 +10,9 @@ package final class FirstText: Sendable {
         self.text = Mutex(text)
     }
 
-    /// Whether `found` is the text; the first one that is found becomes it.
+    /// Returns whether `found` is the text.
+    ///
+    /// The first call sets the text.
     package func take(_ found: String?) -> Bool {
         text.withLock { text in
             if text.isEmpty { text = found ?? "" }
@@ -19,13 +21,13 @@ package final class FirstText: Sendable {
     }
 }
 
-/// Counts what a server under test does.
+/// A counter for the actions of a server under test.
 package final class TurnCounter: Sendable {
     private let count = Mutex(0)
 
     package init() {}
 
-    /// Counts on, from 0.
+    /// Returns the next number, beginning with 0.
     package func next() -> Int {
         count.withLock { count in
             defer { count += 1 }

@@ -3,13 +3,13 @@
 import NIOCore
 import NIOPosix
 
-/// Passes bytes on between clients and a server on this machine; while it is held, the server seems to hang to its clients.
+/// A relay between clients and a server on this machine, which can be held so that the server seems to hang.
 package final class HeldRelay: Sendable {
     package let port: Int
     private let server: any Channel
     private let gate: Gate
 
-    /// Listens on a free loopback port for those who want the server at `port`.
+    /// Starts a relay on a free loopback port to the server at `port`.
     package static func start(to port: Int) async throws -> HeldRelay {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let gate = Gate()
@@ -35,22 +35,24 @@ package final class HeldRelay: Sendable {
 
     deinit { server.close(promise: nil) }
 
-    /// Passes nothing on until ``release()``.
+    /// Forwards nothing until ``release()``.
     package func hold() async throws {
         try await server.eventLoop.submit { [gate] in gate.hold() }.get()
     }
 
-    /// Passes everything on later than it comes, in either direction.
+    /// Delays everything in either direction.
     package func delay(by time: TimeAmount) async throws {
         try await server.eventLoop.submit { [gate] in gate.delay = time }.get()
     }
 
-    /// Passes on what has come meanwhile, and what comes from now on.
+    /// Forwards what was held, and everything from now on.
     package func release() async throws {
         try await server.eventLoop.submit { [gate] in gate.release() }.get()
     }
 }
 
+/// A gate that holds or delays bytes.
+///
 /// Unchecked: confined to the relay's event loop.
 private final class Gate: @unchecked Sendable {
     var delay = TimeAmount.zero
@@ -75,6 +77,8 @@ private final class Gate: @unchecked Sendable {
     }
 }
 
+/// A handler that forwards bytes to the other side.
+///
 /// Unchecked: confined to the relay's event loop.
 private final class RelayHandler: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A client that sends the bytes that a test has chosen.
+/// A TCP client that sends the bytes a test provides.
 package struct RawClient: ~Copyable {
     private let descriptor: Int32
 
@@ -25,13 +25,15 @@ package struct RawClient: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Sends `text`; a server that has closed already is no mistake.
+    /// Sends `text`.
+    ///
+    /// A connection already closed by the server is not an error.
     package func send(_ text: String) {
         let bytes = Array(text.utf8)
         _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    /// Reads until the server closes, or until what came holds `end`.
+    /// Reads until the server closes the connection, or until the input contains `end`.
     package func read(until end: String? = nil) -> String {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)

@@ -5,18 +5,18 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A server whose answers are bytes that a test has chosen, whatever HTTP says about them.
+/// A server whose responses are bytes that a test provides, which need not be valid HTTP.
 package final class RawUpstream: Sendable {
-    /// What a request is answered with.
+    /// The response to a request.
     package enum Reply: Sendable {
         case bytes(String)
-        /// Then the connection is closed.
+        /// The bytes are sent, then the connection is closed.
         case last(String)
-        /// Then the connection is reset, as that of a server that has not read everything.
+        /// The bytes are sent, then the connection is reset, as by a server that has not read everything.
         case reset(String)
-        /// Nothing, and the connection is closed.
+        /// Nothing is sent, and the connection is closed.
         case close
-        /// Nothing, and the connection stays.
+        /// Nothing is sent, and the connection stays open.
         case silence
     }
 
@@ -25,9 +25,9 @@ package final class RawUpstream: Sendable {
     private let seen = Mutex<[String]>([])
     private let connected = Mutex(0)
 
-    /// Listens on a free loopback port; `answer` is told each request as it came, head and body.
+    /// Starts a server on a free loopback port, which calls `answer` with each request, head and body.
     ///
-    /// What `isAnsweredEarly` says this of is answered when its head is there, and is not to have a body after it.
+    /// Requests for which `isAnsweredEarly` returns `true` are answered after their head. No body may follow.
     package static func start(
         early isAnsweredEarly: @escaping @Sendable (String) -> Bool = { _ in false },
         _ answer: @escaping @Sendable (String) -> Reply
@@ -52,7 +52,7 @@ package final class RawUpstream: Sendable {
         return upstream
     }
 
-    /// Knows the upstream once it listens, without keeping it.
+    /// A weak reference to the upstream, set once it listens.
     private final class Shared: Sendable {
         private let found = Mutex(WeakUpstream())
 
@@ -72,15 +72,17 @@ package final class RawUpstream: Sendable {
 
     deinit { server.close(promise: nil) }
 
-    /// The requests so far, as they came.
+    /// The requests so far, as received.
     package var requests: [String] { seen.withLock { $0 } }
 
-    /// How many connections there were.
+    /// The number of connections so far.
     package var connections: Int { connected.withLock { $0 } }
 
     package var url: String { "http://127.0.0.1:\(port)" }
 }
 
+/// The handler of one connection.
+///
 /// Unchecked: confined to the event loop of its connection.
 private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendable {
     typealias InboundIn = ByteBuffer
@@ -88,7 +90,8 @@ private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendab
     private let isAnsweredEarly: (String) -> Bool
     private let answer: (String) -> RawUpstream.Reply
     private var input: [UInt8] = []
-    /// How long the request is that is coming, once that is known: a long body is not looked through at every piece.
+    /// The length of the incoming request once it is known, so that a long body is not searched at every
+    /// read.
     private var length: Int?
 
     init(
@@ -118,7 +121,7 @@ private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendab
         }
     }
 
-    /// A whole request: its head, and the body that the head announces.
+    /// Removes and returns a whole request: its head and the body announced by the head.
     private func takeRequest() -> String? {
         if length == nil, let end = found("\r\n\r\n") {
             let text = String(decoding: input[..<end], as: UTF8.self)
@@ -140,7 +143,7 @@ private final class RawUpstreamHandler: ChannelInboundHandler, @unchecked Sendab
         return request
     }
 
-    /// Where `text` ends.
+    /// Returns the end of `text` in the input, or `nil`.
     private func found(_ text: String, after start: Int = 0) -> Int? {
         let wanted = Array(text.utf8)
         var place = start

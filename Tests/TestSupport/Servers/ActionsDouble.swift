@@ -4,20 +4,21 @@ import DemoIssuer
 import Synchronization
 import Text
 
-/// What a job of GitHub Actions gets tokens from that say which job it is, as GitHub's documents have it
-/// ("OpenID Connect reference"): a double, as no runner of GitHub's can be run here.
+/// A double of the token server for GitHub Actions jobs, written from GitHub's documentation ("OpenID Connect
+/// reference").
 ///
-/// It checks the job's own secret and gives a signed token of five minutes for the audience that was asked for. Its route
-/// is added to a ``DemoIssuer``, which brings TLS, the request log and faults.
+/// No runner of GitHub can run in these tests. The double checks the job's secret and issues a signed token,
+/// valid for five minutes, for the requested audience. Its route is added to a ``DemoIssuer``, which provides
+/// TLS, the request log and failures.
 package final class ActionsDouble: Sendable {
-    /// `iss` of all tokens.
+    /// The `iss` of all tokens.
     package static let issuer = "https://token.actions.githubusercontent.com"
-    /// `sub`: the repository and the branch of the job.
+    /// The `sub`: the repository and the branch of the job.
     package static let subject = "repo:acme/web:ref:refs/heads/main"
-    /// The audience of a token for which none was asked: the owner of the repository.
+    /// The audience of a token requested without one: the owner of the repository.
     private static let usualAudience = "https://github.com/acme"
 
-    /// `ACTIONS_ID_TOKEN_REQUEST_TOKEN`.
+    /// The value of `ACTIONS_ID_TOKEN_REQUEST_TOKEN`.
     package let bearer = RandomText.token("job")
     private let key: SigningKey
     private let asked = Mutex<[String]>([])
@@ -26,18 +27,18 @@ package final class ActionsDouble: Sendable {
         key = try .shared()
     }
 
-    /// To be added to an issuer.
+    /// The route to add to an issuer.
     package var route: Route {
         Route("GET", "/idtoken") { request in self.answer(request) }
     }
 
-    /// `ACTIONS_ID_TOKEN_REQUEST_URL`, where ``route`` was added to `issuer`.
+    /// Returns `ACTIONS_ID_TOKEN_REQUEST_URL` for an `issuer` with ``route``.
     package func address(at issuer: DemoIssuer) -> String { "\(issuer.issuer)/idtoken?api-version=2.0" }
 
-    /// The audiences of the tokens given so far.
+    /// The audiences of the tokens issued so far.
     package var audiences: [String] { asked.withLock { $0 } }
 
-    /// For an authorization server that believes this one about its jobs.
+    /// The signer to register at an authorization server that trusts this one.
     package var voucher: ClientVoucher {
         ClientVoucher(key: key, issuer: ActionsDouble.issuer, subject: ActionsDouble.subject)
     }

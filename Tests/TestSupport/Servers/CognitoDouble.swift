@@ -4,15 +4,16 @@ import DemoIssuer
 import Synchronization
 import Text
 
-/// An Amazon Cognito user pool as Amazon documents it, for what other doubles of it leave out.
+/// A double of an Amazon Cognito user pool, written from Amazon's documentation, for features that other
+/// doubles lack.
 ///
-/// Proofs of passwords, client secrets, expiry and rotation of refresh tokens are checked. Its route is added to
-/// a ``DemoIssuer``, which brings TLS, the request log and faults.
+/// It checks password proofs, client secrets, and the expiry and rotation of refresh tokens. Its route is
+/// added to a ``DemoIssuer``, which provides TLS, the request log and failures.
 package final class CognitoDouble: Sendable {
     package struct Client: Sendable {
         package var id: String
         package var secret: String?
-        /// `USER_SRP_AUTH`, `USER_PASSWORD_AUTH`, `REFRESH_TOKEN_AUTH`.
+        /// The allowed flows, of `USER_SRP_AUTH`, `USER_PASSWORD_AUTH` and `REFRESH_TOKEN_AUTH`.
         package var flows: Set<String> = ["USER_SRP_AUTH", "USER_PASSWORD_AUTH", "REFRESH_TOKEN_AUTH"]
         package var rotates = false
         package var allowsRevocation = true
@@ -25,7 +26,7 @@ package final class CognitoDouble: Sendable {
 
     package struct User: Sendable {
         package var name: String
-        /// Also accepted as user name at login.
+        /// The email address, also accepted as the user name at login.
         package var address: String
         package var password: String
         package var mustChangePassword = false
@@ -41,7 +42,7 @@ package final class CognitoDouble: Sendable {
         }
     }
 
-    /// `REGION_NAME`.
+    /// The pool's ID in the form `REGION_NAME`.
     package static let poolID = "eu-west-1_Double123"
     package static let region = "eu-west-1"
 
@@ -51,7 +52,7 @@ package final class CognitoDouble: Sendable {
         state = Mutex(try CognitoDoubleState(clients: clients, users: users))
     }
 
-    /// To be added to an issuer.
+    /// The route to add to an issuer.
     package var route: Route {
         Route("POST", "/") { request in self.state.withLock { $0.answer(request) } }
     }
@@ -70,17 +71,17 @@ package final class CognitoDouble: Sendable {
         set { state.withLock { $0.accessLifetime = newValue } }
     }
 
-    /// Lets this much time pass for the pool alone.
+    /// Advances the pool's clock only.
     package func advance(by duration: Duration) {
         state.withLock { $0.elapsed += duration }
     }
 
-    /// Whether a refresh with `token` would succeed now.
+    /// Returns whether a refresh with `token` would succeed now.
     package func isAlive(_ token: String) -> Bool {
         state.withLock { $0.isAlive(token) }
     }
 
-    /// An answer as Amazon's that says what went wrong.
+    /// Returns an error response in Amazon's format.
     package static func failure(_ type: String, _ message: String, status: Int = 400) -> IssuerResponse {
         IssuerResponse(
             status: status,

@@ -27,7 +27,7 @@ extension CognitoDoubleState {
 
     private var wrongPassword: Refusal { notAuthorized("Incorrect username or password.") }
 
-    /// By name or by address.
+    /// Returns the user with a name or an email address.
     private func user(_ typed: String) -> User? {
         users[typed] ?? users.values.first { $0.address == typed }
     }
@@ -64,7 +64,7 @@ extension CognitoDoubleState {
         ]
     }
 
-    /// The next thing the pool wants of somebody who knows the password.
+    /// Returns the next challenge, or the tokens, for a user who has proven the password.
     private mutating func passwordAccepted(_ user: User, _ client: Client) throws(Refusal) -> JSONObject {
         let parameters: JSONObject = ["USER_ID_FOR_SRP": .string(user.name)]
         var login = PendingLogin(client: client.id, user: user.name, exchange: nil, next: user.factor)

@@ -3,9 +3,10 @@
 import DemoIssuer
 import Text
 
-/// Refresh and its end.
+/// Refresh and revocation.
 extension CognitoDoubleState {
-    /// `InitiateAuth` with `REFRESH_TOKEN_AUTH`: never a new refresh token, and nothing for clients that rotate.
+    /// Answers `InitiateAuth` with `REFRESH_TOKEN_AUTH`, which returns no new refresh token and fails for
+    /// rotating clients.
     mutating func refresh(_ parameters: JSONObject, _ client: Client) throws(Refusal) -> JSONObject {
         guard !client.rotates else {
             let message = "Initiate Auth method not supported."
@@ -46,7 +47,9 @@ extension CognitoDoubleState {
         Refusal(type: "NotAuthorizedException", message: message)
     }
 
-    /// An unknown token is no error, as in RFC 7009.
+    /// Revokes a refresh token.
+    ///
+    /// An unknown token is not an error, as in RFC 7009.
     mutating func revoke(_ body: JSONObject) throws(Refusal) -> JSONObject {
         let client = try client(body)
         try checkSecret(body, client)

@@ -4,7 +4,7 @@ import Crypto
 import DemoIssuer
 import Text
 
-/// What a user pool knows.
+/// The state of a user pool.
 struct CognitoDoubleState: Sendable {
     typealias Client = CognitoDouble.Client
     typealias User = CognitoDouble.User
@@ -14,7 +14,7 @@ struct CognitoDoubleState: Sendable {
         var user: String
         var expiresAt: Duration
         var isRevoked = false
-        /// Replaced by rotation.
+        /// Whether rotation has replaced the token.
         var isSpent = false
     }
 
@@ -26,7 +26,7 @@ struct CognitoDoubleState: Sendable {
         var next: String
     }
 
-    /// Amazon's refusal.
+    /// An error in Amazon's terms.
     struct Refusal: Error {
         var type: String
         var message: String
@@ -37,7 +37,7 @@ struct CognitoDoubleState: Sendable {
     var accessLifetime = Duration.seconds(3600)
     var elapsed = Duration.zero
     var refreshTokens: [String: RefreshToken] = [:]
-    /// Access tokens that may sign out, with their users.
+    /// The access tokens that can sign out, with their users.
     private var accessTokens: [String: String] = [:]
     var pending: [String: PendingLogin] = [:]
     private let key: SigningKey
@@ -75,7 +75,7 @@ struct CognitoDoubleState: Sendable {
         }
         do throws(Refusal) {
             let answer = try perform(action, body)
-            // Amazon answers a revocation with no body at all.
+            // Amazon's response to a revocation has no body.
             return action == "RevokeToken" ? IssuerResponse() : .json(.object(answer))
         } catch {
             return CognitoDouble.failure(error.type, error.message)
@@ -106,7 +106,7 @@ struct CognitoDoubleState: Sendable {
         return client
     }
 
-    /// `SECRET_HASH` for `name`, where the client has a secret.
+    /// Checks `SECRET_HASH` for `name` if the client has a secret.
     func checkHash(_ parameters: JSONObject, for name: String, _ client: Client) throws(Refusal) {
         guard let secret = client.secret else { return }
         guard let hash = parameters["SECRET_HASH"]?.string else {
@@ -179,7 +179,9 @@ struct CognitoDoubleState: Sendable {
         }
     }
 
-    /// Whose access token it is, if it may still be used.
+    /// Invalidates an access token.
+    ///
+    /// - Returns: the user of the token, or `nil` if it was not valid.
     mutating func endAccess(_ token: String) -> String? {
         accessTokens.removeValue(forKey: token)
     }

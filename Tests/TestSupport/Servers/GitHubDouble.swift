@@ -4,10 +4,11 @@ import DemoIssuer
 import Synchronization
 import Text
 
-/// What GitHub answers to an app, as its documents have it: a double, as no GitHub can be run here.
+/// A double of GitHub's API for apps, written from GitHub's documentation.
 ///
-/// It checks the app's own tokens: signature, `iss`, and no more than ten minutes from now to `exp`. Its routes are
-/// added to a ``DemoIssuer``, which brings TLS, the request log and faults.
+/// GitHub cannot run in these tests. The double checks the app's own tokens: the signature, `iss`, and at
+/// most ten minutes from now to `exp`. Its routes are added to a ``DemoIssuer``, which provides TLS, the
+/// request log and failures.
 package final class GitHubDouble: Sendable {
     private struct State {
         var isSuspended = false
@@ -21,7 +22,7 @@ package final class GitHubDouble: Sendable {
     /// The organization where the app is installed, and its repositories.
     package static let account = "acme"
     package static let repositories = ["web", "api"]
-    /// What the app was given there.
+    /// The permissions of the app in the organization.
     package static let permissions = ["contents": "write", "issues": "read"]
 
     package let key: SigningKey
@@ -31,7 +32,7 @@ package final class GitHubDouble: Sendable {
         key = try .shared()
     }
 
-    /// To be added to an issuer.
+    /// The routes to add to an issuer.
     package var routes: [Route] {
         [
             Route("GET", "/orgs/\(GitHubDouble.account)/installation") { request in
@@ -49,16 +50,16 @@ package final class GitHubDouble: Sendable {
         ]
     }
 
-    /// Tokens made so far.
+    /// The number of tokens issued so far.
     package var made: Int { state.withLock { $0.made } }
 
-    /// The owner of the account takes the installation away, or gives it back.
+    /// Whether the owner of the account has suspended the installation.
     package var isSuspended: Bool {
         get { state.withLock { $0.isSuspended } }
         set { state.withLock { $0.isSuspended = newValue } }
     }
 
-    /// How long tokens made from now on live.
+    /// Sets the lifetime of tokens issued from now on.
     package func setLifetime(_ seconds: Int64) {
         state.withLock { $0.lifetime = seconds }
     }
@@ -117,7 +118,7 @@ package final class GitHubDouble: Sendable {
 }
 
 extension IssuerResponse {
-    /// GitHub's form of a refusal.
+    /// Returns an error in GitHub's format.
     fileprivate static func refusal(_ status: Int, _ message: String) -> IssuerResponse {
         .json(["message": .string(message), "status": .string("\(status)")], status: status)
     }

@@ -4,11 +4,11 @@ import DemoIssuer
 import Synchronization
 import Text
 
-/// What Google's token endpoint answers to a service account: a double, as no Google can be run here.
+/// A double of Google's token endpoint for service accounts.
 ///
-/// Written after Google, "Using OAuth 2.0 for Server to Server Applications": what an assertion has to say, what the
-/// answer holds, and the words of the refusals. Its route is added to a ``DemoIssuer``, which brings TLS, the request
-/// log and faults.
+/// Google cannot run in these tests. The required claims, the members of the response and the error messages
+/// are from Google's "Using OAuth 2.0 for Server to Server Applications". The route is added to a
+/// ``DemoIssuer``, which provides TLS, the request log and failures.
 package final class GoogleDouble: Sendable {
     private struct State {
         var keys: [SigningKey]
@@ -16,7 +16,7 @@ package final class GoogleDouble: Sendable {
     }
 
     package static let account = "robot@project.iam.gserviceaccount.com"
-    /// The person for whom the account may act.
+    /// The user for whom the account may act.
     package static let person = "alice@example.com"
     package static let scopes = [
         "https://www.googleapis.com/auth/drive", "https://www.googleapis.com/auth/calendar",
@@ -28,19 +28,21 @@ package final class GoogleDouble: Sendable {
         state = Mutex(State(keys: [try .shared()]))
     }
 
-    /// To be added to an issuer.
+    /// The route to add to an issuer.
     package var route: Route { Route("POST", "/token") { request in self.answer(request) } }
 
-    /// Tokens made so far.
+    /// The number of tokens issued so far.
     package var made: Int { state.withLock { $0.made } }
 
-    /// Takes another key in place of those there are.
+    /// Replaces all keys by a new one.
     package func replaceKey() throws {
         let key = try SigningKey(.rs256)
         state.withLock { $0.keys = [key] }
     }
 
-    /// The file that Google gives out with a new key; `tokenURI` is Google's own address.
+    /// Returns the file that Google issues with a new key.
+    ///
+    /// The default `tokenURI` is Google's own.
     package func keyFile(tokenURI: String = "https://oauth2.googleapis.com/token") -> String {
         let key = state.withLock { $0.keys[0] }
         let file: JSONValue = [
@@ -74,7 +76,9 @@ package final class GoogleDouble: Sendable {
         ])
     }
 
-    /// What Google says to claims that it does not take; at `host`, under TLS, is the token endpoint.
+    /// Returns Google's error for invalid claims, or `nil`.
+    ///
+    /// The token endpoint is at `host` with TLS.
     private static func refusal(of claims: JSONObject, at host: String) -> IssuerResponse? {
         guard claims["iss"]?.string == account else {
             return .failure("invalid_grant", description: "Invalid grant: account not found")

@@ -3,10 +3,11 @@
 import Synchronization
 import Text
 
-/// A server of the Model Context Protocol, version 2025-11-25, that fails on demand: Streamable HTTP with sessions.
+/// A double of a Model Context Protocol server (2025-11-25, Streamable HTTP with sessions) that fails on
+/// demand.
 ///
-/// It takes every bearer token but those that it was told to refuse. Its tool `echo` answers with the argument `text`;
-/// others are what a test makes of them.
+/// It accepts every bearer token except those it was told to reject. Its tool `echo` returns the argument
+/// `text`. A test can add other tools.
 package final class MCPDouble: Sendable {
     package typealias Tool = @Sendable (StreamingServer.Request, StreamingServer.Peer) -> Void
 
@@ -17,17 +18,17 @@ package final class MCPDouble: Sendable {
         var tools: [String: Tool] = [:]
         var listeners: [StreamingServer.Peer] = []
         var metadata = ""
-        /// What is answered in place of a refusal's usual 401.
+        /// The response sent instead of the usual 401 of a rejection.
         var challenge: (status: Int, text: String)?
         var version = "2025-11-25"
-        /// The answer to a request whose session there is not.
+        /// The response to a request with an unknown session.
         var unknownSession = (status: 404, body: MCPDouble.noSession)
     }
 
     package static let noSession =
         #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no session"}}"#
 
-    /// Set once, when the server listens.
+    /// The server, set once when it listens.
     private let listening = Mutex<StreamingServer?>(nil)
     private let state = Mutex(State())
 
@@ -42,19 +43,19 @@ package final class MCPDouble: Sendable {
     }
 
     package var origin: String { "http://127.0.0.1:\(server.port)" }
-    /// The protected resource.
+    /// The URL of the protected resource.
     package var address: String { origin + "/mcp" }
     package var connections: Int { server.connections }
 
-    /// The requests to the protocol's address so far.
+    /// The requests to the protocol's URL so far.
     package var requests: [StreamingServer.Request] { server.requests.filter { $0.target == "/mcp" } }
 
-    /// The requests so far whose message has this method.
+    /// Returns the requests so far with a message of this method.
     package func requests(_ method: String) -> [StreamingServer.Request] {
         requests.filter { $0.json?["method"]?.string == method }
     }
 
-    /// Which authorization server its metadata name (RFC 9728).
+    /// Sets the authorization server in the protected resource's metadata (RFC 9728).
     package func names(issuer: String) {
         let document: JSONValue = [
             "resource": .string(address), "authorization_servers": [.string(issuer)],
@@ -63,12 +64,12 @@ package final class MCPDouble: Sendable {
         state.withLock { $0.metadata = document.text }
     }
 
-    /// Has a tool do what `tool` does, which sends the whole answer to the request.
+    /// Adds a tool, which sends the whole response to a request.
     package func add(_ name: String, _ tool: @escaping Tool) {
         state.withLock { $0.tools[name] = tool }
     }
 
-    /// Refuses the token from now on.
+    /// Rejects the token from now on.
     package func refuse(
         _ token: String,
         status: Int = 401,
@@ -80,7 +81,7 @@ package final class MCPDouble: Sendable {
         }
     }
 
-    /// Ends all sessions, as after a restart, and says so in this way.
+    /// Ends all sessions, as after a restart, and sets the response to requests in them.
     package func forgetSessions(
         answering status: Int = 404,
         _ body: String = MCPDouble.noSession
@@ -91,28 +92,28 @@ package final class MCPDouble: Sendable {
         }
     }
 
-    /// Answers `initialize` with another version of the protocol.
+    /// Sets the protocol version in responses to `initialize`.
     package func speak(_ version: String) {
         state.withLock { $0.version = version }
     }
 
-    /// How often a session was begun, and how many there are.
+    /// The number of sessions begun so far, and of those still open.
     package var sessions: (begun: Int, open: Int) { state.withLock { ($0.begun, $0.sessions.count) } }
 
-    /// How many streams for the server's own messages were opened.
+    /// The number of streams opened for the server's own messages.
     package var listeners: Int { state.withLock(\.listeners.count) }
 
-    /// Tells all listeners something.
+    /// Sends a message on all streams for the server's own messages.
     package func tell(_ message: String, id: String? = nil) {
         for listener in state.withLock(\.listeners) { listener.event(message, id: id) }
     }
 
-    /// Ends the streams for the server's own messages.
+    /// Closes the streams for the server's own messages.
     package func leaveListeners() {
         for listener in state.withLock(\.listeners) { listener.leave() }
     }
 
-    /// The answer to the request `id` with a text.
+    /// Returns the response to the request `id` with a text.
     package static func result(_ id: JSONValue?, _ text: String) -> String {
         let result: JSONValue = ["content": [["type": "text", "text": .string(text)]]]
         return (["jsonrpc": "2.0", "id": id ?? .null, "result": result] as JSONValue).text

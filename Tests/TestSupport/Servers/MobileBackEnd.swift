@@ -4,11 +4,12 @@ import DemoIssuer
 import Synchronization
 import Text
 
-/// The back end of a mobile app, with JSON endpoints in place of OAuth: rolling refresh tokens, codes in bodies.
+/// A double of a mobile app's back end, with JSON endpoints instead of OAuth: rotating refresh tokens, error
+/// codes in bodies.
 ///
-/// Its routes are added to a ``DemoIssuer``, which brings TLS, the request log and faults.
+/// Its routes are added to a ``DemoIssuer``, which provides TLS, the request log and failures.
 package final class MobileBackEnd: Sendable {
-    /// Whose protocol is played.
+    /// The protocol of the double.
     package enum Style: String, Sendable {
         case signaling
         case ecall
@@ -17,13 +18,17 @@ package final class MobileBackEnd: Sendable {
     package struct Settings: Sendable {
         package var accessLifetime: Duration = .seconds(15 * 60)
         package var refreshLifetime: Duration = .seconds(30 * 86_400)
-        /// Whether refresh answers hold `refreshExpiresIn`; login answers always do.
+        /// Whether refresh responses contain `refreshExpiresIn`.
+        ///
+        /// Login responses always do.
         package var tellsRefreshExpiry = true
-        /// Names of members that lead to the object in which every answer has its own; empty: the answer itself.
+        /// The names that lead to the object with a response's members, or empty for the response itself.
         package var envelope: [String] = []
-        /// Names of members that lead to the code of a refusal, outside of any envelope; empty: as the style has it.
+        /// The names that lead to an error code, outside of any envelope, or empty for the style's default.
         package var errorPlace: [String] = []
-        /// What every request of the app has to carry; without it the back end says `unknown_app`.
+        /// The members required in every request of the app.
+        ///
+        /// Without them the error is `unknown_app`.
         package var members = JSONObject()
         package var headers: [String: String] = [:]
 
@@ -39,14 +44,14 @@ package final class MobileBackEnd: Sendable {
     }
 
     package var loginPath: String { style == .signaling ? "/auth/login" : "/app/api/login" }
-    /// Has a code sent, with which a login needs no password.
+    /// The path of the endpoint that sends a code for a login without a password.
     package var codePath: String { style == .signaling ? "/auth/code" : "/app/api/code" }
     package var refreshPath: String { style == .signaling ? "/auth/refresh" : "/app/api/refresh-token" }
     package var logoutPath: String { style == .signaling ? "/auth/logout" : "/app/api/logout" }
-    /// Answers whoever shows a living access token.
+    /// The path of a resource that requires a valid access token.
     package var resourcePath: String { style == .signaling ? "/api/me" : "/app/api/me" }
 
-    /// To be added to an issuer.
+    /// The routes to add to an issuer.
     package var routes: [Route] {
         [
             Route("POST", codePath) { request in self.answer(request) { $0.sendCode(request) } },
@@ -67,7 +72,7 @@ package final class MobileBackEnd: Sendable {
         }
     }
 
-    /// The codes that people have been sent, the newest last.
+    /// The codes sent to users, the latest last.
     package var sentCodes: [String] { state.withLock { $0.sentCodes.map(\.code) } }
 
     package var settings: Settings {
@@ -75,25 +80,25 @@ package final class MobileBackEnd: Sendable {
         set { state.withLock { $0.settings = newValue } }
     }
 
-    /// Lets this much time pass for the back end alone.
+    /// Advances the back end's clock only.
     package func advance(by duration: Duration) {
         state.withLock { $0.elapsed += duration }
     }
 
-    /// Refuses everything of every login from now on, with `code`, and perhaps `requiresReauth`.
+    /// Rejects everything of every login from now on, with `code` and optionally `requiresReauth`.
     package func endLogins(code: String, requiresReauth: Bool = false) {
         state.withLock { $0.endLogins(.init(code: code, requiresReauth: requiresReauth)) }
     }
 
-    /// Whether a refresh with `token` would succeed now.
+    /// Returns whether a refresh with `token` would succeed now.
     package func isAlive(_ token: String) -> Bool {
         state.withLock { $0.isAlive(token) }
     }
 
-    /// Refreshes that succeeded.
+    /// The number of successful refreshes.
     package var refreshes: Int { state.withLock { $0.refreshes } }
 
-    /// A refresh token as a login on another device would have brought it.
+    /// Returns a refresh token, as from a login on another device.
     package func grantRefreshToken(user: String = "alice") -> String {
         state.withLock { $0.newTokens(for: $0.newLogin(user: user)).refresh }
     }

@@ -3,9 +3,9 @@
 import DemoIssuer
 import Text
 
-/// What a mobile back end knows.
+/// The state of a mobile back end.
 struct MobileBackEndState: Sendable {
-    /// Why a login is over.
+    /// The reason a login has ended.
     struct Refusal: Equatable, Sendable {
         var code: String
         var requiresReauth = false
@@ -21,13 +21,15 @@ struct MobileBackEndState: Sendable {
 
     let style: MobileBackEnd.Style
     var settings: MobileBackEnd.Settings
-    /// Time that passed for this back end beyond the clock's.
+    /// The time added to this back end's clock.
     var elapsed = Duration.zero
     private(set) var refreshes = 0
-    /// Every code that was sent, in order; a login names it by its number from 1.
+    /// Every sent code, in order.
+    ///
+    /// A login refers to it by its number from 1.
     private(set) var sentCodes: [(user: String, code: String)] = []
     private var logins: [Int: Login] = [:]
-    /// Every refresh token ever given out, with its login.
+    /// Every refresh token ever issued, with its login.
     private var refreshTokens: [String: Int] = [:]
     private var accessTokens: [String: (login: Int, expiresAt: Duration)] = [:]
     private let start = ContinuousClock.now
@@ -41,7 +43,7 @@ struct MobileBackEndState: Sendable {
 
     // MARK: Endpoints
 
-    /// Whether `request` carries what the app's requests do.
+    /// Returns whether `request` contains the members and headers of the app's requests.
     func isFromApp(_ request: IssuerRequest) -> Bool {
         settings.headers.allSatisfy { request.header($0.key) == $0.value }
             && settings.members.members.allSatisfy { request.json?[$0.name] == $0.value }
@@ -53,7 +55,7 @@ struct MobileBackEndState: Sendable {
         return success(["attemptId": .integer(sentCodes.count), "channel": "sms"])
     }
 
-    /// Whether password or code are those of `user`.
+    /// Returns whether the password or code is that of `user`.
     private func isKnown(_ user: String, _ body: JSONObject) -> Bool {
         guard let code = body["code"]?.string else { return body["password"]?.string == "\(user)-password" }
         guard let number = body["attemptId"]?.integer, sentCodes.indices.contains(Int(number) - 1) else {
@@ -82,7 +84,7 @@ struct MobileBackEndState: Sendable {
         }
         if let refusal = login.refusal { return refuse(refusal) }
         guard login.refreshToken == token else {
-            // Shown a second time: somebody has a copy.
+            // A repeated use shows that the token was copied.
             let refusal = Refusal(code: style == .signaling ? "token_revoked" : "ErrRefreshTokenExpired")
             logins[number]?.refusal = refusal
             return refuse(refusal)
@@ -120,7 +122,7 @@ struct MobileBackEndState: Sendable {
         return number
     }
 
-    /// A new pair; the old refresh token is no longer the login's.
+    /// Issues a new pair of tokens, which replaces the login's refresh token.
     mutating func newTokens(for login: Int) -> (access: String, refresh: String) {
         let access = RandomText.token("access")
         let refresh = RandomText.token("refresh")
@@ -159,7 +161,7 @@ struct MobileBackEndState: Sendable {
         return answer
     }
 
-    // MARK: Refusals
+    // MARK: Errors
 
     private struct Refused: Error {
         var refusal: Refusal
@@ -179,7 +181,7 @@ struct MobileBackEndState: Sendable {
         refuse(Refusal(code: code))
     }
 
-    /// Every refusal is a 401 with a code in the body.
+    /// Returns an error, which is always a 401 with a code in the body.
     private func refuse(_ refusal: Refusal) -> IssuerResponse {
         var body = JSONObject()
         body["message"] = "Please sign in again."

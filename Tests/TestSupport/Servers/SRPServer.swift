@@ -5,7 +5,8 @@ import DemoIssuer
 import ModularArithmetic
 import Text
 
-/// The server's half of Cognito's Secure Remote Password, written from RFC 5054 §2.5 apart from the client's.
+/// The server side of Cognito's Secure Remote Password, written from RFC 5054 §2.5 independently of the
+/// client.
 struct SRPServer: Sendable {
     let userID: String
     let secretBlock: String
@@ -19,7 +20,7 @@ struct SRPServer: Sendable {
     var saltText: String { SRPServer.hexadecimal(salt) }
     var serverKey: String { SRPServer.hexadecimal(serverValue.bytes) }
 
-    /// `nil` for a key no honest client sends.
+    /// Begins an exchange, or returns `nil` for a key that no legitimate client sends.
     init?(clientKey: String, pool: String, userID: String, password: String) {
         let digits = clientKey.count % 2 == 0 ? clientKey : "0" + clientKey
         let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { offset in
@@ -41,7 +42,7 @@ struct SRPServer: Sendable {
         secretBlock = Base64.encoded((0..<64).map { _ in UInt8.random(in: 0...255) })
     }
 
-    /// Whether the responses to `PASSWORD_VERIFIER` prove the password.
+    /// Returns whether the responses to `PASSWORD_VERIFIER` prove the password.
     func accepts(_ responses: JSONObject) -> Bool {
         guard responses["PASSWORD_CLAIM_SECRET_BLOCK"]?.string == secretBlock,
             let timestamp = responses["TIMESTAMP"]?.string,
@@ -54,7 +55,7 @@ struct SRPServer: Sendable {
         return Base64.encoded(mac.finalize()) == signature
     }
 
-    /// The first 16 bytes of HKDF (RFC 5869), spelled out.
+    /// The first 16 bytes of HKDF (RFC 5869), written out.
     private var sessionKey: SymmetricKey {
         let scramble = SRPServer.digest([
             SRPServer.octets(clientValue.bytes), SRPServer.octets(serverValue.bytes),
@@ -79,7 +80,8 @@ struct SRPServer: Sendable {
         bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// Two's complement, big-endian: what Java's `BigInteger.toByteArray` gives, which Amazon's server hashes.
+    /// Returns a number in big-endian two's complement, as in Java's `BigInteger.toByteArray`, which Amazon's
+    /// server hashes.
     private static func octets(_ number: [UInt8]) -> [UInt8] {
         var rest = number[...]
         while rest.first == 0 { rest = rest.dropFirst() }

@@ -4,16 +4,15 @@ import DemoIssuer
 import Glibc
 import Text
 
-/// The Security Token Service, as far as a role needs it, written after its documents.
+/// A double of the AWS Security Token Service, as far as roles need it, written from its documentation.
 ///
-/// A double for what has to be made to fail at a certain moment. Whether the real answers are understood is tried with
-/// moto.
+/// It can fail at a certain moment. Other tests use moto to check that real responses are understood.
 package enum STSDouble {
-    /// Where it is at the issuer that its route was added to.
+    /// The path at the issuer with the route.
     package static let path = "/sts"
     package static let roleARN = "arn:aws:iam::123456789012:role/deploy"
 
-    /// To be added to an issuer.
+    /// The route to add to an issuer.
     package static let route = Route("POST", path) { request in
         guard request.form["Action"] == "AssumeRoleWithWebIdentity", request.form["RoleArn"] == roleARN
         else { return refusal(403, "AccessDenied", "Not authorized to perform it") }
@@ -38,7 +37,7 @@ package enum STSDouble {
         )
     }
 
-    /// The service's form of a refusal.
+    /// Returns an error in the service's format.
     package static func refusal(_ status: Int, _ code: String, _ message: String) -> IssuerResponse {
         IssuerResponse(
             status: status,
@@ -54,7 +53,7 @@ package enum STSDouble {
 }
 
 extension WallClock {
-    /// The moment as `2026-11-14T22:13:20Z`.
+    /// Returns a time in the form `2026-11-14T22:13:20Z`.
     static func zoned(_ seconds: Int64) -> String {
         var moment = time_t(seconds)
         var parts = tm()

@@ -6,31 +6,36 @@ import Synchronization
 import Text
 import Threads
 
-/// A server at a TCP port of this machine that says to each request what a test wants, piece by piece, also nonsense.
+/// A TCP server on this machine that sends the responses a test provides, piece by piece, which need not be
+/// valid.
 package final class StreamingServer: Sendable {
-    /// One request, as it came.
+    /// A request as received.
     package struct Request: Sendable {
         package var method: String
         package var target: String
-        /// Names in lower case.
+        /// The fields, with names in lower case.
         package var fields: [(name: String, value: String)]
         package var body: String
-        /// When all of it was there.
+        /// The time at which the whole request had arrived.
         package let at = ContinuousClock.now
 
         package func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
 
         package var json: JSONObject? { (try? JSONValue(parsing: body.utf8))?.object }
 
-        /// The token that it was sent with, whatever the scheme.
+        /// The token in `Authorization`, with any scheme.
         package var token: String? {
             field("authorization").flatMap { $0.split(separator: " ").last.map(String.init) }
         }
     }
 
-    /// The connection that a request came on; once it has been closed nothing is done, as its number may be another's then.
+    /// The connection of a request.
+    ///
+    /// After it is closed nothing is sent, because its descriptor may belong to another file.
     package final class Peer: Sendable {
-        /// For the thread of the connection, which closes it; whoever else uses it asks first whether it is open.
+        /// The socket, which the connection's thread closes.
+        ///
+        /// Other threads must first check that it is open.
         fileprivate let descriptor: Int32
         private let isOpen = Mutex(true)
 
@@ -45,7 +50,7 @@ package final class StreamingServer: Sendable {
             }
         }
 
-        /// Sends bytes as they are.
+        /// Sends bytes unchanged.
         package func send(_ bytes: some Collection<UInt8>) {
             let bytes = Array(bytes)
             isOpen.withLock { if $0 { send(bytes[...]) } }
@@ -62,7 +67,7 @@ package final class StreamingServer: Sendable {
             }
         }
 
-        /// Sends a whole answer.
+        /// Sends a whole response.
         package func answer(
             _ status: Int,
             _ body: String = "",
@@ -93,17 +98,19 @@ package final class StreamingServer: Sendable {
             piece("\(id)\(retry)event: message\ndata: \(data)\n\n")
         }
 
-        /// Ends a stream as HTTP does; the connection stays.
+        /// Ends a stream in HTTP.
+        ///
+        /// The connection stays open.
         package func endStream() {
             send("0\r\n\r\n".utf8)
         }
 
-        /// Ends the connection.
+        /// Shuts down the connection.
         package func leave() {
             isOpen.withLock { if $0 { shutdown(descriptor, Int32(SHUT_RDWR)) } }
         }
 
-        /// Returns when the other end has closed the connection.
+        /// Waits until the client has closed the connection.
         package func waitUntilLeft() {
             while readByte() != nil {}
         }
@@ -120,7 +127,9 @@ package final class StreamingServer: Sendable {
     private let open = OpenSockets()
     private let respond: @Sendable (Request, Peer) -> Void
 
-    /// Listens, and has `respond` answer each request, one after the other on a connection.
+    /// Listens, and calls `respond` for each request.
+    ///
+    /// Requests on one connection are answered one after the other.
     package init(_ respond: @escaping @Sendable (Request, Peer) -> Void) throws {
         self.respond = respond
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -141,7 +150,7 @@ package final class StreamingServer: Sendable {
             while true {
                 let peer = testing_accept(descriptor)
                 guard peer >= 0 else { break }
-                // The end of the server ends the listener too, but not before its own work with it is done.
+                // When the server is released, the listener ends too, but only after its last use here.
                 guard let server = self else {
                     close(peer)
                     continue
@@ -160,14 +169,15 @@ package final class StreamingServer: Sendable {
     /// The requests so far.
     package var requests: [Request] { received.withLock(\.self) }
 
-    /// How many connections are open.
+    /// The number of open connections.
     package var connections: Int { open.count }
 
-    /// Answers what comes on a connection, on a thread of its own: what blocks there keeps nobody else waiting.
+    /// Answers the requests of a connection on its own thread, so that a blocking response delays no other
+    /// connection.
     private func serve(_ peer: Peer) {
         open.add(peer.descriptor)
         let thread = try? SystemThread { [weak self, open] in
-            // Nobody is kept alive while a request is awaited.
+            // Waiting for a request must not keep the server alive.
             while let request = StreamingServer.request(peer), let server = self {
                 server.received.withLock { $0.append(request) }
                 server.respond(request, peer)
@@ -215,7 +225,9 @@ package final class StreamingServer: Sendable {
     }
 }
 
-/// Sockets, none of which is touched once it is closed: its number may be another's then.
+/// A set of open sockets.
+///
+/// No socket is used after it was closed, because its number may belong to another file.
 private final class OpenSockets: Sendable {
     private let descriptors = Mutex<Set<Int32>>([])
 
@@ -232,7 +244,7 @@ private final class OpenSockets: Sendable {
         }
     }
 
-    /// Ends all that are open; whoever waits at one notices.
+    /// Shuts down all open sockets, which wakes the threads that wait on them.
     func shutDown() {
         descriptors.withLock { descriptors in
             for descriptor in descriptors { shutdown(descriptor, Int32(SHUT_RDWR)) }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// Stands in front of an etcd, passes calls on, and holds back what a watch tells after its beginning.
+/// A proxy in front of an etcd that forwards calls, but holds back a watch's responses after the first.
 package final class WithholdingGateway: Sendable {
     private let server: StreamingServer
 
     package var address: String { "http://127.0.0.1:\(server.port)" }
 
-    /// - Parameter endpoint: `http://host:port` of etcd.
-    /// - Throws: that there is no port.
+    /// Starts a proxy.
+    ///
+    /// - Parameter endpoint: the URL `http://host:port` of etcd.
+    /// - Throws: an error if no port is available.
     package init(before endpoint: String) throws {
         let port = Int(endpoint.split(separator: ":").last ?? "") ?? 0
         server = try StreamingServer { request, peer in

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 extension [UInt8] {
-    /// Where the bytes of `text` begin, at `start` or later.
+    /// Returns the index of the first occurrence of `text` at or after `start`, or `nil`.
     ///
-    /// A plain loop: the library's search takes a debug build minutes for some megabytes.
+    /// The search is a plain loop, because the library's search takes minutes for some megabytes in a debug
+    /// build.
     package func firstIndex(of text: String, from start: Int = 0) -> Int? {
         let wanted = Array(text.utf8)
         return withUnsafeBufferPointer { bytes in

@@ -3,9 +3,9 @@
 import CTesting
 import Glibc
 
-/// Files as tests look at them.
+/// File access for tests.
 package enum File {
-    /// The whole content, or `nil` if it cannot be read.
+    /// Returns the whole content, or `nil` if it cannot be read.
     package static func bytes(_ path: String) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -20,15 +20,17 @@ package enum File {
         }
     }
 
-    /// ``bytes(_:)`` as text.
+    /// Returns ``bytes(_:)`` as text.
     package static func text(_ path: String) -> String? {
         bytes(path).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Creates or replaces the file `path`; with a mode that lets it run it can be started at once.
+    /// Creates or replaces the file `path`.
+    ///
+    /// A file with an executable mode can be started at once.
     package static func write(_ text: String, to path: String, mode: mode_t = 0o600) throws {
         try fill(path, with: text, mode)
-        // A shell that cannot start a program takes the next of that name in PATH.
+        // If a program cannot be started yet, a shell uses the next one of that name in PATH.
         if mode & 0o100 != 0 { testing_await_writers(path) }
     }
 
@@ -45,23 +47,23 @@ package enum File {
         }
     }
 
-    /// Permission bits, or `nil` if there is nothing.
+    /// Returns the permission bits, or `nil` if there is no file.
     package static func mode(_ path: String) -> mode_t? {
         var status = stat()
         return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
     }
 
-    /// The file of a socket at which nobody listens.
+    /// Creates the file of a socket on which no process listens.
     package static func makeSocket(_ path: String) throws {
         guard mknod(path, S_IFSOCK | 0o600, 0) == 0 else { throw SystemFailure("mknod \(path)") }
     }
 
-    /// Makes the symbolic link `path`.
+    /// Creates the symbolic link `path`.
     package static func link(_ path: String, to target: String) throws {
         guard symlink(target, path) == 0 else { throw SystemFailure("symlink \(path)") }
     }
 
-    /// Where a symbolic link points, or `nil` if it is none.
+    /// Returns the target of a symbolic link, or `nil` for anything else.
     package static func linkTarget(_ path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlink(path, &buffer, buffer.count)
@@ -71,7 +73,7 @@ package enum File {
 
     package static func exists(_ path: String) -> Bool { mode(path) != nil }
 
-    /// The names in a directory, sorted; none if it cannot be read.
+    /// Returns the sorted names in a directory, or none if it cannot be read.
     package static func names(in path: String) -> [String] {
         guard let stream = opendir(path) else { return [] }
         defer { closedir(stream) }
@@ -89,7 +91,7 @@ package enum File {
         unlink(path)
     }
 
-    /// Removes `path` and everything below it, following no link.
+    /// Removes `path` and everything below it, without following links.
     package static func removeTree(_ path: String) {
         guard unlink(path) != 0 else { return }
         for name in names(in: path) { removeTree("\(path)/\(name)") }
@@ -97,7 +99,7 @@ package enum File {
     }
 }
 
-/// `write(2)`, whose name `File.write` hides.
+/// Calls `write(2)`, whose name `File.write` hides.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
     write(descriptor, bytes, count)
 }

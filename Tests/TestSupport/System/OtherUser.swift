@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// A user without rights, as whom tests of root start programs.
+/// A Unix user without rights, as whom tests of root start programs.
 package enum OtherUser {
     package static let number = 65_534
 
-    /// Stands before the command.
+    /// The command prefix that changes the user.
     package static let wrapper = [
         "setpriv", "--reuid", "\(number)", "--regid", "\(number)", "--clear-groups",
     ]
 
-    /// Whether that user can start our programs: only root can become somebody else, and not every checkout is open
-    /// to all.
+    /// Whether that user can run this package's programs.
+    ///
+    /// Only root can change the user, and not every checkout is readable by all users.
     package static let canRunPrograms =
         TestUser.isRoot
         && Program.succeeds(

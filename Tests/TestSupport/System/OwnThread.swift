@@ -2,10 +2,10 @@
 
 import Threads
 
-/// What `body` computes, on a thread of its own: for work that keeps a processor busy for seconds.
+/// Runs `body` on its own thread, for work that keeps a processor busy for seconds.
 ///
-/// Swift's pool has a thread for each processor. Two such tests would take all of a small machine's, and every other test, with
-/// its time limits, would stand still until one of them ends.
+/// Swift's pool has one thread for each processor. Two such tests would occupy all threads of a small
+/// machine. All other tests, which have time limits, would stall until one of them ends.
 package func onOwnThread<Value: Sendable>(
     _ body: @escaping @Sendable () -> Value
 ) async throws -> Value {

@@ -3,9 +3,11 @@
 import Dispatch
 import Synchronization
 
-/// Waiting for something another process does.
+/// Polling for an effect of another process.
 package enum Polling {
-    /// Asks every few milliseconds until `condition` holds; `false` when that took longer than `limit`.
+    /// Polls every few milliseconds until `condition` holds.
+    ///
+    /// - Returns: `false` if that took longer than `limit`.
     package static func until(
         within limit: Duration = .seconds(120),
         _ condition: () async throws -> Bool
@@ -13,7 +15,9 @@ package enum Polling {
         try await value(within: limit) { try await condition() ? true : nil } ?? false
     }
 
-    /// Asks every few milliseconds until there is a value; `nil` when that took longer than `limit`.
+    /// Polls every few milliseconds until there is a value.
+    ///
+    /// - Returns: the value, or `nil` if that took longer than `limit`.
     package static func value<Value>(
         within limit: Duration = .seconds(120),
         _ find: () async throws -> Value?
@@ -27,20 +31,22 @@ package enum Polling {
     }
 }
 
-/// Looks at something again and again while a test does its work.
+/// A repeated observation while a test does its work.
 package final class Watch<Finding: Hashable & Sendable>: Sendable {
     package struct Result: Sendable {
         package var findings: Set<Finding> = []
-        /// How often it looked.
+        /// The number of observations.
         package var looks = 0
     }
 
-    /// A thread of its own: those of the tests may be busy for long.
+    /// A separate thread, because the threads of the tests may be busy for long.
     private let queue = DispatchQueue(label: "watch")
     private let end = DispatchSemaphore(value: 0)
     private let result = Mutex(Result())
 
-    /// Begins; `look` answers what it sees at the moment.
+    /// Starts observing.
+    ///
+    /// `look` returns the current findings.
     package init(_ look: @escaping @Sendable () -> [Finding]) {
         queue.async { [self] in
             repeat {
@@ -53,7 +59,7 @@ package final class Watch<Finding: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Stops, and tells everything that was seen.
+    /// Stops, and returns all findings.
     package func stop() async -> Result {
         end.signal()
         await withCheckedContinuation { continuation in

@@ -11,11 +11,11 @@ package struct ProcessMemory {
         var name: String
     }
 
-    /// Where a secret was found, for the message of a failed test.
+    /// The location of a secret, for the message of a failed test.
     package struct Hit: CustomStringConvertible {
         package var form: String
         package var place: String
-        /// Which of the secrets.
+        /// The index of the secret.
         package var index: Int
 
         package var description: String { "secret \(index), \(form), in \(place)" }
@@ -27,14 +27,14 @@ package struct ProcessMemory {
         self.pid = pid
     }
 
-    /// Where the secrets are found, raw or in any of the ways they could have been written.
+    /// Returns the locations of secrets, raw or in any encoding in which they could have been written.
     ///
-    /// Searches all that was ever written: heap, stacks, variables.
+    /// The search covers all writable memory: heap, stacks and variables.
     package func hits(of secrets: [String]) throws -> [Hit] {
         try hits(ofBytes: secrets.map { Array($0.utf8) })
     }
 
-    /// The same for secrets that are no text.
+    /// Returns the locations of secrets that are not text.
     package func hits(ofBytes secrets: [[UInt8]]) throws -> [Hit] {
         let needles = Needles(secrets)
         let memory = open("/proc/\(pid)/mem", O_RDONLY | O_CLOEXEC)
@@ -79,7 +79,7 @@ package struct ProcessMemory {
     }
 }
 
-/// Secrets in all the ways they may have been written down.
+/// Secrets in all encodings in which they may have been written.
 private struct Needles {
     struct Needle {
         var index: Int
@@ -113,7 +113,7 @@ private struct Needles {
     }
 }
 
-/// The ways in which a text is written: as it is, its end, UTF-16, with percent signs, base64 at every alignment.
+/// The encodings of a text: raw, its end, UTF-16, percent-encoded, and Base64 at every alignment.
 private struct Encodings {
     let all: [(form: String, bytes: [UInt8])]
 
@@ -147,7 +147,8 @@ private struct Encodings {
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8
     )
 
-    /// What depends on `bytes` alone when `alignment` bytes more than a multiple of three stand before them.
+    /// Returns the part of the Base64 text that depends only on `bytes`, at an offset of `alignment` modulo
+    /// three.
     private static func base64(_ bytes: [UInt8], after alignment: Int) -> [UInt8] {
         let whole = Array(bytes.dropFirst((3 - alignment) % 3))
         return stride(from: 0, to: whole.count / 3 * 3, by: 3).flatMap { index in

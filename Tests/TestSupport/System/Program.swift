@@ -4,29 +4,30 @@ import CTesting
 import Glibc
 import Synchronization
 
-/// What a finished program left.
+/// The results of a finished program.
 package struct ProgramResult: Equatable, Sendable {
-    /// Exit status, or 128 + signal number.
+    /// The exit status, or 128 plus the signal number.
     package var status: Int32
     package var standardOutput: String
     package var standardError: String
 
-    /// Standard output without the final newline.
+    /// The standard output without the final newline.
     package var line: String {
         standardOutput.hasSuffix("\n") ? String(standardOutput.dropLast()) : standardOutput
     }
 }
 
-/// A program this process started; killed when the last reference goes.
+/// A child process, which is killed when the last reference is released.
 package final class Program: Sendable {
     package let pid: pid_t
     private let name: String
     private let outputs: TemporaryDirectory
     private let waitStatus = Mutex<Int32?>(nil)
 
-    /// Starts `command` with exactly `environment`, `input` on its standard input, and no other descriptors.
+    /// Starts `command` with exactly `environment`, `input` as its standard input, and no other file
+    /// descriptors.
     ///
-    /// With `hasTerminal` false it cannot ask the person who runs the tests.
+    /// With `hasTerminal` false the program cannot prompt the user who runs the tests.
     package init(
         _ command: [String],
         environment: [String: String],
@@ -58,14 +59,14 @@ package final class Program: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // The test runner may ignore or block signals; the program must not inherit that.
+        // The test runner may ignore or block signals, which the program must not inherit.
         var none = sigset_t()
         var all = sigset_t()
         sigemptyset(&none)
         sigfillset(&all)
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setsigdefault(&attributes, &all)
-        // POSIX_SPAWN_SETSID, which the headers show only to GNU programs.
+        // POSIX_SPAWN_SETSID, which the headers declare for GNU programs only.
         let session: Int16 = newSession ? 0x80 : 0
         let flags = Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | session
         posix_spawnattr_setflags(&attributes, flags)
@@ -79,10 +80,10 @@ package final class Program: Sendable {
         return pid
     }
 
-    /// The program where its own environment has it.
+    /// Returns the path of a program in its own environment's search path.
     ///
-    /// An interpreter looks for its library beside what that environment names, which may be another version than the
-    /// one our environment has.
+    /// An interpreter looks for its library next to its own path, which may be another version than in this
+    /// process's environment.
     private static func located(_ name: String, _ path: String) -> String {
         guard !name.contains("/") else { return name }
         let places = path.split(separator: ":").map { "\($0)/\(name)" }
@@ -98,7 +99,7 @@ package final class Program: Sendable {
     package var standardOutput: String { File.text(outputs.path("out")) ?? "" }
     package var standardError: String { File.text(outputs.path("err")) ?? "" }
 
-    /// Exit status, or 128 + signal number; `nil` while it runs.
+    /// The exit status, or 128 plus the signal number, or `nil` while the program runs.
     package var exitStatus: Int32? {
         waitStatus.withLock { status in
             if status == nil {
@@ -119,7 +120,9 @@ package final class Program: Sendable {
         }
     }
 
-    /// Waits for the end; kills the program and throws when that takes longer than `limit`.
+    /// Waits for the end of the program.
+    ///
+    /// After `limit` the program is killed and an error thrown.
     @discardableResult
     package func finish(within limit: Duration = .seconds(60)) async throws -> ProgramResult {
         let status = try await Polling.value(within: limit) { exitStatus }
@@ -139,7 +142,7 @@ package final class Program: Sendable {
     {
         let line = try await Polling.value(within: limit) {
             let output = standardOutput
-            // The last line may be on its way still.
+            // The last line may still be incomplete.
             let end = output.utf8.lastIndex(of: UInt8(ascii: "\n")) ?? output.startIndex
             return output[..<end].split(separator: "\n").first { $0.contains(text) }.map(String.init)
         }
@@ -147,7 +150,9 @@ package final class Program: Sendable {
         return line
     }
 
-    /// Whether a short line of shell exits with 0; blocks, for conditions that are not asynchronous.
+    /// Returns whether a shell command exits with 0.
+    ///
+    /// Blocks the thread, for conditions that are not asynchronous.
     package static func succeeds(_ script: String) -> Bool {
         let environment = ["PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         guard let program = try? Program(["/bin/sh", "-c", script], environment: environment) else {
@@ -174,7 +179,7 @@ package final class Program: Sendable {
     }
 }
 
-/// A program that did not do in time what the test waits for.
+/// An error: a program did not do in time what a test waits for.
 package struct StuckProgram: Error, CustomStringConvertible {
     package var name: String
     package var output: String

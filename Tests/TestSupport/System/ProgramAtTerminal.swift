@@ -3,13 +3,13 @@
 import Glibc
 import Synchronization
 
-/// A program with a terminal of its own, at which the test is the person.
+/// A program with its own terminal, at which the test acts as the user.
 package final class ProgramAtTerminal: Sendable {
     private let master: Int32
     private let pid: pid_t
     private let seen = Mutex<[UInt8]>([])
 
-    /// Starts `command` with exactly `environment`; the terminal is its standard input, output and error.
+    /// Starts `command` with exactly `environment` and the terminal as standard input, output and error.
     package init(_ command: [String], environment: [String: String]) throws {
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)
         guard master >= 0, let name = ProgramAtTerminal.otherEnd(of: master) else {
@@ -18,16 +18,18 @@ package final class ProgramAtTerminal: Sendable {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        // The first terminal that the leader of a new session opens becomes the session's.
+        // The first terminal opened by the leader of a new session becomes the session's controlling
+        // terminal.
         posix_spawn_file_actions_addopen(&actions, 0, name, O_RDWR, 0)
         posix_spawn_file_actions_adddup2(&actions, 0, 1)
         posix_spawn_file_actions_adddup2(&actions, 0, 2)
         pid = try Program.spawn(command, environment, &actions, newSession: true)
     }
 
-    /// Unlocks and names the end that the program gets.
+    /// Unlocks the program's end of the terminal and returns its path.
     private static func otherEnd(of master: Int32) -> String? {
-        // The headers show unlockpt(3) and ptsname(3) only to GNU programs: TIOCSPTLCK, TIOCGPTN.
+        // The headers declare unlockpt(3) and ptsname(3) for GNU programs only, so this calls TIOCSPTLCK and
+        // TIOCGPTN.
         var unlocked: Int32 = 0
         var number: UInt32 = 0
         guard ioctl(master, 0x4004_5431, &unlocked) == 0, ioctl(master, 0x8004_5430, &number) == 0 else {
@@ -42,7 +44,7 @@ package final class ProgramAtTerminal: Sendable {
         close(master)
     }
 
-    /// Everything on the screen so far.
+    /// The output on the screen so far.
     package var screen: String {
         var buffer = [UInt8](repeating: 0, count: 4096)
         return seen.withLock { seen in
@@ -61,11 +63,11 @@ package final class ProgramAtTerminal: Sendable {
             throw StuckProgram(name: "the program at the terminal", output: screen, error: "")
         }
         var rest = Array((answer + "\n").utf8)[...]
-        // A terminal holds about four thousand bytes that nobody has read.
+        // A terminal buffers about four thousand unread bytes.
         let isTyped = try await Polling.until {
             let count = unsafe rest.withUnsafeBytes { unsafe write(master, $0.baseAddress, $0.count) }
             if count > 0 { rest = rest.dropFirst(count) }
-            // What is shown meanwhile has to be read, too.
+            // The output in the meantime must be read too.
             _ = screen
             return rest.isEmpty
         }

@@ -3,9 +3,10 @@
 import Glibc
 import Text
 
-/// A script that runs an authorization server this project did not write.
+/// A script that runs an authorization server of another project.
 ///
-/// The scripts live outside the repository, in `$TOKENAGENT_IDP_DIR`; tests that need one are skipped without it.
+/// The scripts are outside of the repository, in `$TOKENAGENT_IDP_DIR`. Tests that need a missing script are
+/// skipped.
 package struct ProviderScript: Sendable {
     private static var directory: String {
         TestEnvironment.value("TOKENAGENT_IDP_DIR") ?? "\(BuiltPrograms.checkout)/../shared/idp"
@@ -23,18 +24,18 @@ package struct ProviderScript: Sendable {
 
     package var isAvailable: Bool { File.exists(path) }
 
-    /// The server did not start, or a test asks for one that its suite does not run.
+    /// An error: the server did not start, or a test needs one that its suite does not run.
     package enum Failure: Error {
         case notStarted(String)
         case notRunning
     }
 
-    /// Starts the server in a directory of its own, and stops it when `body` has ended.
+    /// Starts the server in a new directory, and stops it after `body`.
     ///
     /// - Parameters:
-    ///   - options: further options of the script's `start`.
-    ///   - body: gets the directory, and what the script says about the server.
-    /// - Throws: ``Failure``, and what `body` throws.
+    /// - options: further options of the script's `start`.
+    /// - body: receives the directory, and the script's description of the server.
+    /// - Throws: ``Failure``, or the error of `body`.
     package func whileRunning(
         _ options: [String] = [],
         _ body: (TemporaryDirectory, JSONObject) async throws -> Void
@@ -50,20 +51,21 @@ package struct ProviderScript: Sendable {
         try await run([work.path, "stop"])
     }
 
-    /// Starts the server in `work`, where one that ran before has left what it needs; one server at a time.
+    /// Starts the server in `work`, possibly with the files of an earlier run, one server at a time.
     ///
-    /// Several at once, which fetch packages and make keys, would hinder each other until none is up in time.
+    /// Several starts at once, which fetch packages and create keys, would slow each other down until they
+    /// all time out.
     ///
     /// - Parameters:
-    ///   - work: its directory.
-    ///   - options: further options of the script's `start`.
-    /// - Returns: what the script says about the server.
+    /// - work: the server's directory.
+    /// - options: further options of the script's `start`.
+    /// - Returns: the script's description of the server.
     /// - Throws: ``Failure``.
     package func start(in work: TemporaryDirectory, _ options: [String]) async throws -> JSONObject {
         try await ProviderScript.starts.whileHolding {
             let packages = FetchedPackages(of: name)
             try packages?.lend(to: work)
-            // The first start of its kind fetches packages.
+            // The first start of a server fetches packages.
             let started = try await run([work.path, "start"] + options, within: .seconds(180))
             let answer = try? JSONValue(parsing: started.standardOutput.utf8)
             guard started.status == 0, let state = answer?.object else {
@@ -74,7 +76,7 @@ package struct ProviderScript: Sendable {
         }
     }
 
-    /// Gives `agent` a browser that logs in by itself at the server whose state is in the file `state`.
+    /// Gives `agent` a browser that logs in automatically at the server whose state is in the file `state`.
     package static func writeBrowser(of agent: AgentUnderTest, for state: String) throws {
         try agent.home.write(
             """
@@ -88,7 +90,7 @@ package struct ProviderScript: Sendable {
         )
     }
 
-    /// Runs it to its end.
+    /// Runs the script to its end.
     @discardableResult
     package func run(
         _ arguments: [String],
@@ -102,12 +104,15 @@ package struct ProviderScript: Sendable {
     }
 }
 
-/// The packages that a script unpacks below its server's directory, kept for every other server of this test run.
+/// The packages that a script unpacks below its server's directory, kept for other servers of this test run.
 ///
-/// They are moved to a directory of the run, with a link in their place; a script that finds what it would fetch, by a file
-/// that lists the packages, fetches nothing. Only who starts a server touches them, one at a time.
+/// The packages are moved to a directory of the run and replaced by a link. A script that finds the file that
+/// lists the packages fetches nothing. The directory is used only during the start of a server, one at a
+/// time.
 private struct FetchedPackages {
-    /// Where each script unpacks them, and under which name they are kept: two scripts run the same server.
+    /// The directory in which each script unpacks its packages, and the name under which they are kept.
+    ///
+    /// Two scripts share one server.
     private static let places = [
         "etcd.py": ("etcd/root", "etcd"),
         "glewlwyd.py": ("glewlwyd/root", "glewlwyd"),
@@ -121,17 +126,17 @@ private struct FetchedPackages {
 
     private static let kept: Result<TemporaryDirectory, any Error> = Result { try TemporaryDirectory() }
 
-    /// Below the work directory of the server.
+    /// The path below the server's work directory.
     private let place: String
     private let name: String
 
-    /// `nil`: the script fetches nothing.
+    /// Creates the packages of a script, or returns `nil` if the script fetches none.
     init?(of script: String) {
         guard let (place, name) = FetchedPackages.places[script] else { return nil }
         (self.place, self.name) = (place, name)
     }
 
-    /// Gives the server that is to start in `work` what another one has fetched.
+    /// Links the kept packages into `work`, where a server is about to start.
     func lend(to work: TemporaryDirectory) throws {
         let kept = try FetchedPackages.kept.get().path(name)
         guard File.exists(kept), !File.exists(work.path(place)) else { return }
@@ -140,7 +145,9 @@ private struct FetchedPackages {
         try File.link(work.path(place), to: kept)
     }
 
-    /// Keeps what the server in `work` has fetched, if it is the first; it goes on with the link.
+    /// Keeps the packages that the first server fetched in `work`.
+    ///
+    /// That server continues with the link.
     func keep(from work: TemporaryDirectory) throws {
         let kept = try FetchedPackages.kept.get().path(name)
         let place = work.path(self.place)

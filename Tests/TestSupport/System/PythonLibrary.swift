@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// A library of Python that this project did not write, which a test has work with our programs.
+/// A Python library of another project, which a test uses with this package's programs.
 ///
-/// One that is installed is taken as it is. A full run fetches what is not, once, into an environment of its own.
+/// An installed library is used as it is. A full run fetches a missing one, once, into a separate
+/// environment.
 package struct PythonLibrary: Sendable {
     private static let fetching = Turns(1)
     private static let kept: Result<TemporaryDirectory, any Error> = Result { try TemporaryDirectory() }
 
-    /// What a program imports.
+    /// The module to import.
     private let module: String
-    /// What pip calls it, and what it needs beside it.
+    /// The names for pip of the library and of the further packages it needs.
     private let packages: [String]
 
     package init(_ module: String, packages: String...) {
@@ -17,6 +18,8 @@ package struct PythonLibrary: Sendable {
         self.packages = packages
     }
 
+    /// The environment for Python.
+    ///
     /// An interpreter may look for its libraries below the home directory.
     private static let environment = [
         "PATH": TestEnvironment.searchPath, "HOME": TestEnvironment.value("HOME") ?? "/",
@@ -27,18 +30,18 @@ package struct PythonLibrary: Sendable {
         return Program.succeeds("env \(variables) python3 -c 'import \(module)' 2>/dev/null")
     }
 
-    /// Whether this run can have it.
+    /// Whether the library is installed or can be fetched in this run.
     package var isAvailable: Bool { TestEnvironment.isFull || isInstalled }
 
-    /// It could not be fetched.
+    /// An error: the library could not be fetched.
     package struct Missing: Error {
         let message: String
     }
 
-    /// An interpreter that has it.
+    /// Returns an interpreter that has the library.
     ///
-    /// - Returns: its absolute path.
-    /// - Throws: ``Missing`` with pip's words.
+    /// - Returns: the absolute path of the interpreter.
+    /// - Throws: ``Missing`` with pip's message.
     package func interpreter() async throws -> String {
         if isInstalled {
             let words = ["python3", "-c", "import sys; print(sys.executable)"]

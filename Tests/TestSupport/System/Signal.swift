@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// The signals tests send.
+/// The signals that tests send.
 package struct Signal: Equatable, Sendable {
     package let number: Int32
 
@@ -15,7 +15,7 @@ package struct Signal: Equatable, Sendable {
     package static let terminate = Signal(number: SIGTERM)
 }
 
-/// Whose tests these are.
+/// The Unix user who runs the tests.
 package enum TestUser {
     package static var isRoot: Bool { getuid() == 0 }
 }

@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// A system call that a test needed and did not get.
+/// An error of a system call that a test needed.
 package struct SystemFailure: Error, CustomStringConvertible {
     package let description: String
 
-    /// Reads `errno` unless the call returned its error number itself.
+    /// Creates an error from `errno`, or from the error number that a call returned.
     package init(_ action: String, code: Int32 = errno) {
         description = "\(action): \(String(cString: strerror(code)))"
     }

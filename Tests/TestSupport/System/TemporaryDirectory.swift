@@ -3,13 +3,15 @@
 import Glibc
 import Synchronization
 
-/// A private directory (0700) that is removed with everything in it when the last reference goes, or when the
-/// process ends with one left.
+/// A private directory (0700) that is removed with its contents when the last reference is released or the
+/// process ends.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 
-    /// A directory in memory with plenty of room, for what is written often and is not about disks; `nil`: there is none, or the
-    /// person says where temporary files go.
+    /// A directory in memory with at least 1 GiB available, for files that are written often and do not test
+    /// disks.
+    ///
+    /// It is `nil` if there is no such directory, or if the user has set `TMPDIR`.
     package static let memory: String? = {
         let place = "/dev/shm"
         var room = statvfs()
@@ -19,7 +21,7 @@ package final class TemporaryDirectory: Sendable {
         return UInt64(room.f_bavail) * UInt64(room.f_frsize) > 1 << 30 ? place : nil
     }()
 
-    /// Makes one under `parent`, by default `$TMPDIR` or `/tmp`.
+    /// Creates a directory under `parent`, by default `$TMPDIR` or `/tmp`.
     package init(in parent: String? = nil) throws {
         let base = parent ?? getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(base)/tokenagent-test-XXXXXX".utf8CString)
@@ -33,10 +35,10 @@ package final class TemporaryDirectory: Sendable {
 
     deinit { File.removeTree(path) }
 
-    /// The path of `name` in here.
+    /// Returns the path of `name` in this directory.
     package func path(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Makes the directory `name` (0700) and returns its path.
+    /// Creates the directory `name` (0700) and returns its path.
     @discardableResult
     package func makeDirectory(_ name: String) throws -> String {
         guard mkdir(path(name), 0o700) == 0 || errno == EEXIST else { throw SystemFailure("mkdir \(name)") }
@@ -50,12 +52,14 @@ package final class TemporaryDirectory: Sendable {
         return path(name)
     }
 
-    /// The names in the directory `name`, sorted.
+    /// Returns the sorted names in the directory `name`.
     package func names(in name: String = ".") -> [String] { File.names(in: path(name)) }
 }
 
-/// All directories there were, which are removed once more when the process ends: a thread that waits for ever may hold
-/// one, and an agent that was just starting when its test ended makes its own anew.
+/// All temporary directories of this process, which are removed again when the process ends.
+///
+/// A thread that waits forever may hold a directory, and an agent that was just starting at the end of its
+/// test may create its directory again.
 private enum Remaining {
     private static let paths: Mutex<Set<String>> = {
         atexit { Remaining.removeAll() }

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// Processor time of the present thread, which no other program uses up.
+/// The processor time of the current thread, which other programs do not affect.
 package enum ThreadTime {
     package static var now: Duration {
         var time = timespec()
@@ -10,7 +10,7 @@ package enum ThreadTime {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// What `body` computed.
+    /// Returns the processor time that `body` used.
     package static func spent(in body: () throws -> Void) rethrows -> Duration {
         let start = now
         try body()

@@ -2,12 +2,13 @@
 
 import Glibc
 
-/// A directory with the programs that tests need and that are not ours, and no others.
+/// A directory with the programs that tests need and that are not part of this package, and no others.
 ///
-/// A machine has many clients for which `tokenctl setup` is made, in many versions, and helpers of all kinds. A test that
-/// needs one of them names it with ``including(_:)``; all others do not see it, whether it is installed or not.
+/// A machine may have many versions of the clients that `tokenctl setup` supports, and helpers of all kinds.
+/// A test that needs one names it in ``including(_:in:)``. All other tests do not see it, whether it is
+/// installed or not.
 package enum ToolDirectory {
-    /// The directory, for `PATH`.
+    /// The path of the directory, for `PATH`.
     package static let path: String = {
         let directory = "\(BuiltPrograms.directory)/tools"
         mkdir(directory, 0o755)
@@ -19,7 +20,7 @@ package enum ToolDirectory {
         return directory
     }()
 
-    /// A `PATH` with the directory, and with others of this machine's programs in front of it, in `directory`.
+    /// Returns a `PATH` with the directory, preceded by a directory with further programs of this machine.
     package static func including(_ clients: [String], in directory: TemporaryDirectory) throws -> String {
         try directory.makeDirectory("clients")
         for name in clients { link(name, in: directory.path("clients")) }
@@ -34,13 +35,13 @@ package enum ToolDirectory {
             return
         }
         let path = "\(directory)/\(name)"
-        // Several runs may be at it: what is there is as good.
+        // Several test runs may create the links at the same time. An existing link is equivalent.
         guard symlink(program, path) != 0, realpath(path, nil) == nil else { return }
         unlink(path)
         symlink(program, path)
     }
 
-    /// Those of an ordinary system, of Scripts/install-dependencies, and of services that tests start.
+    /// The programs of an ordinary system, of Scripts/install-dependencies, and of services that tests start.
     private static let names =
         system + administration + development + network + services
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Limits how many do something at the same time; who waits is let in in the order of coming.
+/// A limit on the number of concurrent operations.
+///
+/// Waiters are admitted in the order of their arrival.
 package actor Turns {
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -9,7 +11,7 @@ package actor Turns {
         free = count
     }
 
-    /// Does `body` when it is its turn.
+    /// Runs `body` as soon as it is admitted.
     nonisolated package func whileHolding<Result: Sendable>(
         _ body: () async throws -> Result
     ) async throws -> Result {
