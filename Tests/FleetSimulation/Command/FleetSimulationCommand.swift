@@ -3,10 +3,14 @@
 import FleetSimulation
 import Glibc
 
-/// Simulates a fleet and prints what it costs etcd.
+/// A program that simulates a fleet and prints its load on etcd.
 ///
-/// `fleet-simulation [--hosts N] [--sessions N] [--scenario NAME] …`: a figure a line.
-/// `fleet-simulation --curve …`: a table over sizes, each as the options say otherwise.
+/// `fleet-simulation [--hosts N] [--sessions N] [--scenario NAME] …` prints one figure per line.
+/// `fleet-simulation --curve …` prints a table over numbers of hosts and sessions, each with the other
+/// options as given.
+///
+/// - Entry points: ``main()``; ``FleetFigures`` for tests.
+/// - May not: contact an etcd or any other server. The costs of etcd are measured constants (``EtcdCosts``).
 @main
 enum FleetSimulationCommand {
     static func main() {

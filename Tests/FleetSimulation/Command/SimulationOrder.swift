@@ -2,7 +2,7 @@
 
 import FleetSimulation
 
-/// What the command line asks for.
+/// The options of the command line.
 struct SimulationOrder {
     static let usage = """
         usage: fleet-simulation [--curve] [--hosts N] [--sessions N] [--groups N] [--lifetime SECONDS]
@@ -18,7 +18,7 @@ struct SimulationOrder {
     var scenario = Scenario.calm
     var isCurve = false
 
-    /// `nil`: it is no order.
+    /// Parses arguments, or returns `nil` if they are not valid.
     init?(_ arguments: ArraySlice<String>) {
         var (rest, options) = (arguments, [(name: String, value: String)]())
         while let name = rest.popFirst() {
@@ -29,7 +29,7 @@ struct SimulationOrder {
             guard let value = rest.popFirst() else { return nil }
             options.append((name, value))
         }
-        // A conduct is a set of options, of which others change one.
+        // `--conduct` sets several options, so it comes before the options that change one of them.
         let sets = options.filter { $0.name == "--conduct" }
         for option in sets + options.filter({ $0.name != "--conduct" }) {
             guard take(option.name, option.value) else { return nil }

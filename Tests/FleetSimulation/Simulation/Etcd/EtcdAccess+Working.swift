@@ -2,9 +2,9 @@
 
 import TokenCore
 
-/// What etcd does with calls, and how their changes reach the watchers.
+/// The processing of calls in etcd, and the delivery of their changes to the watchers.
 extension EtcdAccess {
-    /// A member has worked on a call: a read is answered, a write goes to the log.
+    /// Handles the end of a member's work on a call: a read is answered, and a write goes to the log.
     mutating func process(_ index: Int, _ course: inout Course) {
         let (call, now) = (calls[index], course.now)
         let (host, etcd) = (call.link / plan.etcds, call.link % plan.etcds)
@@ -42,7 +42,7 @@ extension EtcdAccess {
         return .seenAll(own.map { latest[$0] })
     }
 
-    /// A write is in the log: it is carried out.
+    /// Applies a write, which is in the log now.
     ///
     /// - Returns: the record that it wrote.
     mutating func carryOut(_ index: Int, _ course: inout Course) -> FleetHeader? {
@@ -87,7 +87,9 @@ extension EtcdAccess {
         course.agenda.put(.leaseEnded(session: Int32(session), serial: locks[session]), at: end)
     }
 
-    /// A lease has ended, which is one more write; `serial`: of the lock that it may still hold, 0 for none.
+    /// Handles the expiry of a lease, which is one more write.
+    ///
+    /// `serial` is that of the lock that the lease may still hold, or 0 for none.
     mutating func endLease(_ session: Int, _ serial: Int32, _ course: inout Course) {
         let etcd = plan.etcd(of: session)
         guard etcds[etcd].isUp else {
@@ -115,7 +117,7 @@ extension EtcdAccess {
         fanOut(note(change), &course)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private mutating func answer(_ index: Int, _ outcome: EtcdCall.Outcome, _ course: inout Course) {
         guard !calls[index].isOver else { return }
@@ -139,13 +141,13 @@ extension EtcdAccess {
 
     // MARK: Watches
 
-    /// Sends a change to everybody who watches.
+    /// Sends a change to all watchers.
     private mutating func fanOut(_ change: Int, _ course: inout Course) {
         let (session, bytes) = (changes[change].session, changes[change].bytes)
         let etcd = plan.etcd(of: session)
         var fanOuts = (0..<plan.members).map { _ in FanOut(change: change, hosts: [], times: []) }
         let cost = plan.costs.response + plan.costs.responseByte * Int64(bytes)
-        // Not always the same host is the first.
+        // The first host varies, so that no host is always the first.
         let start = Int(course.chance.number(change, 7, 0) % UInt64(plan.hosts))
         for offset in 0..<plan.hosts {
             let host = (start + offset) % plan.hosts
@@ -178,7 +180,7 @@ extension EtcdAccess {
         course.agenda.put(.heard(fanOut: Int32(index)), at: fanOut.times[0])
     }
 
-    /// The next host of a fan-out has its response.
+    /// Delivers a response to the next host of a fan-out.
     mutating func deliver(_ index: Int, _ course: inout Course) -> (host: Int, change: Int) {
         let (position, change) = (fanOuts[index].next, fanOuts[index].change)
         let host = Int(fanOuts[index].hosts[position])
@@ -193,15 +195,15 @@ extension EtcdAccess {
         return (host, change)
     }
 
-    /// A watch is open again: the responses that it missed follow.
+    /// Resumes a watch, which sends the responses that it missed.
     ///
-    /// - Returns: the latest change of each session that it did not know.
+    /// - Returns: the latest change of each session that the watch had not reported.
     mutating func resume(_ link: Int, _ course: inout Course) -> [Int] {
         let (host, etcd, heard) = (link / plan.etcds, link % plan.etcds, links[link].heard)
         links[link].isWatching = true
         links[link].watchFailures = 0
         let member = etcds[etcd].member(of: host)
-        // From the newest back to the first that it knows.
+        // From the newest change back to the first known one.
         for change in changes.reversed() {
             guard change.revision > heard || plan.etcd(of: change.session) != etcd else { break }
             guard plan.etcd(of: change.session) == etcd else { continue }

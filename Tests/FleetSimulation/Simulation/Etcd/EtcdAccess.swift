@@ -2,31 +2,32 @@
 
 import TokenCore
 
-/// The etcd clusters, and all hosts' calls of them.
+/// The etcd clusters and the calls of all hosts.
 struct EtcdAccess {
-    /// A host's calls of one cluster at a time: the connections that its HTTP client opens.
+    /// The maximum number of concurrent calls of a host to one cluster: the connections that its HTTP client
+    /// opens.
     static let mostUnderway: Int32 = 8
-    /// A host gives a call up after this long.
+    /// The time after which a host abandons a call.
     static let patience = 5 * Course.second
-    /// The HTTP client closes a connection that was not used for this long.
+    /// The time after which the HTTP client closes an unused connection.
     static let longestIdle = 60 * Course.second
-    /// etcd forgets a token that was not used for this long.
+    /// The time after which an unused token of etcd expires.
     static let tokenIdle = 300 * Course.second
 
     let plan: FleetPlan
     var etcds: [SimulatedEtcd]
     var links: [HostLink]
     var keys: [SessionKeys]
-    /// The last change of each session.
+    /// The index of each session's latest change.
     var latest: [Int32]
     private(set) var changes: [KeyChange] = []
     private(set) var calls: [EtcdCall] = []
     private var freeCalls: [Int32] = []
     var fanOuts: [FanOut] = []
     var freeFanOuts: [Int32] = []
-    /// The length of the lease that a member was granted last.
+    /// The duration of the lease last granted to a member.
     var leases: [Int: Duration] = [:]
-    /// Of each session: tells whether the lease of its lock has been given up for another.
+    /// The number of locks taken for each session, which tells whether a lease belongs to the current lock.
     var locks: [Int32]
 
     init(_ plan: FleetPlan, _ records: [FleetHeader]) {
@@ -72,7 +73,7 @@ struct EtcdAccess {
 
     // MARK: Calls
 
-    /// Makes a call, as soon as the host has a connection for it.
+    /// Makes a call as soon as the host has a connection for it.
     mutating func call(
         _ kind: EtcdCall.Kind,
         _ member: Int,
@@ -120,7 +121,7 @@ struct EtcdAccess {
         }
     }
 
-    /// What a call costs etcd with the connection and the login that it needs first, and how long these take besides.
+    /// Returns the cost of a call with the connection and the authentication it needs first, and their delay.
     private mutating func connect(_ index: Int, _ course: inout Course) -> (cost: Int64, delay: Int64) {
         let (now, link) = (course.now, calls[index].link)
         var cost = workload(calls[index].kind, host: link / plan.etcds)
@@ -171,7 +172,7 @@ struct EtcdAccess {
 
     mutating func update(_ index: Int, _ change: (inout EtcdCall) -> Void) { change(&calls[index]) }
 
-    /// An event about a call has happened; after the last of them the call is forgotten.
+    /// Records that an event of a call has happened, and frees the call after its last event.
     mutating func release(_ index: Int) {
         calls[index].events -= 1
         guard calls[index].events == 0 else { return }
@@ -180,7 +181,7 @@ struct EtcdAccess {
         freeCalls.append(Int32(index))
     }
 
-    /// The host waits for a call no more, and makes the next one.
+    /// Ends the host's wait for a call, and starts the next waiting one.
     mutating func finish(_ index: Int, _ course: inout Course) {
         calls[index].isOver = true
         if case .watch = calls[index].kind { return }
@@ -193,7 +194,7 @@ struct EtcdAccess {
         launch(Int(links[link].waiting.removeFirst()), &course)
     }
 
-    /// A host has ended, or has lost its connections, and with it its calls.
+    /// Resets the connections of a host that has stopped or lost them, and drops its waiting calls.
     mutating func reset(_ link: Int) {
         for waiting in links[link].waiting { freeCalls.append(waiting) }
         let (heard, isUnreachable) = (links[link].heard, links[link].isUnreachable)
@@ -202,6 +203,6 @@ struct EtcdAccess {
         links[link].isUnreachable = isUnreachable
     }
 
-    /// Every host hears of every change.
+    /// Whether every host receives every change.
     var isWholeWatched: Bool { links.allSatisfy { $0.isWatching && !$0.hasGap } }
 }

@@ -2,71 +2,71 @@
 
 import TokenCore
 
-/// One call of etcd by a host.
+/// A host's call to etcd.
 struct EtcdCall {
     enum Kind {
         case look
-        /// A lease of this length.
+        /// The grant of a lease with this duration.
         case grant(Duration)
         case transact(FleetTransaction)
-        /// A range over all sessions of the host that lie in the cluster.
+        /// A range over all sessions of the host in the cluster.
         case readAll
         case watch
     }
 
-    /// What became of it.
+    /// The result of a call.
     enum Outcome {
-        /// The session's keys as they are after this change.
+        /// The session's keys after this change.
         case seen(change: Int)
         case granted
         case transacted(Bool)
-        /// The same for each session.
+        /// The keys of each session, by the indices of their changes.
         case seenAll([Int32])
         case watching
         case failed
     }
 
     var kind: Kind
-    /// Which member of the fleet asks; for `readAll` and `watch` one of the host's.
+    /// The fleet member that makes the call, which for `readAll` and `watch` is any member of the host.
     var member: Int
     var link: Int
-    /// Of the host's process, and of etcd's.
+    /// The life of the host's process and, in ``etcdLife``, of etcd's.
     var life: UInt32
     var etcdLife: UInt32 = 0
     var deadline: Int64 = 0
     var revision: Int64 = 0
     var outcome = Outcome.failed
-    /// The host waits no more.
+    /// Whether the host has stopped waiting for the call.
     var isOver = false
-    /// How many events about it are to come.
+    /// The number of future events of the call.
     var events = 0
 }
 
-/// What one host has to do with one etcd cluster.
+/// The connections of one host to one etcd cluster.
 struct HostLink {
     var waiting: [Int32] = []
     var isUnreachable = false
     var isWatching = false
-    /// Its sessions have to be read before the watch is enough.
+    /// Whether the sessions must be read before the watch suffices.
     var hasGap = false
     var underway: Int32 = 0
-    /// Open connections for calls.
+    /// The number of open connections for calls.
     var connections: Int32 = 0
     var lastUse: Int64 = 0
     var authorizedUntil: Int64 = 0
-    /// The newest revision that its watch has brought.
+    /// The newest revision reported by the watch.
     var heard: Int64 = 1
     var watchFailures: Int32 = 0
 }
 
-/// The state of a session's keys after a change, as a watch response tells it.
+/// The state of a session's keys after a change, as in a watch response.
 struct KeyChange {
     var session: Int
     var revision: Int64
     var view: FleetSnapshot
     var bytes: Int
     var putsRecord: Bool
-    /// A lock is gone.
+    /// Whether the change releases a lock.
     var unlocks: Bool
 }
 
@@ -74,7 +74,7 @@ struct KeyChange {
 struct FanOut {
     var change: Int
     var hosts: [Int32]
-    /// When each of the hosts gets it.
+    /// The time at which each host receives the response.
     var times: [Int64]
     var next = 0
 }

@@ -13,14 +13,16 @@ struct SessionKeys {
         self.record = record
     }
 
-    /// Carries out `transaction` if its conditions hold.
+    /// Applies `transaction` if its conditions hold.
+    ///
+    /// - Returns: whether they held.
     mutating func apply(_ transaction: FleetTransaction) -> Bool {
         guard transaction.conditions.allSatisfy(holds) else { return false }
         for change in transaction.changes { apply(change) }
         return true
     }
 
-    /// The lease of a lock has ended.
+    /// Removes the lock, whose lease has expired.
     mutating func unlock() { lock = nil }
 
     func view(_ place: FleetRevision, _ time: FleetTime) -> FleetSnapshot {
@@ -53,7 +55,7 @@ struct SessionKeys {
 }
 
 extension FleetTransaction {
-    /// What it adds to a watch response, in bytes.
+    /// The size that the transaction adds to a watch response, in bytes.
     var responseBytes: Int {
         changes.reduce(EtcdCosts.responseBytes) { sum, change in
             switch change {

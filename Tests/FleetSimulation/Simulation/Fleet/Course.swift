@@ -2,18 +2,20 @@
 
 import TokenCore
 
-/// The time, what is to come, and what is counted.
+/// The state of a run: its time, future events and counts.
 struct Course {
-    /// Nanoseconds since the beginning.
+    /// The time since the beginning, in nanoseconds.
     var now: Int64 = 0
     var agenda = Agenda()
     var meter = LoadMeter()
     let chance: Chance
 
-    /// Every host's boot-time clock; that they differ changes nothing.
+    /// The boot-time clock of every host.
+    ///
+    /// Real clocks differ, which makes no difference here.
     var instant: Instant { Instant(nanoseconds: now) }
 
-    /// etcd's clock, as the `Date` of its answers shows it.
+    /// The clock of etcd, as in the `Date` of its responses.
     var date: FleetTime { Course.date(at: now) }
 
     static func date(at time: Int64) -> FleetTime {

@@ -2,84 +2,94 @@
 
 import TokenCore
 
-/// What is simulated: how large a fleet, on what, and how it behaves.
+/// The parameters of a simulation: the size of the fleet, its etcd, and the behavior of the hosts.
 package struct FleetPlan: Sendable {
-    /// How a host learns from its watch what has changed.
+    /// The reaction of a host to a watch response.
     package enum Hearing: String, CaseIterable, Sendable {
-        /// It looks after every watch response about one of its sessions.
+        /// Read after every response about one of the host's sessions.
         case looks
-        /// It looks only after a change of the record, or when a lock goes that it waits for.
+        /// Read only after a change of the record, or when an awaited lock is released.
         case filtered
-        /// As `filtered`; and the response shows the keys, which spares most looks.
+        /// As `filtered`, but the response contains the keys, which avoids most reads.
         case carried
     }
 
-    /// What the moment depends on at which a token is refreshed, within the window for it.
+    /// The source of the jitter of a refresh within its window.
     package enum Spreading: String, CaseIterable, Sendable {
-        /// On the host: each draws its own.
+        /// The host: each host draws its own time.
         case hosts
-        /// Most of it on the session and its generation, alike on all hosts; a fifth on the host.
+        /// Four fifths depend on the session and its generation, alike on all hosts, and one fifth on the
+        /// host.
         case sessions
-        /// On the session and its generation alone for the host that brought the record; the others come a tenth of
-        /// the window later, each at a moment of its own.
+        /// For the host of the last refresh, the session and its generation alone.
+        ///
+        /// The other hosts follow a tenth of the window later, each at its own time.
         case turns
     }
 
-    /// How hosts log in to etcd.
+    /// The authentication of hosts at etcd.
     package enum Authentication: String, CaseIterable, Sendable {
         /// Certificates alone.
         case none
-        /// Name and password; a token lives for five idle minutes and does not outlive etcd's process.
+        /// A name and a password.
+        ///
+        /// A token expires after five idle minutes, or with etcd's process.
         case password
-        /// The same with `--bcrypt-cost 4`.
+        /// A name and a password with `--bcrypt-cost 4`.
         case light
     }
 
-    /// Which keys a host watches.
+    /// The keys that a host watches.
     package enum Watching: String, CaseIterable, Sendable {
         case everything
-        /// Those of its own group's sessions, under a prefix of their own.
+        /// Those of its group's sessions, which have their own prefix.
         case group
     }
 
     package var hosts = 100
     package var sessions = 10
-    /// Hosts and sessions fall into this many groups; a host has the sessions of its group.
+    /// The number of groups of hosts and sessions.
+    ///
+    /// A host has the sessions of its group.
     package var groups = 1
-    /// Of an access token, in seconds.
+    /// The lifetime of an access token, in seconds.
     package var lifetime: Int64 = 3_600
-    /// Sessions are spread over this many etcd clusters by their names.
+    /// The number of etcd clusters, among which sessions are distributed by their names.
     package var etcds = 1
-    /// The members of a cluster, and the cores of each.
+    /// The number of members of a cluster, and of the cores of each member.
     package var members = 3
     package var cores = 2
     package var conduct = Conduct.present
     package var authentication = Authentication.password
     package var isTokenKept = false
-    /// For how many seconds the server takes a refresh token again, and ends the login after that; `nil`: it has no grace.
+    /// The time during which the server accepts a used refresh token again, in seconds, or `nil` for none.
+    ///
+    /// Later use ends the login.
     package var grace: Int64?
-    /// How long it takes to answer, in nanoseconds; it acts at once.
+    /// The delay of the authorization server's response, in nanoseconds.
+    ///
+    /// The server acts at once.
     package var responseTime: Int64 = 200_000_000
     package var costs = EtcdCosts()
     package var seed: UInt64 = 1
 
     package init() {}
 
-    /// What the hosts do where the protocol leaves them a choice.
+    /// The behavior of hosts where the protocol leaves a choice.
     package struct Conduct: Sendable {
         package var hearing: Hearing
         package var spreading: Spreading
         package var watching = Watching.everything
-        /// After a restart or a gap one range brings all sessions of a host.
+        /// Whether one range reads all sessions of a host after a restart or a gap.
         package var readsAll: Bool
 
-        /// The core as it is, and a watch that hands every response to it.
+        /// The behavior of the core, with a watch that passes on every response.
         package static let present = Conduct(
             hearing: .looks,
             spreading: .hosts,
             readsAll: false
         )
-        /// What the figures speak for.
+        /// The behavior that the figures favor.
         package static let proposed = Conduct(
             hearing: .carried,
             spreading: .turns,
@@ -97,7 +107,7 @@ package struct FleetPlan: Sendable {
 
     func isMember(_ host: Int, of session: Int) -> Bool { host % groups == session % groups }
 
-    /// Nanoseconds that etcd's processor spends on a login.
+    /// The processor time of etcd for an authentication, in nanoseconds.
     var authenticationCost: Int64 {
         switch authentication {
         case .none: 0

@@ -4,28 +4,28 @@ import TokenCore
 
 /// All members of the fleet: a ``FleetMember`` for each session on each host.
 ///
-/// One that has nothing to do is kept as what its memory holds: which record, and which place in etcd's history.
-/// The same ``FleetMember`` is made of that when something happens; a million of them fit into a few megabytes.
+/// An idle member is stored only as the index of its record and its revision in etcd's history. An equal
+/// ``FleetMember`` is created from these when something happens. A million idle members take a few megabytes.
 struct MemberTable {
     struct Active {
         var member: FleetMember
-        /// When its clock is to be told, if that is on the agenda.
+        /// The time of the member's next wake event, if that is on the agenda.
         var wakeAt: Int64?
-        /// When its session began to want a refresh.
+        /// The time at which its session first requested the refresh.
         var wantedAt: Int64?
-        /// It has wanted to refresh since it last had nothing to do.
+        /// Whether the member has requested a refresh since it was last idle.
         var isBusy = false
-        /// It waits for another host.
+        /// Whether the member waits for another host.
         var isHeld = false
     }
 
     private let timing: FleetTiming
-    /// The index of the record that it knows in the session's history.
+    /// The index of the member's record in the session's history.
     var known: [Int32]
     private var revisions: [Int64]
-    /// Changes whenever a member is due at another moment.
+    /// The number of times a member's due time has changed.
     private(set) var stamps: [UInt32]
-    /// Refusals in a row that its session got.
+    /// The number of consecutive failures of the member's session.
     var failures: [UInt8]
     private var slots: [Int32]
     var active: ContiguousArray<Active> = []
@@ -40,7 +40,7 @@ struct MemberTable {
         slots = [Int32](repeating: -1, count: count)
     }
 
-    /// How many have something to do.
+    /// The number of members that are not idle.
     var activeCount: Int { active.count - freeSlots.count }
 
     func slot(of member: Int) -> Int? { slots[member] < 0 ? nil : Int(slots[member]) }
@@ -55,7 +55,9 @@ struct MemberTable {
         return stamps[member]
     }
 
-    /// Makes the member's machine, if it has none.
+    /// Creates the member's state machine if it has none.
+    ///
+    /// - Returns: the member's slot.
     mutating func wake(_ member: Int, _ record: FleetHeader) -> Int {
         if let slot = slot(of: member) { return slot }
         var memory = FleetPersistentState()
@@ -72,7 +74,7 @@ struct MemberTable {
         return Int(free)
     }
 
-    /// Keeps no more than the memory of a member that has nothing to do.
+    /// Removes the state machine of a member that is idle.
     mutating func rest(_ member: Int) {
         guard let slot = slot(of: member) else { return }
         let memory = active[slot].member.memory
@@ -84,7 +86,7 @@ struct MemberTable {
         freeSlots.append(Int32(slot))
     }
 
-    /// The member's host stops: its memory is left, and no recording of an answer.
+    /// Stops the member's host, which keeps the persistent state but no recording of a response.
     mutating func stop(_ member: Int) {
         guard let slot = slot(of: member) else { return }
         var memory = active[slot].member.memory

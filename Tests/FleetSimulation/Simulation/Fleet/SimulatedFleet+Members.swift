@@ -2,9 +2,9 @@
 
 import TokenCore
 
-/// What members want, and what they are told.
+/// The requests of members, and the events they receive.
 extension SimulatedFleet {
-    /// A session wants to refresh.
+    /// Handles a session's request for a refresh.
     mutating func want(_ index: Int, _ stamp: UInt32) {
         guard members.stamps[index] == stamp, !lost.contains(host(index)) else { return }
         let entry = ledgers[session(index)].entries[Int(members.known[index])]
@@ -21,7 +21,7 @@ extension SimulatedFleet {
         tell(index) { $0.timeReached($1) }
     }
 
-    /// The refresh token may be sent.
+    /// Sends the refresh token, as granted to an attempt.
     mutating func send(_ index: Int, _ attempt: AttemptID, _ until: Instant) {
         let slot = members.slot(of: index)
         if let slot { members.active[slot].isHeld = false }
@@ -45,7 +45,9 @@ extension SimulatedFleet {
         course.agenda.put(.exchanged(member: Int32(index), life: life), at: answered)
     }
 
-    /// The session tries again at once, as after any request without an answer.
+    /// Ends a request without a response.
+    ///
+    /// The session tries again at once.
     mutating func giveUp(_ index: Int, _ life: UInt32) {
         guard life == lives[host(index)] else { return }
         tell(index) { $0.answered(.unanswered, jitter: 0, at: $1) }
@@ -77,7 +79,7 @@ extension SimulatedFleet {
         tell(index) { $0.kept(at: $1) }
     }
 
-    /// The session tries again later, as after any failure that passes.
+    /// Schedules another try after a temporary failure.
     mutating func retry(_ index: Int, _ slot: Int) {
         members.active[slot].isHeld = false
         members.failures[index] = min(members.failures[index], 100) + 1
@@ -92,7 +94,7 @@ extension SimulatedFleet {
         due(index, at: course.now + delay.saturatedNanoseconds)
     }
 
-    /// Notices that a member has another record than before.
+    /// Updates the counts if a member's record has changed.
     mutating func noteRecord(_ index: Int, _ slot: Int) {
         let (session, old) = (session(index), Int(members.known[index]))
         guard let record = members.active[slot].member.memory.record,
@@ -121,7 +123,7 @@ extension SimulatedFleet {
 
     // MARK: Calls
 
-    /// A call of etcd has ended.
+    /// Handles the end of a call to etcd.
     mutating func finish(_ index: Int, _ outcome: EtcdCall.Outcome) {
         let call = etcd.calls[index]
         defer { etcd.release(index) }

@@ -2,14 +2,16 @@
 
 import TokenCore
 
-/// What goes wrong in a scenario.
+/// The failures in a scenario.
 struct TroubleList {
     enum Trouble {
         case restart(host: Int)
-        /// All processes of etcd end; its history before is not kept for watches.
+        /// All processes of etcd stop.
+        ///
+        /// Watches cannot resume from the history before.
         case stopEtcd
         case startEtcd
-        /// Half of the hosts do not reach etcd.
+        /// Half of the hosts cannot reach etcd.
         case cut
         case heal
         /// The next host that sends a refresh token never comes back.
@@ -18,7 +20,7 @@ struct TroubleList {
 
     var troubles: [Trouble] = []
     var losesKeeper = false
-    /// When the last of them came, and when the fleet had got over it.
+    /// The time of the last failure, and the time at which the fleet had recovered.
     var endedAt: Int64?
     var quietAt: Int64?
 }
@@ -58,7 +60,7 @@ extension SimulatedFleet {
             for cluster in 0..<plan.etcds {
                 let link = etcd.link(host, cluster)
                 etcd.links[link].isUnreachable = true
-                // It notices that the watch has been silent for too long.
+                // The host detects that the watch has been silent for too long.
                 let silence = Int64(course.chance.draw(host, 9, 10) * 30 * Double(Course.second))
                 disconnect(link, hasGap: false, after: silence)
             }
@@ -88,7 +90,7 @@ extension SimulatedFleet {
         for cluster in 0..<plan.etcds { etcd.reset(etcd.link(host, cluster)) }
     }
 
-    /// Notes when every living host watches again and none has anything to do.
+    /// Records the time at which every host watches again and no member is busy.
     mutating func noteQuiet() {
         guard let endedAt = troubles.endedAt, course.now > endedAt, troubles.quietAt == nil else { return }
         guard lost.isEmpty, members.activeCount == 0, etcd.isWholeWatched else { return }

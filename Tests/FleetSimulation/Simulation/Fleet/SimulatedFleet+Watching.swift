@@ -2,9 +2,9 @@
 
 import TokenCore
 
-/// What hosts hear from their watches, and what they do when these end.
+/// The reactions of hosts to their watches, and to the loss of a watch.
 extension SimulatedFleet {
-    /// A host gets a watch response.
+    /// Handles the arrival of a watch response at a host.
     mutating func hear(_ fanOut: Int) {
         let (host, index) = etcd.deliver(fanOut, &course)
         let change = etcd.changes[index]
@@ -26,10 +26,10 @@ extension SimulatedFleet {
         }
     }
 
-    /// Something has changed for a member.
+    /// Tells a member that its session has changed.
     mutating func change(_ member: Int) { tell(member) { $0.changed(at: $1) } }
 
-    /// The watch, or a range of everything, shows a member what its session's keys are.
+    /// Passes a session's keys, from a watch or a full range, to a member.
     private mutating func show(_ index: Int, _ member: Int) {
         var view = etcd.changes[index].view
         view.time = course.date
@@ -38,7 +38,7 @@ extension SimulatedFleet {
 
     // MARK: Connections
 
-    /// A host opens its watch again.
+    /// Reopens the watch of a host.
     mutating func reconnect(_ link: Int, _ life: UInt32) {
         let host = link / plan.etcds
         guard life == lives[host], !etcd.links[link].isWatching || etcd.links[link].hasGap else { return }
@@ -69,7 +69,7 @@ extension SimulatedFleet {
         noteQuiet()
     }
 
-    /// The watch does not tell what happened before it: every session is read.
+    /// Reads every session, because the watch does not report earlier changes.
     private mutating func readEverything(_ link: Int) {
         let (host, cluster) = (link / plan.etcds, link % plan.etcds)
         guard !plan.conduct.readsAll else {

@@ -2,12 +2,12 @@
 
 import TokenCore
 
-/// A fleet of hosts with the same sessions, its etcd and an authorization server, event by event.
+/// An event-driven simulation of hosts with the same sessions, their etcd and an authorization server.
 ///
-/// The hosts' decisions are those of the real ``FleetMember``, their due times those of ``RefreshSchedule``. Times are
-/// nanoseconds since the beginning.
+/// The hosts' decisions are made by the real ``FleetMember``, and their due times by ``RefreshSchedule``.
+/// Times are in nanoseconds since the beginning.
 struct SimulatedFleet {
-    /// What a host's disk needs for a record.
+    /// The time a host's disk needs for a record, in nanoseconds.
     static let diskTime: Int64 = 2_000_000
 
     let plan: FleetPlan
@@ -15,9 +15,9 @@ struct SimulatedFleet {
     var etcd: EtcdAccess
     var members: MemberTable
     var ledgers: [SessionLedger]
-    /// Of each host's process.
+    /// The number of restarts of each host's process.
     var lives: [UInt32]
-    /// Hosts that do not come back.
+    /// The hosts that do not come back.
     var lost: Set<Int> = []
     private var attempts: UInt64 = 0
     var troubles = TroubleList()
@@ -42,7 +42,8 @@ struct SimulatedFleet {
         members = MemberTable(count: plan.hosts * plan.sessions, timing: plan.timing)
         lives = [UInt32](repeating: 0, count: plan.hosts)
         policy = SessionPolicy(isShared: true)
-        // Anywhere in their lives, but not due yet; a wave begins at one moment.
+        // The tokens have any age at which they are not due yet. In a wave, all were obtained at the same
+        // time.
         let young = Double(plan.lifetime) * 0.55
         let chance = Chance(seed: plan.seed)
         ledgers = records.enumerated().map { session, record in
@@ -62,7 +63,7 @@ struct SimulatedFleet {
 
     func link(_ member: Int) -> Int { etcd.link(host(member), plan.etcd(of: session(member))) }
 
-    /// Lets everything happen that happens before `end`.
+    /// Runs all events before `end`.
     mutating func run(until end: Int64) {
         while let (at, event) = course.agenda.next(before: end) {
             course.now = at
@@ -97,7 +98,7 @@ struct SimulatedFleet {
 
     // MARK: Members
 
-    /// Lets a member react to an event, and does what it asks for.
+    /// Passes an event to a member, and performs the actions it returns.
     mutating func tell(_ index: Int, _ event: (inout FleetMember, Instant) -> [FleetAction]) {
         let record = ledgers[session(index)].entries[Int(members.known[index])].record
         let slot = members.wake(index, record)
@@ -113,7 +114,7 @@ struct SimulatedFleet {
         if members.activeCount == 0 { noteQuiet() }
     }
 
-    /// Does what a member asks for.
+    /// Performs an action of a member.
     private mutating func perform(_ action: FleetAction, _ index: Int, _ slot: Int) {
         switch action {
         case .look: call(.look, index)
@@ -132,9 +133,9 @@ struct SimulatedFleet {
             due(index, at: until.nanoseconds)
         case .refuse: retry(index, slot)
         case .adopt:
-            // It answers whatever the session wanted of the former record.
+            // The new record serves any pending refresh of the previous one.
             members.active[slot].member.refreshWithdrawn()
-        // Its hosts record nothing of what they are told.
+        // The simulated hosts store no refresh results.
         case .recover, .ask, .asked, .revoke, .finishNews: break
         }
     }
@@ -146,7 +147,7 @@ struct SimulatedFleet {
 
     mutating func nextAttempt(of index: Int) -> AttemptID {
         attempts += 1
-        // 64 random bits: the core draws turns from them.
+        // 64 random bits, because the core derives the order of hosts from them.
         return AttemptID(
             host: UInt64(host(index)) + 1,
             random: course.chance.number(index, Int(attempts), 9)
@@ -155,7 +156,7 @@ struct SimulatedFleet {
 
     // MARK: Due times
 
-    /// Puts the refresh of the record that the member has on the agenda.
+    /// Schedules the refresh of the member's record.
     mutating func schedule(_ index: Int) {
         let known = Int(members.known[index])
         let entry = ledgers[session(index)].entries[known]
@@ -176,7 +177,7 @@ struct SimulatedFleet {
         return RefreshSchedule.dueTime(for: token, policy: policy) ?? obtainedAt
     }
 
-    /// How much of the window for it a refresh is brought forward by.
+    /// Returns the part of its window by which a refresh is brought forward.
     private func jitter(_ index: Int, _ known: Int) -> Double {
         let own = course.chance.draw(index, known, 2)
         let common = course.chance.draw(session(index), known, 3)
@@ -195,7 +196,7 @@ struct SimulatedFleet {
         course.agenda.put(.due(member: Int32(index), stamp: stamp), at: max(time, course.now))
     }
 
-    /// Of an answer that did not come.
+    /// Returns the jitter for a call without a response.
     mutating func nextJitter(of index: Int) -> Double {
         course.chance.draw(index, Int(members.stamp(index)), 4)
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// What is going to happen, in order of time; of one moment, in the order in which it was put in.
+/// A queue of future events in order of time.
+///
+/// Events at the same time keep the order in which they were added.
 struct Agenda {
     private struct Entry {
         var at: Int64
@@ -13,17 +15,17 @@ struct Agenda {
     /// A binary heap: each entry precedes the two at twice its index plus one and plus two.
     private var heap: ContiguousArray<Entry> = []
     private var order: UInt32 = 0
-    /// How many events have happened.
+    /// The number of events that have happened.
     private(set) var count = 0
 
-    /// Puts `event` at `time`, in nanoseconds.
+    /// Adds `event` at `time`, in nanoseconds.
     mutating func put(_ event: SimulatedEvent, at time: Int64) {
         order &+= 1
         heap.append(Entry(at: time, order: order, event: event))
         rise(heap.count - 1)
     }
 
-    /// Takes the next event that happens before `end`.
+    /// Removes the next event before `end`.
     mutating func next(before end: Int64) -> (at: Int64, event: SimulatedEvent)? {
         guard let first = heap.first, first.at < end, let last = heap.popLast() else { return nil }
         if !heap.isEmpty {
@@ -61,28 +63,30 @@ struct Agenda {
     }
 }
 
-/// Something that happens at a moment; the numbers are indices.
+/// A simulated event.
+///
+/// The numbers are indices.
 enum SimulatedEvent {
-    /// A session's access token is due for refresh; `stamp` tells whether that still holds.
+    /// A session's access token is due for a refresh, unless `stamp` is outdated.
     case due(member: Int32, stamp: UInt32)
-    /// A member's own clock.
+    /// A member's wake time is reached.
     case wake(member: Int32)
-    /// A member hears, later than others, that something has changed.
+    /// A member learns, later than others, of a change.
     case change(member: Int32)
-    /// A member of etcd has worked on a call.
+    /// An etcd member has processed a call.
     case processed(call: Int32)
-    /// A call's change is in the log of most members of etcd.
+    /// A call's change is in the log of most etcd members.
     case logged(call: Int32)
     case replied(call: Int32)
-    /// The host gives a call up.
+    /// The host abandons a call.
     case expired(call: Int32)
-    /// The next host of a fan-out gets its watch response.
+    /// The next host of a fan-out receives its watch response.
     case heard(fanOut: Int32)
-    /// A host's disk has what was asked for; `life` tells whether it is still the same process.
+    /// A host's disk has stored a record, if `life` is still that of its process.
     case kept(member: Int32, life: UInt32)
-    /// The token endpoint has answered.
+    /// The token endpoint has responded.
     case exchanged(member: Int32, life: UInt32)
-    /// A host has read as long as it may, and the answer has not come.
+    /// A host has waited until its deadline, and the response has not arrived.
     case unanswered(member: Int32, life: UInt32)
     case leaseEnded(session: Int32, serial: Int32)
     case reconnect(link: Int32, life: UInt32)

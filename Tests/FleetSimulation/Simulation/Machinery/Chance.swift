@@ -2,11 +2,13 @@
 
 import TestSupport
 
-/// Chance that depends on what it is for and not on when it is drawn, so that two runs differ only in what was changed.
+/// A source of random numbers that depend on their purpose and not on the order of draws.
+///
+/// Two runs therefore differ only in the changed parameters.
 struct Chance {
     let seed: UInt64
 
-    /// In `0..<1`.
+    /// Returns a number in `0..<1`.
     func draw(_ first: Int, _ second: Int, _ third: Int) -> Double {
         Double(number(first, second, third) >> 11) / Double(1 << 53)
     }

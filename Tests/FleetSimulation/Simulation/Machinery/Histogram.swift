@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Durations, counted in steps of two per cent from a microsecond on.
+/// A histogram of durations, in steps of two per cent from a microsecond on.
 struct Histogram {
     private static let steps = 1_400
     private static let ratio = 1.02
 
     private var counts = [Int](repeating: 0, count: Histogram.steps)
     private(set) var count = 0
-    /// The longest, in nanoseconds, exactly.
+    /// The exact maximum, in nanoseconds.
     private(set) var longest: Int64 = 0
 
-    /// Bounds of the steps, in nanoseconds; made of multiplications alone, so they are the same everywhere.
+    /// The bounds of the steps, in nanoseconds, computed by multiplications alone so that they are the same
+    /// everywhere.
     private static let bounds: [Int64] = {
         var bound = 1_000.0
         return (0..<steps).map { _ in
@@ -30,7 +31,7 @@ struct Histogram {
         longest = max(longest, nanoseconds)
     }
 
-    /// The duration that `share` of all do not exceed, in seconds.
+    /// Returns the duration in seconds that a `share` of all do not exceed.
     func quantile(_ share: Double) -> Double {
         let wanted = Int((Double(count) * share).rounded(.up))
         var seen = 0

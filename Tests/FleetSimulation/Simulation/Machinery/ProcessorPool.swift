@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// The cores of one machine, which take work in the order in which it comes.
+/// The cores of one machine, which process work in the order of its arrival.
 struct ProcessorPool {
-    /// When each core is free, in nanoseconds.
+    /// The time at which each core is free, in nanoseconds.
     private var freeAt: [Int64]
-    /// Processor time that was used, in nanoseconds.
+    /// The processor time used so far, in nanoseconds.
     private(set) var used: Int64 = 0
 
     init(cores: Int) {
         freeAt = [Int64](repeating: 0, count: cores)
     }
 
-    /// Does work of `cost` nanoseconds that comes at `time`.
+    /// Processes work of `cost` nanoseconds that arrives at `time`.
     ///
-    /// - Returns: when it is done.
+    /// - Returns: the time at which the work is done.
     mutating func run(_ cost: Int64, at time: Int64) -> Int64 {
         var core = 0
         for index in freeAt.indices where freeAt[index] < freeAt[core] { core = index }
@@ -23,9 +23,9 @@ struct ProcessorPool {
         return end
     }
 
-    /// How long work that comes at `time` waits.
+    /// Returns the time that work arriving at `time` waits.
     func wait(at time: Int64) -> Int64 { max(0, (freeAt.min() ?? time) - time) }
 
-    /// The process ends, and with it what waits.
+    /// Discards all waiting work, because the process has ended.
     mutating func clear() { freeAt = freeAt.map { _ in 0 } }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension FleetFigures {
-    /// One figure a line.
+    /// The figures, one per line.
     package var lines: [String] {
         [
             "requests per expiry  \(requestsPerExpiry.fixed(3)) (\(totals.requests) for \(totals.expiries), \(totals.early) early)",
@@ -23,7 +23,7 @@ extension FleetFigures {
         ]
     }
 
-    /// A row of a table in Markdown, and its head.
+    /// The figures as a row of a Markdown table, whose head is ``head``.
     package var row: String {
         let cells = [
             requestsPerExpiry.fixed(3), reads.short, writes.short, responses.short, bytes.megabytes,
@@ -55,7 +55,7 @@ extension FleetFigures.Durations {
 }
 
 extension Double {
-    /// With `digits` after the point.
+    /// Returns the number with `digits` after the decimal point.
     func fixed(_ digits: Int) -> String {
         let scale = (0..<digits).reduce(1) { product, _ in product * 10 }
         let scaled = Int((self * Double(scale)).rounded())

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// What came of a simulation.
+/// The results of a simulation.
 ///
-/// Times are seconds.
+/// Times are in seconds.
 package struct FleetFigures: Equatable, Sendable {
-    /// Sums over the whole run.
+    /// The sums over the whole run.
     package struct Totals: Equatable, Sendable {
         package var expiries: Int
         package var requests: Int
@@ -18,7 +18,7 @@ package struct FleetFigures: Equatable, Sendable {
         package var events: Int
     }
 
-    /// Some durations of one kind.
+    /// The distribution of durations of one kind.
     package struct Durations: Equatable, Sendable {
         package var count: Int
         package var median: Double
@@ -36,12 +36,12 @@ package struct FleetFigures: Equatable, Sendable {
     package var refresh: Durations
     package var queue: Durations
     package var without: Durations
-    /// Busy cores of all etcd clusters together, on average over the run.
+    /// The average number of busy cores of all etcd clusters together.
     package var busyCores: Double
-    /// From the end of the trouble until every host had got over it; `nil` if none did, or there was none.
+    /// The time from the last failure to the recovery of every host, or `nil` without failures or recovery.
     package var recovery: Double?
 
-    /// Refresh tokens sent for each that was due; 1 if each was sent once, and none too early.
+    /// The number of refresh tokens sent per due token, which is 1 if each was sent once and not too early.
     package var requestsPerExpiry: Double {
         totals.expiries == 0 ? 0 : Double(totals.requests) / Double(totals.expiries)
     }

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: MIT
 
-/// Counts what happens, and when.
+/// Counters of events, in total and for each second.
 struct LoadMeter {
-    /// What is counted for each second.
+    /// The quantities counted for each second.
     enum Flow: Int, CaseIterable {
         case reads
         case writes
         case responses
-        /// Of watch responses.
+        /// The bytes of watch responses.
         case bytes
     }
 
-    /// What takes time.
+    /// The measured durations.
     enum Span: Int, CaseIterable {
         /// From the commit in etcd to the memory of another host.
         case publish
         /// From the commit to the memory of the last host.
         case lastHost
-        /// From the moment a token is due to the new one in the memory of the host that refreshed.
+        /// From the due time of a token to the new token in the memory of the host that refreshed.
         case refresh
-        /// What a call waits for a core of etcd.
+        /// The time that a call waits for a core of etcd.
         case queue
-        /// For which a host was without a good token.
+        /// The time that a host was without a valid token.
         case without
     }
 
-    /// What is counted in all.
+    /// The quantities counted over the whole run.
     enum Total: Int, CaseIterable {
         /// Records that were replaced when they were due.
         case expiries
         case requests
         /// Requests before the record was due on any host.
         case early
-        /// Requests with a refresh token that the server does not forgive any more: they end the login.
+        /// Requests with a refresh token that the server no longer accepts, which end the login.
         case lostLogins
         case timeouts
         case authentications
         case connections
         /// Leases granted for a lock.
         case leases
-        /// Hosts that asked for a lock and did not get it.
+        /// Hosts that requested a lock and did not get it.
         case lostRaces
     }
 
@@ -61,7 +61,7 @@ struct LoadMeter {
 
     func span(_ span: Span) -> Histogram { spans[span.rawValue] }
 
-    /// What happened in each second of a window.
+    /// Returns the rate of a quantity in a window of seconds.
     func rate(_ flow: Flow, _ window: Range<Int>) -> Rate {
         let series = flows[flow.rawValue]
         let values = window.map { series.indices.contains($0) ? series[$0] : 0 }.sorted()
@@ -72,10 +72,10 @@ struct LoadMeter {
     }
 }
 
-/// A number of things in a second.
+/// The number of events per second.
 package struct Rate: Equatable, Sendable {
     package var mean: Double
-    /// In 99 of 100 seconds no more.
+    /// The number that is not exceeded in 99 of 100 seconds.
     package var p99: Int
     package var peak: Int
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 
-/// What happens to a fleet while it is simulated.
+/// The events during a simulation.
 package enum Scenario: String, CaseIterable, Sendable {
-    /// Nothing but time.
+    /// No failures.
     case calm
-    /// All tokens were obtained at one moment.
+    /// All tokens were obtained at the same time.
     case wave
-    /// All hosts start anew within a second.
+    /// All hosts restart within a second.
     case hosts
-    /// etcd is away for ten seconds, and every host has to read all of its sessions.
+    /// etcd is down for ten seconds, and every host must read all of its sessions.
     case etcd
-    /// Half of the hosts do not reach etcd for the life of a token.
+    /// Half of the hosts cannot reach etcd for the lifetime of a token.
     case partition
     /// A host is destroyed after it has sent a refresh token.
     case keeper
 
-    /// When the trouble begins, in seconds.
+    /// The time at which the failure begins, in seconds.
     static let beginning = 60
 
-    /// How much of it is counted, in seconds, for tokens that live `lifetime` seconds.
+    /// Returns the counted part of a run, in seconds, for tokens with a lifetime of `lifetime` seconds.
     func window(lifetime: Int64) -> Range<Int> {
         let lifetime = Int(lifetime)
         return switch self {
