@@ -28,9 +28,9 @@ struct FleetSightReading {
     /// Parses key-value pairs.
     ///
     /// - Parameters:
-    /// - pairs: all keys of the session with their values, and possibly keys of other sessions.
-    /// - place: etcd's revision.
-    /// - time: etcd's time.
+    ///   - pairs: all keys of the session with their values, and possibly keys of other sessions.
+    ///   - place: etcd's revision.
+    ///   - time: etcd's time.
     /// - Returns: the session's state in the pairs.
     /// - Throws: ``FleetStoreError/Kind/unreadable`` if the record, the intent or the lock cannot be opened.
     ///   Otherwise the value would be treated as absent and overwritten.

@@ -69,7 +69,8 @@ struct FleetWatch {
     /// Returns the events for all sessions after a read.
     mutating func all(at time: FleetTime?) -> [FleetEvent] {
         defer { hasLostHistory = false }
-        // Values with a revision that is known to be older would be treated as outdated.
+        // After a loss of history the revision may be lower than a known one. The values would then be
+        // treated as outdated.
         guard !hasLostHistory, let place, let time else { return sessions.values.map { .changed($0) } }
         return sessions.keys.map { news(of: $0, at: place, time) }
     }

@@ -16,9 +16,9 @@ package struct ProxyTunnel: Sendable {
     /// Prepares tunnels through a proxy.
     ///
     /// - Parameters:
-    /// - proxy: the proxy.
-    /// - credentials: sent with the first request, because some proxies close the connection after a 407.
-    /// - authorities: CA certificates to trust in addition to the system's.
+    ///   - proxy: the proxy.
+    ///   - credentials: sent with the first request, because some proxies close the connection after a 407.
+    ///   - authorities: CA certificates to trust in addition to the system's.
     /// - Throws: ``ProxyFailure`` if TLS cannot be prepared.
     package init(
         _ proxy: ForwardProxy,
@@ -51,9 +51,9 @@ package struct ProxyTunnel: Sendable {
     /// bytes go to the server, and received bytes come from it.
     ///
     /// - Parameters:
-    /// - host: the server, with no brackets around an IPv6 address.
-    /// - port: the server's port.
-    /// - channel: a new connection to the proxy.
+    ///   - host: the server, with no brackets around an IPv6 address.
+    ///   - port: the server's port.
+    ///   - channel: a new connection to the proxy.
     /// - Returns: a future that succeeds when the connection is established, or fails with ``ProxyFailure``.
     package func open(to host: String, port: Int, over channel: any Channel) -> EventLoopFuture<Void> {
         let established = channel.eventLoop.makePromise(of: Void.self)

@@ -23,9 +23,9 @@ package enum CertificateChainError: Equatable, Sendable {
     /// Finds the reason in a chain, or returns `nil` without a readable certificate.
     ///
     /// - Parameters:
-    /// - chain: the chain as sent by the server, its own certificate first.
-    /// - anchors: the trusted certificates in addition to the system's.
-    /// - now: the time in seconds since 1970.
+    ///   - chain: the chain as sent by the server, its own certificate first.
+    ///   - anchors: the trusted certificates in addition to the system's.
+    ///   - now: the time in seconds since 1970.
     package init?(_ chain: [NIOSSLCertificate], anchors: [NIOSSLCertificate], at now: Int64) {
         let shown = chain.map(CertificateFields.init(of:))
         guard let own = shown.first ?? nil, let top = shown.last ?? nil else { return nil }

@@ -6,7 +6,7 @@ import SwiftASN1
 import Text
 import X509
 
-/// A private CA that exists as long as its test or demonstration.
+/// A private CA that exists for the duration of a test or demonstration.
 package struct CertificateAuthority: Sendable {
     private let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
     private let name: DistinguishedName

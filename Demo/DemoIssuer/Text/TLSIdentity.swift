@@ -20,9 +20,9 @@ package struct TLSIdentity: Sendable {
     /// Creates the TLS settings of a server with this identity.
     ///
     /// - Parameters:
-    /// - maximumVersion: the maximum protocol version offered.
-    /// - clientAuthority: the CA that must have issued the client's certificate, as PEM, or `nil` to require
-    ///   none.
+    ///   - maximumVersion: the maximum protocol version offered.
+    ///   - clientAuthority: the CA that must have issued the client's certificate, as PEM, or `nil` to
+    ///     require none.
     /// - Returns: the settings of the server's connections.
     /// - Throws: an error of NIOSSL if a certificate or the key cannot be parsed.
     func serverContext(maximumVersion: TLSVersion?, clientAuthority: String?) throws -> NIOSSLContext {

@@ -12,8 +12,8 @@ final class EndpointPreference: Sendable {
     /// Creates an order.
     ///
     /// - Parameters:
-    /// - endpoints: at least one endpoint.
-    /// - first: the index of the first endpoint to try, which spreads the hosts over the endpoints.
+    ///   - endpoints: at least one endpoint.
+    ///   - first: the index of the first endpoint to try, which spreads the hosts over the endpoints.
     init(_ endpoints: [EtcdEndpoint], first: Int) {
         precondition(!endpoints.isEmpty, "an etcd has a member")
         self.endpoints = endpoints

@@ -24,9 +24,9 @@ actor EtcdAuthTokenCache {
     /// Returns the cached token, or obtains a new one.
     ///
     /// - Parameters:
-    /// - refused: a token that etcd has rejected.
-    /// - end: the caller's deadline. Other waiters still get the token.
-    /// - ask: requests a token from etcd for a name and a password.
+    ///   - refused: a token that etcd has rejected.
+    ///   - end: the caller's deadline. Other waiters still get the token.
+    ///   - ask: requests a token from etcd for a name and a password.
     /// - Returns: the token, or `nil` if no user is configured.
     /// - Throws: ``EtcdFailure`` if there is no token.
     func token(

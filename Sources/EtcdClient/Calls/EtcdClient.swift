@@ -26,10 +26,10 @@ package final class EtcdClient: Sendable {
     /// Creates a client.
     ///
     /// - Parameters:
-    /// - endpoints: the endpoints of the members, at least one.
-    /// - door: the trusted CAs and this host's credentials.
-    /// - group: the event loops to use.
-    /// - first: any number, which spreads the hosts over the endpoints.
+    ///   - endpoints: the endpoints of the members, at least one.
+    ///   - door: the trusted CAs and this host's credentials.
+    ///   - group: the event loops to use.
+    ///   - first: any number, which spreads the hosts over the endpoints.
     /// - Throws: ``EtcdFailure/insecure(_:)`` if the certificates cannot be parsed.
     package init(
         _ endpoints: [EtcdEndpoint],

@@ -40,9 +40,9 @@ package struct EtcdWatch: Sendable {
     /// Creates a watch.
     ///
     /// - Parameters:
-    /// - client: the client for the endpoints.
-    /// - keys: the keys to watch.
-    /// - silence: the time without data after which the watch is reopened.
+    ///   - client: the client for the endpoints.
+    ///   - keys: the keys to watch.
+    ///   - silence: the time without data after which the watch is reopened.
     package init(_ client: EtcdClient, _ keys: EtcdKeys, silence: Duration = silence) {
         self.client = client
         self.keys = keys
@@ -55,8 +55,8 @@ package struct EtcdWatch: Sendable {
     /// changes.
     ///
     /// - Parameters:
-    /// - start: reports changes after this header, or from now on if `nil`.
-    /// - take: is awaited, so that a slow receiver gets no further events.
+    ///   - start: reports changes after this header, or from now on if `nil`.
+    ///   - take: is awaited, so that a slow receiver gets no further events.
     package func follow(
         after start: EtcdHeader?,
         _ take: @escaping @Sendable (EtcdWatchEvent) async -> Void

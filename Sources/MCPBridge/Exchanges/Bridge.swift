@@ -40,14 +40,14 @@ package final class Bridge: Sendable {
     /// Creates a bridge to the server of `source`.
     ///
     /// - Parameters:
-    /// - source: the session that provides the tokens.
-    /// - authorities: a file with CA certificates to trust in addition to the system's.
-    /// - variables: the forward proxies of the environment.
-    /// - descriptors: the file descriptors of the client's messages and of the server's.
-    /// - drainLimit: the maximum time for pending responses after the end of the input.
-    /// - messageLimit: the maximum size of a message in either direction, in bytes.
-    /// - backlogLimit: the number of bytes waiting for the response to an opening at which reading pauses.
-    /// - group: the event loops to use.
+    ///   - source: the session that provides the tokens.
+    ///   - authorities: a file with CA certificates to trust in addition to the system's.
+    ///   - variables: the forward proxies of the environment.
+    ///   - descriptors: the file descriptors of the client's messages and of the server's.
+    ///   - drainLimit: the maximum time for pending responses after the end of the input.
+    ///   - messageLimit: the maximum size of a message in either direction, in bytes.
+    ///   - backlogLimit: the number of bytes waiting for the response to an opening at which reading pauses.
+    ///   - group: the event loops to use.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used.
     package init(
         _ source: SessionSource,

@@ -41,9 +41,9 @@ actor MCPSessionState {
     /// All requests that find `stale` ended share one new session.
     ///
     /// - Parameters:
-    /// - stale: the session in which a request was sent.
-    /// - begin: begins another session with the server.
-    /// - listener: receives messages that the server sends unasked in the new session.
+    ///   - stale: the session in which a request was sent.
+    ///   - begin: begins another session with the server.
+    ///   - listener: receives messages that the server sends unasked in the new session.
     /// - Returns: the session that `begin` began, or one that has already replaced `stale`.
     /// - Throws: the error of `begin`.
     func renewed(

@@ -28,8 +28,8 @@ struct AuthorizedRequests: Sendable {
     /// once for a rejected token. Further requirements of the server are reported too, because the remedy
     /// depends on them.
     ///
-    /// - Throws: ``RPCFailure`` with the agent's remedy if there is no token, or if the server requires
-    ///   another login.
+    /// - Throws: ``RPCFailure`` with the agent's remedy if there is no token, or if the server requires a
+    ///   login with more rights or stronger authentication.
     func send(_ request: ResourceRequest) async throws(RPCFailure) -> ResourceResponse {
         let result: Result<ResourceResponse, RPCFailure>
         do throws(AgentError) {

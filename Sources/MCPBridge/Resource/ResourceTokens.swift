@@ -78,8 +78,8 @@ actor ResourceTokens {
 
     /// Reports to the agent that a server rejected `token`.
     ///
-    /// Requests rejected with the same token share one report. If the server requires another login, each
-    /// requirement is reported separately: one tool may require another scope than the next one.
+    /// Requests rejected with the same token share one report. If the server requires more of the
+    /// login, each requirement is reported separately: one tool may require another scope than the next one.
     ///
     /// - Returns: whether another try is worthwhile.
     func replace(

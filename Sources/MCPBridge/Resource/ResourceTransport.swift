@@ -25,10 +25,10 @@ final class ResourceTransport: Sendable {
     /// Creates a transport.
     ///
     /// - Parameters:
-    /// - address: the URL of all requests. A fragment is not sent.
-    /// - authorities: a PEM file with CA certificates to trust in addition to the system's.
-    /// - variables: the forward proxies of the environment.
-    /// - group: the event loops to use.
+    ///   - address: the URL of all requests. A fragment is not sent.
+    ///   - authorities: a PEM file with CA certificates to trust in addition to the system's.
+    ///   - variables: the forward proxies of the environment.
+    ///   - group: the event loops to use.
     /// - Throws: ``AgentError`` with the code `badRequest` if the file cannot be used, or `misconfigured` if
     ///   the forward proxy cannot be used.
     init(

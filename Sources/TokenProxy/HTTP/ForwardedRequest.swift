@@ -13,8 +13,8 @@ struct ForwardedRequest {
     /// Serializes the head.
     ///
     /// - Parameters:
-    /// - authorization: scheme and token.
-    /// - proof: the proof of possession of the token's key (RFC 9449 §4.2).
+    ///   - authorization: scheme and token.
+    ///   - proof: the proof of possession of the token's key (RFC 9449 §4.2).
     /// - Returns: the head with its empty line.
     /// - Throws: ``HTTPMessageError`` if `Destination` is outside of the listener.
     func head(authorization: String, proof: String?) throws(HTTPMessageError) -> ByteBuffer {

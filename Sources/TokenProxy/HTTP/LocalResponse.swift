@@ -28,8 +28,8 @@ struct LocalResponse: Equatable, Sendable {
     /// Serializes head and body.
     ///
     /// - Parameters:
-    /// - withoutBody: whether the response is to a `HEAD` request.
-    /// - keepsAlive: whether the client may send another request.
+    ///   - withoutBody: whether the response is to a `HEAD` request.
+    ///   - keepsAlive: whether the client may send another request.
     /// - Returns: the whole response.
     func bytes(withoutBody: Bool, keepsAlive: Bool) -> ByteBuffer {
         var bytes = ByteBufferAllocator().buffer(capacity: 512 + body.count)
@@ -76,8 +76,8 @@ extension LocalResponse {
     /// show only the reason phrase, and git shows the body only if it is plain text.
     ///
     /// - Parameters:
-    /// - error: the error.
-    /// - isForGit: whether the client is git.
+    ///   - error: the error.
+    ///   - isForGit: whether the client is git.
     init(_ error: AgentError, isForGit: Bool = false) {
         let error = error.advised
         let status = error.code == .loginRequired ? 403 : LocalResponse.status(of: error.code)

@@ -16,8 +16,8 @@ struct UpstreamResponse: Sendable {
     /// Parses a head.
     ///
     /// - Parameters:
-    /// - head: its lines.
-    /// - isHead: whether the request was `HEAD`, so that the response has no body.
+    ///   - head: its lines.
+    ///   - isHead: whether the request was `HEAD`, so that the response has no body.
     /// - Throws: ``HTTPMessageError`` if the response cannot be forwarded.
     init(_ head: MessageHead, toHead isHead: Bool) throws(HTTPMessageError) {
         let line = head.startLine

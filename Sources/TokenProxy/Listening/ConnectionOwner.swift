@@ -30,9 +30,9 @@ final class ConnectionOwner: @unchecked Sendable {
     /// which the kernel reports as root. Without a response from the kernel, the result is `false`.
     ///
     /// - Parameters:
-    /// - channel: the connection, whose addresses NIO does not know yet.
-    /// - isTCP: whether the connection is over TCP rather than a Unix socket.
-    /// - users: the user IDs of other users who may connect.
+    ///   - channel: the connection, whose addresses NIO does not know yet.
+    ///   - isTCP: whether the connection is over TCP rather than a Unix socket.
+    ///   - users: the user IDs of other users who may connect.
     /// - Returns: whether a process of an allowed user is at the other end.
     func isServed(_ channel: any Channel, isTCP: Bool, _ users: Set<UInt32>) -> Bool {
         let user = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: CInt.self) {

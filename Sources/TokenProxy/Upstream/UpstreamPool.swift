@@ -47,9 +47,9 @@ final class UpstreamPool: @unchecked Sendable {
     /// Takes an idle connection, or opens one.
     ///
     /// - Parameters:
-    /// - isFresh: whether a new connection is required.
-    /// - mayRepeat: whether the request can be sent again if the upstream has just closed the connection.
-    /// - taken: receives the connection, on which nothing has been sent for the request.
+    ///   - isFresh: whether a new connection is required.
+    ///   - mayRepeat: whether the request can be sent again if the upstream has just closed the connection.
+    ///   - taken: receives the connection, on which nothing has been sent for the request.
     func take(isFresh: Bool, mayRepeat: Bool, _ taken: @escaping Taken) {
         let longest = mayRepeat ? UpstreamPool.longestIdle : UpstreamPool.safeIdle
         while !isFresh, let (connection, since) = idle.popLast() {

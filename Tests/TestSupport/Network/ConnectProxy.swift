@@ -39,9 +39,9 @@ package final class ConnectProxy: Sendable {
     /// Starts a proxy.
     ///
     /// - Parameters:
-    /// - credentials: the required `USER:PASSWORD`.
-    /// - places: the ports to which connections to `HOST:PORT` are redirected.
-    /// - prepare: adds TLS to a new connection.
+    ///   - credentials: the required `USER:PASSWORD`.
+    ///   - places: the ports to which connections to `HOST:PORT` are redirected.
+    ///   - prepare: adds TLS to a new connection.
     /// - Returns: the listening proxy.
     /// - Throws: an error if the proxy cannot listen.
     package static func start(

@@ -33,8 +33,8 @@ package struct ProviderScript: Sendable {
     /// Starts the server in a new directory, and stops it after `body`.
     ///
     /// - Parameters:
-    /// - options: further options of the script's `start`.
-    /// - body: receives the directory, and the script's description of the server.
+    ///   - options: further options of the script's `start`.
+    ///   - body: receives the directory, and the script's description of the server.
     /// - Throws: ``Failure``, or the error of `body`.
     package func whileRunning(
         _ options: [String] = [],
@@ -57,8 +57,8 @@ package struct ProviderScript: Sendable {
     /// all time out.
     ///
     /// - Parameters:
-    /// - work: the server's directory.
-    /// - options: further options of the script's `start`.
+    ///   - work: the server's directory.
+    ///   - options: further options of the script's `start`.
     /// - Returns: the script's description of the server.
     /// - Throws: ``Failure``.
     package func start(in work: TemporaryDirectory, _ options: [String]) async throws -> JSONObject {
