@@ -83,7 +83,7 @@ final class FleetWatcher: Sendable {
             watch.withLock { $0.confirm(until: changed.header) }
             return false
         }
-        // Changes of this moment are reported next.
+        // If the change was made only just now, the watch reports it next, which resets this.
         store.flow.note(isWhole: false)
         return true
     }

@@ -5,13 +5,14 @@ import Text
 
 /// A client for etcd's JSON gateway (etcd 3.4 and later, `/v3/…`).
 ///
-/// Every call has a deadline. A call that only reads, or that etcd cannot have processed, is sent to the next
-/// endpoint within that time. A call that etcd may have processed fails with ``EtcdFailure/unanswered(_:)``,
-/// and the caller must read to find out. An endpoint that does not respond uses up only its share of the
-/// time.
+/// Every call has a deadline. A call that etcd cannot have processed is sent to the next endpoint within that
+/// time, and so is one that only reads or grants a lease. A transaction that etcd may have processed is never
+/// repeated. It fails with an error for which ``EtcdFailure/mayHaveActed`` is true, such as
+/// ``EtcdFailure/unanswered(_:)``, and the caller must read to find out. An endpoint that does not respond
+/// uses up only its share of the time.
 ///
 /// - Entry points: ``EtcdClient``, ``EtcdWatch``.
-/// - May not: know about fleets or sessions, or repeat a write that etcd may have processed.
+/// - May not: know about fleets or sessions, or repeat a transaction that etcd may have processed.
 /// - Safe to call from any thread.
 package final class EtcdClient: Sendable {
     /// The time limit from the call to the complete response: 5 seconds.

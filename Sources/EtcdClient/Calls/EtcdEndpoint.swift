@@ -51,7 +51,9 @@ package struct EtcdCredentials: Sendable {
     /// A user of etcd's own authentication.
     package struct User: Sendable {
         package var name: String
-        /// Returns the password, which is requested for each new token and not stored.
+        /// The source of the password, called for each new token.
+        ///
+        /// The password is not stored.
         package var password: @Sendable () async throws(EtcdFailure) -> [UInt8]
 
         package init(
@@ -67,7 +69,7 @@ package struct EtcdCredentials: Sendable {
     package var authorities: [UInt8]?
     package var identity: Identity?
     package var user: User?
-    /// Reads the files again, or returns `nil` if they cannot be read.
+    /// A function that reads the files again, or returns `nil` if they cannot be read.
     package var renewed: (@Sendable () -> EtcdCredentials?)?
 
     package init(authorities: [UInt8]? = nil, identity: Identity? = nil, user: User? = nil) {

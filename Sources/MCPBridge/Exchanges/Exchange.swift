@@ -140,7 +140,7 @@ struct Exchange: Sendable {
         await bridge.deliver(answer)
     }
 
-    /// Cancels the rest of the exchange shortly, because all its requests are answered.
+    /// Cancels the rest of the exchange after ``afterlife``, because all its requests are answered.
     private func endSoon() {
         let (table, number) = (bridge.table, number)
         Task {

@@ -12,7 +12,7 @@ import NIOPosix
 /// (``ProxiedExchange``), or are answered like the credential service of a cloud (``EndpointService``).
 ///
 /// - Entry points: ``init()``, which waits for the first tables, then ``run()``.
-/// - May not: see refresh tokens, store tokens on disk, or read a connection of another user.
+/// - May not: see refresh tokens, store tokens on disk, or read a connection of a user who is not allowed.
 /// - Runs on: one event loop. Log lines are written on another thread.
 package struct ProxyProgram {
     /// The maximum size of the tables, in bytes: more than any configuration has.
