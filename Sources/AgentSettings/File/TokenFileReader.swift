@@ -79,7 +79,9 @@ struct TokenFileReader {
     }
 
     private mutating func session() -> SessionName? {
-        guard let word = table.required("session", "the session whose token the file holds") else { return nil }
+        guard let word = table.required("session", "the session whose token the file holds") else {
+            return nil
+        }
         guard let session = settings.sessions.first(where: { $0.name.description == word }) else {
             reportAbsence(of: word)
             return nil
