@@ -145,7 +145,7 @@ extension EndToEnd {
             place.names(place.scene.issuer)
             #expect(try await place.tokenctl("add", "z", "--url", place.address).status == 0)
             place.names(place.scene.issuer, scope: "a \"b\"")
-            let line = "tokenctl login z --issuer '\(place.scene.issuer.issuer)'"
+            let line = "tokenctl login z"
             let refused = try await place.scene.paste(line)
             #expect(Remedy(refused, holding: "write scopes into the session") != nil, "\(refused)")
             let file = place.scene.sessionFile("z")

@@ -241,9 +241,7 @@ extension EndToEnd {
             // Longer than a server that is being redeployed refuses its clients.
             try shim.set(700, sinceBoot: 700)
             let refused = try await scene.agent.tokenctl("refresh", "work")
-            let words =
-                "give the session its present client secret, then tokenctl refresh work; "
-                + "or wait until the server is ready: it is asked every 15"
+            let words = "then tokenctl refresh work; or wait until the server is ready: it is asked every 15"
             let remedy = try #require(Remedy(refused, holding: words), "\(refused) \(scene.agent.log)")
             try scene.agent.home.write("demo-secret-7f3a\n", to: "secret")
             try await scene.follow(remedy, .shell("tokenctl refresh work"))

@@ -100,23 +100,6 @@ extension EndToEnd {
             }
         }
 
-        @Test(.enabled(if: IdentityCenterScene.script.isAvailable, isMissing))
-        func `the address of a portal is corrected as it is said`() async throws {
-            try await IdentityCenterScene.whileRunning { scene in
-                let text = try #require(File.text(scene.agent.configurationPath))
-                let address = scene.state["start_url"]?.string ?? ""
-                try scene.agent.configure(text.replacing("\"\(address)\"", with: "\"portal\""))
-                #expect(try await scene.agent.tokenctl("reload").status == 0)
-                let refused = try await scene.agent.tokenctl("login", "sso", "--no-browser")
-                let check = "check start_url, and that region is the one of IAM Identity Center"
-                #expect(refused.status == 2 && Remedy(refused, holding: check) != nil, "\(refused)")
-                try scene.agent.configure(text)
-                #expect(try await scene.agent.tokenctl("reload").status == 0)
-                try await scene.logIn()
-                #expect(try await scene.agent.tokenctl("get", "sso").status == 0)
-            }
-        }
-
         @Test func `an ID token to exchange comes with openid, as it is said`() async throws {
             let secret = "client_secret = \"demo-secret-7f3a\"\n"
             let scene = try await Scene(session: secret, client: "demo-confidential")

@@ -367,7 +367,8 @@ extension EndToEnd {
                     if grep -q ready "$HOME/out" || ! kill -0 $! 2>/dev/null; then break; fi
                     sleep 0.1
                 done
-                kill $! 2>/dev/null
+                # unshare does not end by other signals while it waits for the agent.
+                kill -KILL $! 2>/dev/null
                 wait $!
                 cat "$HOME/out"
                 """
