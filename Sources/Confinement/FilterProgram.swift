@@ -77,7 +77,9 @@ private enum FilterOffset {
     static let number: UInt32 = 0
     static let machine: UInt32 = 4
 
-    /// Returns the offset of an argument's lower 32 bits; all supported machines are little endian.
+    /// Returns the offset, in `seccomp_data`, of the lower 32 bits of a system call's argument.
+    ///
+    /// All supported machines are little endian.
     static func argument(_ index: Int) -> UInt32 { 16 + 8 * UInt32(index) }
 }
 

@@ -132,7 +132,7 @@ extension ExchangeGuard {
         return Int32(clamping: max(0, left) + 1)
     }
 
-    /// Has the kernel reset the connection at its end, and give it up where something is not acknowledged at `moment`.
+    /// Makes the kernel reset the connection when it is closed, and when data is still unacknowledged at `moment`.
     private func resetOnClose(unacknowledgedAt moment: Int64) -> Bool {
         let left = (moment - hardening_boot_clock()) / 1_000_000
         return hardening_reset_on_close(server, UInt32(clamping: max(1, left))) == 0

@@ -48,7 +48,7 @@ package struct ListenerMembers: WireMembers {
     /// The forward proxy to the upstream, and `USER:PASSWORD` for it.
     package let forwardProxy = WireMember<String>("forward_proxy", isOptional: true)
     package let forwardProxyCredentials = WireMember<String>("forward_proxy_credentials", isOptional: true)
-    /// The scopes and audiences of the session's tokens without an explicit request.
+    /// The scopes and audiences of a token that is requested without naming any.
     package let sessionScopes = WireMember<[String]>("session_scopes", isOptional: true)
     package let sessionAudiences = WireMember<[String]>("session_audiences", isOptional: true)
     /// The client ID, which is the audience of the login's ID token.

@@ -67,7 +67,7 @@ package struct WireMessage<Members: WireMembers>: Equatable, Sendable {
         object[Members.table[keyPath: member].name]
     }
 
-    /// The names of the existing members.
+    /// The names of the JSON members that this message contains.
     package var names: [String] { object.members.map(\.name) }
 }
 

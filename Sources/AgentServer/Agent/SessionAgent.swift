@@ -28,7 +28,7 @@ package actor SessionAgent {
         case stopping
     }
 
-    /// The maximum wait for work in flight, before a lock or a stop.
+    /// The maximum wait for work in flight, before the agent is locked or stops.
     private static let drainLimit = TimeAmount.seconds(20)
     /// The maximum wait of a start for a command that unlocks the store.
     private static let openingPatience = TimeAmount.seconds(5)

@@ -68,7 +68,7 @@ package struct SessionSettings: Equatable, Sendable {
     package var fingerprint: String
     /// The hosts that the tokens are for, as needed by integrations with other programs.
     package var hosts: [String]
-    /// The protected resource whose metadata name the session's issuer.
+    /// The protected resource in whose metadata the session's issuer is named.
     package var resource: String?
     /// The resource indicators for which tokens are requested (RFC 8707).
     package var resources: [String]

@@ -29,7 +29,7 @@ struct HiddenSources: Equatable, Sendable {
 }
 
 extension LiveConfiguration {
-    /// Returns the sources of `name` that are hidden from the peer.
+    /// Returns the sessions from which the tokens of `name` are made, and which the peer may not see.
     func hiddenSources(of name: SessionName, from connection: Connection) -> HiddenSources {
         HiddenSources(names: current.sources(of: name).filter { !isShown($0, to: connection) })
     }

@@ -45,7 +45,7 @@ struct Issuer: Sendable {
                 }
         }
 
-        /// Describes the server that a session's resource names.
+        /// Creates the description of the authorization server that is named in the metadata of a session's resource.
         ///
         /// `address` is the configured location of its metadata.
         init(_ profile: ServerProfile, namedBy found: DiscoveredServer, address: String?) {

@@ -5,7 +5,7 @@ import TokenCore
 
 /// A response of a back end of kind `json` without tokens.
 struct JSONErrorResponse: Equatable, Sendable {
-    /// All codes in the response, with that of the most specific member first.
+    /// All error codes in the response; the code of the most specific JSON member is the first.
     let codes: [String]
     /// Whether the response requires a new login, regardless of its code.
     let requiresReauth: Bool

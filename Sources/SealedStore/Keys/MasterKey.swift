@@ -41,7 +41,7 @@ final class MasterKey: Sendable {
     let epoch: UInt32
     private let keys: GuardedBytes
 
-    /// Derives the keys below the master key that `fill` writes into 32 bytes.
+    /// Lets `fill` write the master key, 32 bytes, and derives the other keys from it.
     ///
     /// - Throws: the error of `fill`.
     init<Failure: Error>(

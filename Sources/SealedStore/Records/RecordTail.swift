@@ -232,7 +232,9 @@ struct RecordTail {
         fleet?.binding = fleetBinding
     }
 
-    /// Applies the marks to `tokens`, which were read in the order of `variants`.
+    /// Adds to each token the properties that the tail of the record stores for it (``TokenMark``).
+    ///
+    /// The properties are stored in the order of `variants`.
     func mark(_ tokens: inout [TokenVariant: AccessToken], in variants: [TokenVariant]) {
         for (variant, mark) in zip(variants, tokenMarks) {
             guard var token = tokens[variant] else { continue }

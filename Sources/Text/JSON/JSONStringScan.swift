@@ -18,7 +18,7 @@ extension UInt64 {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
     private static let highBits: UInt64 = 0x8080_8080_8080_8080
 
-    /// Whether one of the eight bytes must be escaped.
+    /// Whether one of the eight bytes in this word must be escaped in a JSON string.
     fileprivate var needsEscapes: Bool {
         let isControl = (self &- 0x20 &* Self.ones) & ~self
         let found = isControl | zeros(besides: 0x7F) | zeros(besides: 0x22) | zeros(besides: 0x5C)

@@ -48,8 +48,9 @@ extension Session {
         adequateToken(for: need, at: now) != nil
     }
 
-    /// Returns the token that meets `need` without waiting, even in its last seconds, without changing
-    /// anything.
+    /// Returns a token that meets `need` at once, even in its last seconds, or `nil` if there is none.
+    ///
+    /// The session does not change.
     package func token(for need: TokenRequirements, at now: Instant) -> AccessToken? {
         adequateToken(for: need, at: now) ?? lastResort(for: need, at: now)
     }

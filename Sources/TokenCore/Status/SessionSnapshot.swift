@@ -40,7 +40,8 @@ package struct SessionSnapshot: Equatable, Sendable {
     package var proofKey: SecretID?
     /// The server data that the login discovered.
     package var server: DiscoveredServer?
-    /// The source of the tokens (``SessionPolicy/madeOf``), or `nil` in older records and those of a fleet.
+    /// The source of the tokens (``SessionPolicy/madeOf``), or `nil` if the record is of a fleet or of an older
+    /// version.
     package var madeOf: String?
     /// The number of consecutive agent starts that found this record in the middle of a refresh.
     package var interruptions: Int

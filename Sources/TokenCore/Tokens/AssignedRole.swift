@@ -25,7 +25,8 @@ package struct AssignedRole: Hashable, Sendable, CustomStringConvertible {
     /// The account and the name, for example `123456789012/ReadOnly`.
     package var description: String { "\(account)/\(name)" }
 
-    /// The variant that represents this role in a session whose variants are roles (``RoleTokens/variants``).
+    /// The key under which a session stores the tokens of this role, if it stores tokens per role
+    /// (``RoleTokens/variants``).
     package var variant: TokenVariant { TokenVariant(scopes: [], audience: description) }
 
     /// Returns whether `text` can be the number of an account.

@@ -76,7 +76,7 @@ final class CounterMaintenance: Sendable {
         timer.cancel()
     }
 
-    /// Makes one step, unless a step is active.
+    /// Moves the rollback counter by one, unless a move is in flight.
     private func step(early: Bool = false, within limit: Duration = CounterProgram.timeLimit) async {
         let promise = program.eventLoop.makePromise(of: Void.self)
         defer { promise.succeed() }

@@ -65,7 +65,7 @@ struct SessionPrompts {
         return server
     }
 
-    /// Completes the rest of the session.
+    /// Asks for everything but the server, and returns the new session.
     ///
     /// - Parameters:
     ///   - name: The name of the session.

@@ -75,7 +75,8 @@ package struct FleetMemberMembers: WireMembers {
     package let version = WireMember<String>("version", isOptional: true)
     /// Whether the member answers and has a leader.
     package let works = WireMember<Bool>("works")
-    /// Whether the member answers, but it and this host do not accept each other.
+    /// Whether the etcd member responds, but rejects this host's credentials or has a certificate that this host
+    /// rejects.
     package let refused = WireMember<Bool>("refused", isOptional: true)
     /// The size of the member's database in bytes.
     package let size = WireMember<Int64>("size", isOptional: true)

@@ -44,7 +44,7 @@ package struct SessionMembers: WireMembers {
     package let age = WireMember<Int64>("session_age", .seconds, isOptional: true)
     package let serverClockAhead = WireMember<Int64>("server_clock_ahead", .seconds, isOptional: true)
     package let scope = WireMember<[String]>("scope")
-    /// The server's own word for the type of its tokens, if it differs.
+    /// The `token_type` that the server returned, if it is not `Bearer`.
     package let serverTokenType = WireMember<String>("server_token_type", isOptional: true)
     package let rotation = WireMember<String>("rotation")
     package let storage = WireMember<String>("storage")

@@ -44,7 +44,7 @@ final class SharedRecord {
     ///
     /// It may wait for a response.
     private(set) var news: Pending?
-    /// The snapshot that the session adopts once it is told to.
+    /// A new snapshot from etcd, until the session is told to adopt it.
     private var coming: SessionSnapshot?
 
     init(_ name: SessionName, _ keeping: FleetKeeping?, _ binding: FleetBinding, sharing: any FleetSharing) {

@@ -27,7 +27,7 @@ final class SharedSession {
     private let wishes: ReaderRefreshRequests
     let sharing: any FleetSharing
     private let host: UInt64
-    /// The server's properties according to the settings.
+    /// The properties of the authorization server that decide when this host may send a refresh token.
     private let timing: FleetTiming
 
     init(

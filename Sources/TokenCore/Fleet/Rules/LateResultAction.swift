@@ -34,7 +34,8 @@ extension FleetSnapshot {
         }.min()
     }
 
-    /// Returns whether there is a late response to the refresh token of `record`.
+    /// Returns whether a response has arrived late, after its lock, that was obtained with the refresh token of
+    /// `record`.
     ///
     /// No host sends that token again then.
     func hasAnswer(to record: FleetHeader) -> Bool {

@@ -10,7 +10,7 @@ typealias Restoring = () throws(AgentError) -> Void
 
 /// A change of another program's configuration that can be shown, made and undone.
 protocol SetupChange {
-    /// The change for the user: a line with its location, then the new contents.
+    /// The lines that describe this change to the user: its location, then the new contents.
     var shown: [String] { get }
 
     /// Returns the existing lines that the change replaces, or an empty array.
