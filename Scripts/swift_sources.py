@@ -27,17 +27,14 @@ BLANK_START = re.compile(r'//|/\*|(#*)"""|(#*)"|`')
 NOT_A_BREAK = re.compile(r"[^\n]")
 
 
-def blanked(text: str) -> str:
-    """The source with comments and string contents as blanks, line breaks kept."""
-    out, i = [], 0
+def spans(text: str):
+    """Yields (how it begins, its beginning, its end) of every comment, string and quoted name."""
+    i = 0
     while match := BLANK_START.search(text, i):
         start, begun = match.start(), match[0]
-        out.append(text[i:start])
         if begun == "`":
             i = end_of(text, "`", start + 1)
-            out.append("`" + NOT_A_BREAK.sub("_", text[start + 1:i - 1]) + "`")
-            continue
-        if begun == "//":
+        elif begun == "//":
             i = text.find("\n", start)
             i = len(text) if i < 0 else i
         elif begun == "/*":
@@ -46,7 +43,19 @@ def blanked(text: str) -> str:
             i = end_of(text, '"""' + match[1], match.end())
         else:
             i = end_of_string(text, match.end(), match[2])
-        out.append(NOT_A_BREAK.sub(" ", text[start:i]))
+        yield begun, start, i
+
+
+def blanked(text: str) -> str:
+    """The source with comments and string contents as blanks, line breaks kept."""
+    out, i = [], 0
+    for begun, start, end in spans(text):
+        out.append(text[i:start])
+        if begun == "`":
+            out.append("`" + NOT_A_BREAK.sub("_", text[start + 1:end - 1]) + "`")
+        else:
+            out.append(NOT_A_BREAK.sub(" ", text[start:end]))
+        i = end
     return "".join([*out, text[i:]])
 
 
