@@ -37,7 +37,10 @@ enum KeyFile {
             do throws(StoreFileError) {
                 try create(path, in: directory)
             } catch {
-                if case .system(let cause) = error { throw .unavailable(path: shown, reason: cause.reason) }
+                if case .system(let cause) = error {
+                    throw cause.code == ENOMEM
+                        ? .outOfMemory : .unavailable(path: shown, reason: cause.reason)
+                }
                 throw .keyFileUnusable(path: shown, reason: error.description)
             }
         }
