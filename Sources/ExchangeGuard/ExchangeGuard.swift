@@ -54,7 +54,7 @@ package struct ExchangeGuard {
     private static let longestRequest = 4 << 20
     /// The descriptor at which a guard finds the agent.
     package static let agentDescriptor: Int32 = 3
-    /// What such a process is called.
+    /// The name of a guard process.
     package static let name = "tokenagent-exchange"
 
     /// Takes the order of the agent at `socket`; `nil`: there is none.
@@ -116,7 +116,7 @@ package struct ExchangeGuard {
 // MARK: The end
 
 extension ExchangeGuard {
-    /// When there is something to decide although nobody says anything; `nil`: an alarm ends the exchange.
+    /// The time at which the guard acts although no bytes have arrived, or `nil` if an alarm ends the exchange.
     private var deadline: Int64? {
         switch stage {
         case .greeting, .armed: nil

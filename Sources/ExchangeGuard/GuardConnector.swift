@@ -3,7 +3,7 @@
 import CHardening
 import Glibc
 
-/// Where the agent asks for the guard of an exchange.
+/// The agent's connection to the process that starts a guard for each exchange.
 package final class GuardConnector: Sendable {
     private let socket: Int32
 

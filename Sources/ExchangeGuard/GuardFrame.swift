@@ -42,11 +42,11 @@ package enum GuardFrame: UInt8, Sendable {
     }
 }
 
-/// What a guard is given first.
+/// The first message to a guard.
 ///
 /// On the wire: ``end`` (8, big-endian).
 package struct GuardRequest: Equatable, Sendable {
-    /// When the guard is killed at the latest, in nanoseconds of the boot-time clock.
+    /// The latest time at which the guard is killed, in nanoseconds of the boot-time clock.
     package var end: Int64
 
     package init(end: Int64) {
@@ -91,7 +91,7 @@ package struct GuardArming: Equatable, Sendable {
     }
 }
 
-/// Where the parts of an answer's file lie.
+/// The layout of the file that stores a response.
 package enum AnswerLayout {
     /// Bytes for what says how to read the rest; the server's bytes begin after it.
     package static let headRoom = 4096

@@ -3,7 +3,7 @@
 import AgentProtocol
 import CommandCore
 
-/// What `tokenctl mcp connect` wants this program to do: the words it was started with.
+/// The arguments that `tokenctl mcp connect` passes to this program.
 struct BridgeOptions {
     private(set) var endpoint = AgentEndpoint()
     private(set) var authorities: String?

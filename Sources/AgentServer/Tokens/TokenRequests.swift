@@ -114,7 +114,7 @@ final class TokenRequests {
     /// Returns the failure of a socket's peer that requires more validity than a valid token has left, or
     /// `nil` if it may have a new token.
     ///
-    /// Each early refresh costs the owner a rotation of the refresh token, whoever requested it.
+    /// Each early refresh costs the owner a rotation of the refresh token, even if another peer requested it.
     private func earlyRefreshFailure(
         _ query: TokenQuery,
         _ call: PendingTokenRequest,

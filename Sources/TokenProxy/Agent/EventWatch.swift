@@ -7,7 +7,7 @@ import NIOCore
 ///
 /// Unchecked: confined to the event loop.
 final class EventWatch: @unchecked Sendable {
-    /// Called on each event, and when the subscription begins or breaks off.
+    /// The closure for each event, and for the beginning and the loss of the subscription.
     ///
     /// Cached tokens are invalid from then on.
     private let changed: () -> Void

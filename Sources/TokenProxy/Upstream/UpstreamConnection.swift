@@ -12,13 +12,13 @@ protocol UpstreamResponseDelegate: AnyObject {
     func answerBegan(_ answer: UpstreamResponse)
     func answerWent(on data: ByteBuffer)
     func answerEnded(_ trailers: [MessageField])
-    /// Called when nothing more is available for now.
+    /// Reports that all received bytes have been passed on, while more may arrive.
     func answerPaused()
-    /// Called with bytes of a websocket.
+    /// Passes on bytes of a websocket.
     func tunnelBrought(_ data: ByteBuffer)
-    /// Called when the upstream accepts bytes again.
+    /// Reports that the upstream accepts bytes again.
     func upstreamBecameWritable()
-    /// Called when no more arrives, with `nil` if the connection ended without an error of the upstream.
+    /// Reports that no more bytes arrive, with `nil` if the connection ended without an error of the upstream.
     func upstreamEnded(_ fault: HTTPMessageError?)
 }
 
