@@ -111,7 +111,7 @@ package final class CommandRunnerClient: CommandRunning, ProcessExamining {
         var variables: [CommandVariable: String] = [:]
         for (variable, value) in environment {
             guard let known = CommandVariable(name: variable),
-                value.utf8.count <= CommandVariable.longestValue
+                value.utf8.count <= CommandVariable.maximumValueLength
             else {
                 throw CommandFailure(message: "\(name) cannot be told \(variable)")
             }

@@ -51,7 +51,7 @@ package struct ExchangeGuard {
     private var recorded = 0
 
     /// Bytes of the longest request; what the agent sends is a few kilobytes.
-    private static let longestRequest = 4 << 20
+    private static let maximumRequestLength = 4 << 20
     /// The descriptor at which a guard finds the agent.
     package static let agentDescriptor: Int32 = 3
     /// The name of a guard process.
@@ -94,7 +94,7 @@ package struct ExchangeGuard {
             pollfd(fd: ofServer == 0 ? -1 : server, events: Int16(ofServer), revents: 0),
             pollfd(fd: agent, events: Int16(ofAgent), revents: 0),
         ]
-        let ready = unsafe poll(&events, nfds_t(events.count), patience)
+        let ready = unsafe poll(&events, nfds_t(events.count), timeout)
         guard ready >= 0 || errno == EINTR else { return false }
         if let deadline, hardening_boot_clock() >= deadline {
             guard stage == .sent, deadline < order.end, hardening_unacknowledged(server) == 0 else {
@@ -126,7 +126,7 @@ extension ExchangeGuard {
     }
 
     /// Milliseconds until then; -1: there is no such moment.
-    private var patience: Int32 {
+    private var timeout: Int32 {
         guard let deadline else { return -1 }
         let left = (deadline - hardening_boot_clock()) / 1_000_000
         return Int32(clamping: max(0, left) + 1)
@@ -181,7 +181,7 @@ extension ExchangeGuard {
     private mutating func take(_ kind: GuardFrame, _ bytes: ArraySlice<UInt8>) -> Bool {
         switch kind {
         case .outgoing:
-            guard toServer.count + bytes.count <= ExchangeGuard.longestRequest else { return false }
+            guard toServer.count + bytes.count <= ExchangeGuard.maximumRequestLength else { return false }
             toServer += bytes
         case .arming:
             guard stage == .greeting, let arming = GuardArming(bytes) else { return false }
@@ -266,7 +266,7 @@ extension ExchangeGuard {
         var bytes = [UInt8](repeating: 0, count: 16 << 10)
         let count = unsafe read(server, &bytes, bytes.count)
         if count < 0 { return errno == EINTR || errno == EAGAIN }
-        guard count > 0, recorded + count <= AnswerLayout.mostRecorded else { return false }
+        guard count > 0, recorded + count <= AnswerLayout.maximumRecorded else { return false }
         let part = Array(bytes[..<count])
         if file >= 0, !write(part, at: AnswerLayout.headRoom + recorded), agent < 0 { return false }
         recorded += count

@@ -9,7 +9,7 @@ import NIOSSL
 /// certificate is checked.
 package enum CertificateStrength {
     /// The minimum length of an RSA key, in bits.
-    package static let leastModulus = 2048
+    package static let minimumModulus = 2048
 
     /// Returns the weakness as a sentence, or `nil` for a strong certificate.
     package static func weakness(of certificate: NIOSSLCertificate) throws -> String? {
@@ -20,7 +20,7 @@ package enum CertificateStrength {
             return "the server's certificate is signed with SHA-1 or something older"
         }
         let key = try certificate.extractPublicKey().toSPKIBytes()
-        guard let bits = modulusBits(key), bits < leastModulus else { return nil }
+        guard let bits = modulusBits(key), bits < minimumModulus else { return nil }
         return "the server's RSA key has only \(bits) bits"
     }
 

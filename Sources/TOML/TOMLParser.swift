@@ -10,8 +10,8 @@ extension TOMLTable {
     ///
     /// - Throws: the first ``TOMLError``. Its message never contains a value, which may be a secret.
     package init(parsing bytes: [UInt8]) throws(TOMLError) {
-        guard bytes.count <= TOMLParser.longestText else {
-            let most = TOMLParser.longestText >> 20
+        guard bytes.count <= TOMLParser.maximumTextLength else {
+            let most = TOMLParser.maximumTextLength >> 20
             throw TOMLError(
                 position: TOMLPosition(line: 1, column: 1),
                 message: "the text is longer than \(most) MiB"
@@ -42,9 +42,9 @@ extension TOMLTable {
 /// - May not: quote a value in an error, or accept what TOML 1.0 does not allow.
 struct TOMLParser {
     /// The maximum size of a text in bytes, enough for thousands of sessions.
-    static let longestText = 4 << 20
+    static let maximumTextLength = 4 << 20
     /// The maximum number of parts in one key; `a.b.c` has three.
-    static let mostParts = 16
+    static let maximumParts = 16
     /// The maximum number of arrays and inline tables around a value.
     static let deepestNesting = 16
 
@@ -97,8 +97,8 @@ struct TOMLParser {
     private mutating func keyPath(at position: TOMLPosition) throws(TOMLError) -> TOMLKeyPath {
         var keys: [ByteText] = []
         repeat {
-            guard keys.count < Self.mostParts else {
-                throw cursor.error("a key has more than \(Self.mostParts) parts")
+            guard keys.count < Self.maximumParts else {
+                throw cursor.error("a key has more than \(Self.maximumParts) parts")
             }
             cursor.skipBlanks()
             keys.append(ByteText(try key()))

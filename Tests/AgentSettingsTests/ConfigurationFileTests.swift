@@ -64,7 +64,7 @@ struct ConfigurationFileTests {
     }
 
     @Test func `a huge file is refused`() throws {
-        try withFile(String(repeating: "#", count: ConfigurationFile.largestSize + 1), mode: 0o600) { path in
+        try withFile(String(repeating: "#", count: ConfigurationFile.maximumSize + 1), mode: 0o600) { path in
             #expect(complaint(path) == "\(path): is larger than 4 MiB")
         }
     }

@@ -33,7 +33,7 @@ import TokenCore
         #expect(origins == ["https://etcd1.example.com:2379", "https://etcd2.example.com:2379"])
         #expect(settings.key == .file("/home/me/fleet.key"))
         #expect(settings.role == .keeper)
-        #expect(settings.patience == .seconds(120))
+        #expect(settings.takeoverTimeout == .seconds(120))
         #expect(settings.user == nil && settings.certificate == nil && settings.authorityFile == nil)
         #expect(settings.commands.isEmpty)
         #expect(settings.files.map(\.path) == ["/home/me/fleet.key"])
@@ -74,7 +74,7 @@ import TokenCore
             key: .file("/etc/fleet/key.reader"),
             role: .reader,
             host: "host1",
-            patience: .seconds(600)
+            takeoverTimeout: .seconds(600)
         )
         #expect(try read(text).fleet == expected)
         #expect(expected.commands == [["pass", "show", "etcd"]])

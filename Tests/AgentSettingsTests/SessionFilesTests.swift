@@ -254,7 +254,7 @@ struct SessionFilesTests {
             try place.add(ConfigurationPlace.session("s\(number)"), to: "s\(number).toml")
         }
         let settings = try place.settings()
-        #expect(settings.sessions.count == SessionFiles.mostFiles)
+        #expect(settings.sessions.count == SessionFiles.maximumFiles)
         #expect(settings.sessions.last?.name.description == "s1999")
         let reason = "holds 1001 files; only the first 1000 are read, in the order of their names"
         #expect(try place.mistakes() == ["sessions.d: \(reason)"])

@@ -211,7 +211,7 @@ struct ExchangeGuardTests {
         scene.die()
         scene.endServer()
         #expect(try await scene.ending() == 0)
-        #expect(scene.kept(AnswerLayout.mostRecorded, at: AnswerLayout.headRoom).utf8.count == sent + 8)
+        #expect(scene.kept(AnswerLayout.maximumRecorded, at: AnswerLayout.headRoom).utf8.count == sent + 8)
     }
 
     @Test(arguments: [

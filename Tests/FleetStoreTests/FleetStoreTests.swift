@@ -207,7 +207,7 @@ import TokenCore
             let timing = FleetTiming(reuse: .refused)
             let wait = sight.view.wait(at: 1, until: nil, timing, now: present.time.now)
             // etcd's clock is a real one, and may show another second by the time of the look.
-            #expect(wait?.time == timing.patience - (sight.view.time - kept.at))
+            #expect(wait?.time == timing.takeoverTimeout - (sight.view.time - kept.at))
             #expect(kept.at >= intent.at && kept.at <= sight.view.time)
             for host in [former, present] { await host.store.close() }
         }

@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func `a head with too many fields is too large, however short they are`() {
-        let most = String(repeating: "\nX: 1", count: MessageHead.mostFields - 1)
+        let most = String(repeating: "\nX: 1", count: MessageHead.maximumFields - 1)
         #expect(Self.status("GET / HTTP/1.1\nHost: h\(most)") == nil)
         #expect(Self.status("GET / HTTP/1.1\nHost: h\(most)\nX: 1") == 431)
     }

@@ -6,7 +6,7 @@ extension IssuerState {
     static let assertionGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
     /// The maximum time from now to `exp`, in seconds, as at Google.
-    private static let longestAssertion: Int64 = 3_600
+    private static let maximumAssertion: Int64 = 3_600
 
     /// Answers a request with an assertion (RFC 7523 §3).
     ///
@@ -57,7 +57,7 @@ extension IssuerState {
             throw IssuerState.refusal("the assertion is for somebody else")
         }
         let now = WallClock.seconds
-        guard let end = claims["exp"]?.integer, end > now, end <= now + IssuerState.longestAssertion else {
+        guard let end = claims["exp"]?.integer, end > now, end <= now + IssuerState.maximumAssertion else {
             throw IssuerState.refusal("exp is over or too far away")
         }
         guard claims["iat"]?.integer ?? now <= now + 60, claims["nbf"]?.integer ?? now <= now + 60 else {

@@ -25,7 +25,7 @@ public struct AgentConnection: ~Copyable {
     /// The time between two such checks while a request waits.
     static let checkInterval = Duration.seconds(30)
     /// The maximum size of a response's body: 64 MiB, enough for the status of a hundred thousand sessions.
-    static let largestBody = 64 << 20
+    static let maximumBodySize = 64 << 20
 
     let socket: AgentSocket
     var decoder = ResponseDecoder()
@@ -139,7 +139,7 @@ public struct AgentConnection: ~Copyable {
     ) throws(ConnectionFailure) -> AgentResponse {
         var response = AgentResponse(status: head.status, retryAfter: head.retryAfter, body: [])
         while case .body(let bytes) = try nextPart(by: deadline) {
-            guard response.body.count + bytes.count <= AgentConnection.largestBody else {
+            guard response.body.count + bytes.count <= AgentConnection.maximumBodySize else {
                 throw .malformed("too long")
             }
             response.body.append(contentsOf: bytes)

@@ -10,7 +10,7 @@
 /// When the value is dropped, the connection closes, which cancels a login.
 public struct AgentLines: ~Copyable {
     /// The maximum length of a line: 1 MiB.
-    static let longestLine = 1 << 20
+    static let maximumLineLength = 1 << 20
 
     private var connection: AgentConnection
     private var pending: [UInt8] = []
@@ -59,7 +59,7 @@ public struct AgentLines: ~Copyable {
         case .head: throw .malformed("a second head")
         case .body(let bytes):
             pending.append(contentsOf: bytes)
-            guard pending.count <= AgentLines.longestLine else { throw .malformed("endless line") }
+            guard pending.count <= AgentLines.maximumLineLength else { throw .malformed("endless line") }
         case .end:
             hasEnded = true
             guard pending.isEmpty else { throw .closed }

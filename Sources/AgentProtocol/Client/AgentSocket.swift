@@ -26,7 +26,7 @@ struct AgentSocket: ~Copyable {
         to path: String,
         timeout: Duration
     ) -> ConnectionFailure? {
-        guard path.utf8.count <= AgentPaths.longestSocketPath else { return .pathTooLong(socket: path) }
+        guard path.utf8.count <= AgentPaths.maximumSocketPathLength else { return .pathTooLong(socket: path) }
         var limit = timeval(timeout)
         let size = socklen_t(MemoryLayout<timeval>.size)
         guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size) == 0 else {

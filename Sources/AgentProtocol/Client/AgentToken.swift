@@ -88,7 +88,7 @@ extension AgentConnection {
     ) throws(AgentError) -> AgentResponse {
         try exchange(
             demand.request(plainText: plainText),
-            timeout: demand.patience,
+            timeout: demand.responseTimeout,
             maximumSilence: demand.maximumSilence
         )
     }

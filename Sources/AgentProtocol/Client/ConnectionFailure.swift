@@ -36,7 +36,7 @@ extension AgentError {
         case .pathTooLong(let socket):
             self.init(
                 .misconfigured,
-                "the socket path is \(socket.utf8.count) bytes long, at most \(AgentPaths.longestSocketPath) fit: "
+                "the socket path is \(socket.utf8.count) bytes long, at most \(AgentPaths.maximumSocketPathLength) fit: "
                     + socket,
                 remedy: "set TOKENAGENT_SOCK to a shorter path"
             )

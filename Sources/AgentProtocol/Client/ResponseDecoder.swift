@@ -15,7 +15,7 @@ package struct ResponseDecoder {
     /// The maximum size of a head in bytes.
     ///
     /// The agent's are under 300.
-    static let longestHead = 16_384
+    static let maximumHeadLength = 16_384
 
     private enum State: Equatable {
         case head
@@ -98,7 +98,7 @@ package struct ResponseDecoder {
 
     private mutating func takeHead() throws(ConnectionFailure) -> ResponseHead? {
         guard let end = endOfHead else {
-            guard bytes.count - offset <= ResponseDecoder.longestHead else {
+            guard bytes.count - offset <= ResponseDecoder.maximumHeadLength else {
                 throw .malformed("endless head")
             }
             return nil
@@ -127,7 +127,7 @@ package struct ResponseDecoder {
     /// Returns the next line without its CR LF, or `nil` if it is incomplete.
     private mutating func takeLine() throws(ConnectionFailure) -> ArraySlice<UInt8>? {
         guard let newline = bytes[offset...].firstIndex(of: 0x0A) else {
-            guard bytes.count - offset <= ResponseDecoder.longestHead else {
+            guard bytes.count - offset <= ResponseDecoder.maximumHeadLength else {
                 throw .malformed("endless line")
             }
             return nil

@@ -40,7 +40,7 @@ package struct TokenRequest: Equatable, Sendable {
     /// The time limit for the agent's response: a little longer than the agent itself may wait.
     ///
     /// Without ``timeout`` the agent may wait an hour, the maximum of `get_timeout`.
-    package var patience: Duration { (timeout ?? .seconds(3600)) + .seconds(5) }
+    package var responseTimeout: Duration { (timeout ?? .seconds(3600)) + .seconds(5) }
 
     /// The maximum silence of the agent: a second more than ``timeout``, or than the agent's default of 30
     /// seconds for a refresh.

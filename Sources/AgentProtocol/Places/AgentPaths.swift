@@ -18,7 +18,7 @@ import Glibc
 /// with the environment that `sudo -u` passes on: it cannot contain files of this user then. A client that
 /// finds no agent at its own path reads the other path from the store's lock file, see ``AgentConnection``.
 public struct AgentPaths: Equatable, Sendable {
-    /// The path of the socket, at most ``longestSocketPath`` bytes.
+    /// The path of the socket, at most ``maximumSocketPathLength`` bytes.
     public let socket: String
     /// The directory of the sealed store.
     public let stateDirectory: String
@@ -28,7 +28,7 @@ public struct AgentPaths: Equatable, Sendable {
     public let configuration: String
 
     /// The maximum number of bytes of a socket's path without its NUL: 107 on Linux (unix(7)).
-    public static let longestSocketPath = 107
+    public static let maximumSocketPathLength = 107
 
     /// Determines the paths from the environment.
     ///
@@ -54,7 +54,7 @@ public struct AgentPaths: Equatable, Sendable {
     ///
     /// - Parameter environment: A closure that looks up one variable. Default: the environment of this
     ///   process.
-    /// - Returns: An absolute path of at most ``longestSocketPath`` bytes.
+    /// - Returns: An absolute path of at most ``maximumSocketPathLength`` bytes.
     /// - Throws: ``AgentError`` with the code `misconfigured`.
     public static func socket(
         environment: (String) -> String? = AgentPaths.variable
@@ -82,10 +82,10 @@ public struct AgentPaths: Equatable, Sendable {
 
     /// Checks that `path` can be the address of a socket.
     ///
-    /// - Throws: ``AgentError`` with the code `misconfigured` if it is longer than ``longestSocketPath``,
+    /// - Throws: ``AgentError`` with the code `misconfigured` if it is longer than ``maximumSocketPathLength``,
     ///   contains a NUL, or is empty.
     public static func checkSocketPath(_ path: String) throws(AgentError) {
-        guard path.utf8.count <= longestSocketPath else {
+        guard path.utf8.count <= maximumSocketPathLength else {
             throw AgentError(.pathTooLong(socket: path))
         }
         guard !path.isEmpty, !path.utf8.contains(0) else {

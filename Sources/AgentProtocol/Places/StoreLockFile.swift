@@ -58,7 +58,7 @@ package final class StoreLockFile {
         guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             status.st_uid == geteuid(), status.st_mode & 0o077 == 0
         else { return nil }
-        var bytes = [UInt8](repeating: 0, count: LockFileContents.largestCount + 1)
+        var bytes = [UInt8](repeating: 0, count: LockFileContents.maximumCount + 1)
         let count = unsafe pread(descriptor, &bytes, bytes.count, 0)
         return LockFileContents(Array(bytes.prefix(max(0, count))))
     }

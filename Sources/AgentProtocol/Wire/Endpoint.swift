@@ -37,7 +37,7 @@ package enum Endpoint: CaseIterable, Sendable {
 }
 
 /// The properties of an endpoint: a row of the table.
-package struct EndpointTraits: Sendable {
+package struct APIEndpointTraits: Sendable {
     /// The handling of a request while the store is being opened: it waits, or is answered.
     package enum WhileOpening: Sendable {
         case waits
@@ -68,10 +68,10 @@ package struct EndpointTraits: Sendable {
 }
 
 extension Endpoint {
-    package var traits: EndpointTraits {
+    package var traits: APIEndpointTraits {
         switch self {
         case .agent:
-            EndpointTraits(
+            APIEndpointTraits(
                 method: .get,
                 path: "",
                 worksLocked: true,
@@ -80,24 +80,24 @@ extension Endpoint {
                 showsSessions: true
             )
         case .sessions:
-            EndpointTraits(
+            APIEndpointTraits(
                 method: .get,
                 path: "/sessions",
                 worksAtRestrictedSocket: true,
                 showsSessions: true
             )
-        case .session: EndpointTraits(method: .get, path: "/sessions/NAME", worksAtRestrictedSocket: true)
-        case .token: EndpointTraits(method: .get, path: "/sessions/NAME/token", worksAtRestrictedSocket: true)
-        case .aws: EndpointTraits(method: .get, path: "/sessions/NAME/aws", worksAtRestrictedSocket: true)
-        case .refresh: EndpointTraits(method: .post, path: "/sessions/NAME/refresh")
+        case .session: APIEndpointTraits(method: .get, path: "/sessions/NAME", worksAtRestrictedSocket: true)
+        case .token: APIEndpointTraits(method: .get, path: "/sessions/NAME/token", worksAtRestrictedSocket: true)
+        case .aws: APIEndpointTraits(method: .get, path: "/sessions/NAME/aws", worksAtRestrictedSocket: true)
+        case .refresh: APIEndpointTraits(method: .post, path: "/sessions/NAME/refresh")
         case .report:
-            EndpointTraits(method: .post, path: "/sessions/NAME/report", worksAtRestrictedSocket: true)
-        case .login: EndpointTraits(method: .post, path: "/sessions/NAME/login")
-        case .loginAnswer: EndpointTraits(method: .post, path: "/sessions/NAME/login/ID")
-        case .logout: EndpointTraits(method: .post, path: "/sessions/NAME/logout")
-        case .clientSecret: EndpointTraits(method: .post, path: "/sessions/NAME/client-secret")
+            APIEndpointTraits(method: .post, path: "/sessions/NAME/report", worksAtRestrictedSocket: true)
+        case .login: APIEndpointTraits(method: .post, path: "/sessions/NAME/login")
+        case .loginAnswer: APIEndpointTraits(method: .post, path: "/sessions/NAME/login/ID")
+        case .logout: APIEndpointTraits(method: .post, path: "/sessions/NAME/logout")
+        case .clientSecret: APIEndpointTraits(method: .post, path: "/sessions/NAME/client-secret")
         case .events:
-            EndpointTraits(
+            APIEndpointTraits(
                 method: .get,
                 path: "/events",
                 worksLocked: true,
@@ -105,28 +105,28 @@ extension Endpoint {
                 showsSessions: true,
                 isEndless: true
             )
-        case .audit: EndpointTraits(method: .get, path: "/audit", showsSessions: true, isEndless: true)
-        case .metrics: EndpointTraits(method: .get, path: "/metrics", worksLocked: true, showsSessions: true)
-        case .doctor: EndpointTraits(method: .get, path: "/doctor", worksLocked: true, showsSessions: true)
-        case .examine: EndpointTraits(method: .post, path: "/examine", worksLocked: true)
+        case .audit: APIEndpointTraits(method: .get, path: "/audit", showsSessions: true, isEndless: true)
+        case .metrics: APIEndpointTraits(method: .get, path: "/metrics", worksLocked: true, showsSessions: true)
+        case .doctor: APIEndpointTraits(method: .get, path: "/doctor", worksLocked: true, showsSessions: true)
+        case .examine: APIEndpointTraits(method: .post, path: "/examine", worksLocked: true)
         case .restrict:
-            EndpointTraits(method: .post, path: "/restrict", worksLocked: true, whileOpening: .isAnswered)
-        case .lock: EndpointTraits(method: .post, path: "/lock", worksLocked: true)
-        case .unlock: EndpointTraits(method: .post, path: "/unlock", worksLocked: true)
-        case .reload: EndpointTraits(method: .post, path: "/reload", worksLocked: true, showsSessions: true)
+            APIEndpointTraits(method: .post, path: "/restrict", worksLocked: true, whileOpening: .isAnswered)
+        case .lock: APIEndpointTraits(method: .post, path: "/lock", worksLocked: true)
+        case .unlock: APIEndpointTraits(method: .post, path: "/unlock", worksLocked: true)
+        case .reload: APIEndpointTraits(method: .post, path: "/reload", worksLocked: true, showsSessions: true)
         case .shutdown:
-            EndpointTraits(method: .post, path: "/shutdown", worksLocked: true, whileOpening: .isAnswered)
-        case .vault: EndpointTraits(method: .get, path: "/vault", worksLocked: true)
-        case .vaultInit: EndpointTraits(method: .post, path: "/vault/init")
-        case .vaultSlots: EndpointTraits(method: .post, path: "/vault/slots")
-        case .vaultSlot: EndpointTraits(method: .delete, path: "/vault/slots/N")
-        case .vaultPassphrase: EndpointTraits(method: .post, path: "/vault/passwd")
-        case .vaultRekey: EndpointTraits(method: .post, path: "/vault/rekey")
-        case .fleet: EndpointTraits(method: .get, path: "/fleet", showsSessions: true)
-        case .fleetJoin: EndpointTraits(method: .post, path: "/fleet/join", showsSessions: true)
-        case .fleetLeave: EndpointTraits(method: .post, path: "/fleet/leave", showsSessions: true)
-        case .fleetRepair: EndpointTraits(method: .post, path: "/fleet/repair", showsSessions: true)
-        case .fleetRemove: EndpointTraits(method: .post, path: "/fleet/remove", showsSessions: true)
+            APIEndpointTraits(method: .post, path: "/shutdown", worksLocked: true, whileOpening: .isAnswered)
+        case .vault: APIEndpointTraits(method: .get, path: "/vault", worksLocked: true)
+        case .vaultInit: APIEndpointTraits(method: .post, path: "/vault/init")
+        case .vaultSlots: APIEndpointTraits(method: .post, path: "/vault/slots")
+        case .vaultSlot: APIEndpointTraits(method: .delete, path: "/vault/slots/N")
+        case .vaultPassphrase: APIEndpointTraits(method: .post, path: "/vault/passwd")
+        case .vaultRekey: APIEndpointTraits(method: .post, path: "/vault/rekey")
+        case .fleet: APIEndpointTraits(method: .get, path: "/fleet", showsSessions: true)
+        case .fleetJoin: APIEndpointTraits(method: .post, path: "/fleet/join", showsSessions: true)
+        case .fleetLeave: APIEndpointTraits(method: .post, path: "/fleet/leave", showsSessions: true)
+        case .fleetRepair: APIEndpointTraits(method: .post, path: "/fleet/repair", showsSessions: true)
+        case .fleetRemove: APIEndpointTraits(method: .post, path: "/fleet/remove", showsSessions: true)
         }
     }
 }

@@ -8,7 +8,7 @@ import TokenCore
 /// Responses from the cache do not count as work: an agent that only serves valid tokens is idle.
 struct IdleMonitor {
     /// The minimum jump between the two clocks that counts as a sleep of the machine.
-    private static let shortestSleep = Duration.seconds(2)
+    private static let minimumSleep = Duration.seconds(2)
 
     let clocks: ClockSteps
 
@@ -63,6 +63,6 @@ struct IdleMonitor {
             Duration.nanoseconds(now.nanoseconds)
             - .nanoseconds(Int64(clamping: NIODeadline.now().uptimeNanoseconds))
         defer { timeAsleep = ahead }
-        return timeAsleep.map { ahead - $0 > Self.shortestSleep } ?? false
+        return timeAsleep.map { ahead - $0 > Self.minimumSleep } ?? false
     }
 }

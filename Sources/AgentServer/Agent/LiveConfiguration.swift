@@ -30,9 +30,9 @@ final class LiveConfiguration {
     private(set) var derived: DerivedSessions
     /// The action of ``follow(_:unopened:)``, called with each configuration once it is active.
     private var follower: @Sendable (AgentConfiguration) -> Void = { _ in }
-    private var lookForUnopened: @Sendable () -> [UnopenedSocket] = { [] }
+    private var lookForUnopened: @Sendable () -> [SocketOpenFailure] = { [] }
     /// The times at which the agent checks its configuration by itself.
-    private var watch = ConfigurationWatch()
+    private var watch = ConfigurationCheckThrottle()
     /// Whether the configuration is read again when the agent is unlocked.
     private var needsReload = false
     /// Whether a configuration is being applied; others wait in ``turns``.
@@ -65,7 +65,7 @@ final class LiveConfiguration {
     /// `unopened` returns the sockets that cannot be opened at present.
     func follow(
         _ action: @escaping @Sendable (AgentConfiguration) -> Void,
-        unopened: @escaping @Sendable () -> [UnopenedSocket]
+        unopened: @escaping @Sendable () -> [SocketOpenFailure]
     ) {
         follower = action
         lookForUnopened = unopened
@@ -73,7 +73,7 @@ final class LiveConfiguration {
     }
 
     /// The sockets that cannot be opened at present.
-    var unopened: [UnopenedSocket] { lookForUnopened() }
+    var unopened: [SocketOpenFailure] { lookForUnopened() }
 
     // MARK: Reloading
 
@@ -218,7 +218,7 @@ final class LiveConfiguration {
         tell(closedOff)
         changes.restarts += closedOff
         files.followAll(in: agent)
-        await files.untilWritten()
+        await files.waitUntilWritten()
         return changes
     }
 

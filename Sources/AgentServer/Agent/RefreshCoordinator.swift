@@ -221,7 +221,7 @@ extension RefreshCoordinator {
             let outcome = await agent.ports.authorization.refresh(name, request)
             refreshFinished(request.attempt, outcome, for: name, in: agent)
             if outcome.failure?.kind == .sourceRefused {
-                sources.noteRefusal(of: request.sources, for: name, in: agent)
+                sources.recordRefusal(of: request.sources, for: name, in: agent)
             }
             erasure.giveBack(request.secrets)
             work.end()
@@ -249,7 +249,7 @@ extension RefreshCoordinator {
         agent.apply(name) { session, moment in
             session.refreshFinished(attempt, outcome, jitter: jitter, at: moment)
         }
-        fleet.noteTokens(of: outcome, attempt, of: name, in: agent)
+        fleet.recordTokens(of: outcome, attempt, of: name, in: agent)
         if let failure {
             countFailure(failure, of: reason, for: name, in: agent)
         } else if let reason {

@@ -9,7 +9,7 @@ import TokenCore
 final class SecretErasure {
     private let memory: SealedMemory
     private let storeThread: StoreThread
-    private var lent = SecretReferenceCounts()
+    private var lent = SecretsInFlight()
 
     init(memory: SealedMemory, storeThread: StoreThread) {
         self.memory = memory

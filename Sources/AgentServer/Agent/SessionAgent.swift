@@ -31,7 +31,7 @@ package actor SessionAgent {
     /// The maximum wait for work in flight, before the agent is locked or stops.
     private static let drainLimit = TimeAmount.seconds(20)
     /// The maximum wait of a start for a command that unlocks the store.
-    private static let openingPatience = TimeAmount.seconds(5)
+    private static let openingTimeout = TimeAmount.seconds(5)
 
     nonisolated let eventLoop: any EventLoop
     nonisolated private let executor: any SerialExecutor
@@ -290,7 +290,7 @@ extension SessionAgent {
             phase = .opening
             Task { await open() }
             // The command may fail: wait a little before requests are told that the agent is not locked.
-            if status.needsCommand { await requests.arrivals.untilOpened(within: Self.openingPatience) }
+            if status.needsCommand { await requests.arrivals.waitUntilOpened(within: Self.openingTimeout) }
         case .locked: tellLocked(.passphraseNeeded)
         case .uninitialized: break
         }
@@ -325,8 +325,8 @@ extension SessionAgent {
     /// Waits for the outcome of unlocking the store without the user.
     ///
     /// - Returns: Whether the agent serves tokens.
-    package func untilOpened() async -> Bool {
-        if phase == .opening { await requests.arrivals.untilOpened() }
+    package func waitUntilOpened() async -> Bool {
+        if phase == .opening { await requests.arrivals.waitUntilOpened() }
         return isServing
     }
 
@@ -337,7 +337,7 @@ extension SessionAgent {
 
     /// Stops serving, waits for refreshes in flight, and then erases all keys and secrets.
     func lock(by origin: AuditRecord.Origin) async {
-        guard phase == .working else { return await untilLocked() }
+        guard phase == .working else { return await waitUntilLocked() }
         phase = .locking
         configuration.files.followAll(in: self)
         refreshes.forget()
@@ -355,7 +355,7 @@ extension SessionAgent {
         publish(.locked)
     }
 
-    private func untilLocked() async {
+    private func waitUntilLocked() async {
         while phase == .locking { await work.drain(within: Self.drainLimit) }
     }
 
@@ -363,7 +363,7 @@ extension SessionAgent {
     ///
     /// - Throws: ``RequestFailure`` if the store could not be unlocked.
     func unlock(passphrase: [UInt8]?, by origin: AuditRecord.Origin) async throws(RequestFailure) {
-        await untilLocked()
+        await waitUntilLocked()
         guard phase == .locked else { return }
         if let refusal = await requests.vault.openStore(passphrase) {
             audit.add(.unlock, .failed, by: origin)

@@ -7,14 +7,14 @@ import Glibc
 /// It is used by one thread at a time, and may block that thread.
 package struct AuditFile: Sendable {
     /// The size in bytes at which a new file is begun: enough for about 30,000 lines.
-    static let largestSize = 4 << 20
+    static let maximumSize = 4 << 20
 
     let path: String
     let limit: Int
 
     package init(path: String, limit: Int? = nil) {
         self.path = path
-        self.limit = limit ?? AuditFile.largestSize
+        self.limit = limit ?? AuditFile.maximumSize
     }
 
     private var olderPath: String { path + ".1" }

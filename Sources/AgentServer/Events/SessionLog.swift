@@ -10,7 +10,7 @@ import TokenCore
 /// read the system's log. Text from a server is logged at level `debug`.
 struct SessionLog {
     /// The maximum length in bytes of a server's error code in the log.
-    private static let longestCode = 64
+    private static let maximumCodeLength = 64
 
     let logger: Logger
 
@@ -102,7 +102,7 @@ struct SessionLog {
     /// server.
     private static func isPlain(_ code: String) -> Bool {
         let bytes = code.utf8
-        return !bytes.isEmpty && bytes.count <= longestCode
+        return !bytes.isEmpty && bytes.count <= maximumCodeLength
             && bytes.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "_-.".utf8.contains($0) }
     }
 }

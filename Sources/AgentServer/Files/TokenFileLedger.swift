@@ -64,7 +64,7 @@ package final class TokenFileLedger: Sendable {
     /// The maximum size in bytes of a list: more than any list needs, as a thousand paths fit.
     private static let largest = 1 << 20
     /// The maximum number of marks for each path: those of the old file and of its replacement.
-    private static let mostMarks = 2
+    private static let maximumMarks = 2
 
     /// The path of the list, or `nil` if none is kept.
     private let path: String?
@@ -112,7 +112,7 @@ package final class TokenFileLedger: Sendable {
     func add(_ file: String, _ mark: TokenFileMark) throws(TokenFileError) {
         try listed.withLock { listed throws(TokenFileError) in
             let former = listed[file.bytewise]
-            listed[file.bytewise] = Array(((former ?? []) + [mark]).suffix(Self.mostMarks))
+            listed[file.bytewise] = Array(((former ?? []) + [mark]).suffix(Self.maximumMarks))
             do throws(TokenFileError) {
                 try save(listed)
             } catch {
@@ -164,7 +164,7 @@ package final class TokenFileLedger: Sendable {
             let path = String(decoding: line[line.index(after: blank)...], as: UTF8.self)
             let marks = line[..<blank].split(separator: UInt8(ascii: ",")).compactMap { TokenFileMark($0) }
             guard path.hasPrefix("/"), !marks.isEmpty else { continue }
-            entries[path.bytewise] = Array(marks.suffix(mostMarks))
+            entries[path.bytewise] = Array(marks.suffix(maximumMarks))
         }
         return entries
     }

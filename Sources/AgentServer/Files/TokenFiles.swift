@@ -47,12 +47,12 @@ final class TokenFiles {
     /// lifetime.
     ///
     /// Libraries cache for about this long what they read from a file.
-    private static let longestLead = Duration.seconds(600)
+    private static let maximumLead = Duration.seconds(600)
     /// The maximum time by which a new token is requested earlier than that; it is a tenth of a shorter
     /// lifetime.
-    private static let longestMargin = Duration.seconds(60)
+    private static let maximumMargin = Duration.seconds(60)
     /// The maximum wait of a login or logout for the disk.
-    private static let patience = TimeAmount.seconds(2)
+    private static let timeout = TimeAmount.seconds(2)
     /// The delay after an error of the disk or of a request.
     private static let pause = Duration.seconds(30)
 
@@ -131,11 +131,11 @@ final class TokenFiles {
     /// Calls `action` after all current changes have been written, or after a timeout if the disk does not
     /// respond.
     func whenWritten(_ action: @escaping () -> Void) {
-        thread.drain(within: Self.patience, then: action)
+        thread.drain(within: Self.timeout, then: action)
     }
 
     /// Waits until all current changes have been written, with the timeout of ``whenWritten(_:)``.
-    func untilWritten(isolation: isolated (any Actor)? = #isolation) async {
+    func waitUntilWritten(isolation: isolated (any Actor)? = #isolation) async {
         await withCheckedContinuation { continuation in whenWritten { continuation.resume() } }
     }
 
@@ -292,9 +292,9 @@ final class TokenFiles {
         guard let token else { return (now, nil) }
         let tokenValidity = token.life(isID: outlet.wantsIDToken)
         guard let end = tokenValidity.expiresAt, let lifetime = tokenValidity.lifetime,
-            lifetime >= RefreshSchedule.shortestAutomaticLifetime
+            lifetime >= RefreshSchedule.minimumAutomaticLifetime
         else { return nil }
-        let lead = min(Self.longestLead, lifetime / 3) + min(Self.longestMargin, lifetime / 10)
+        let lead = min(Self.maximumLead, lifetime / 3) + min(Self.maximumMargin, lifetime / 10)
         return (end - lead, lead)
     }
 

@@ -121,7 +121,7 @@ struct FleetCheckup {
 
     /// Returns whether the error is expected: a reader needs no right to write, and gets its tokens without
     /// asking.
-    private func isOrdinary(_ trouble: FleetStoreError, for port: FleetPort) -> Bool {
+    private func isOrdinary(_ trouble: FleetStoreError, for port: FleetDependencies) -> Bool {
         trouble.kind == .denied && port.role == .reader
     }
 
@@ -129,7 +129,7 @@ struct FleetCheckup {
     ///
     /// Every host writes its own entry in the list of hosts.
     private func rights(
-        _ port: FleetPort,
+        _ port: FleetDependencies,
         in agent: isolated SessionAgent
     ) async -> DiagnosticCheck {
         guard agent.fleet.hasSharedSessions else {

@@ -17,7 +17,7 @@ final class FleetCoordinator {
     /// The period over which hosts spread their requests when etcd is reachable again: 2 seconds.
     private static let spread = Duration.seconds(2)
 
-    private let port: FleetPort?
+    private let port: FleetDependencies?
     private let eventLoop: any EventLoop
     /// The timer for the next time a member acts by itself.
     private let alarm: Alarm<SessionName>
@@ -32,15 +32,15 @@ final class FleetCoordinator {
     /// The next attempt to open the store after a failure.
     private var reopening: Scheduled<Void>?
     /// The sessions that are about to leave the fleet.
-    private let leavers: DepartingSessions
+    private let leavers: DrainingSessions
     let announcements: HostAnnouncements
     let removed = RemovedHosts()
 
-    init(_ port: FleetPort?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
+    init(_ port: FleetDependencies?, eventLoop: any EventLoop, alarm: Alarm<SessionName>) {
         self.port = port
         self.eventLoop = eventLoop
         self.alarm = alarm
-        leavers = DepartingSessions(eventLoop: eventLoop)
+        leavers = DrainingSessions(eventLoop: eventLoop)
         announcements = HostAnnouncements(port, eventLoop: eventLoop)
     }
 
@@ -127,15 +127,15 @@ final class FleetCoordinator {
         switch news {
         case .changed(let name): sessions[name]?.apply(in: agent) { member, now in member.changed(at: now) }
         case .shown(let sight): sessions[sight.session]?.show(sight, in: agent)
-        case .connected: noteBack(in: agent)
+        case .connected: recordReconnection(in: agent)
         // By then the TLS handshake is finished.
         case .resumed: later(after: .seconds(1)) { agent.rest.again() }
-        case .trouble(let trouble): noteAway(trouble, in: agent)
+        case .trouble(let trouble): recordOutage(trouble, in: agent)
         }
     }
 
-    private func noteAway(_ trouble: FleetStoreError, in agent: isolated SessionAgent) {
-        guard store.noteAway(trouble) else { return }
+    private func recordOutage(_ trouble: FleetStoreError, in agent: isolated SessionAgent) {
+        guard store.recordOutage(trouble) else { return }
         // Waiters must not wait for an etcd that is unreachable.
         leavers.look()
         agent.ports.logger.warning("fleet: etcd is away", metadata: ["error": "\(trouble.sentence)"])
@@ -145,8 +145,8 @@ final class FleetCoordinator {
     /// Retries reservations that failed while etcd was unreachable.
     ///
     /// A random delay keeps the hosts from all doing so at once.
-    private func noteBack(in agent: isolated SessionAgent) {
-        guard store.noteBack() else { return }
+    private func recordReconnection(in agent: isolated SessionAgent) {
+        guard store.recordReconnection() else { return }
         agent.ports.logger.notice("fleet: etcd is back")
         agent.publish(.fleetBack)
         announcements.announce(in: agent)
@@ -298,14 +298,14 @@ extension FleetCoordinator {
     var sharing: (any FleetSharing)? { store.sharing }
 
     /// Waits until the store is open or has failed to open.
-    func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
-        await store.untilOpened(isolation: isolation)
+    func waitUntilOpened(isolation: isolated (any Actor)? = #isolation) async {
+        await store.waitUntilOpened(isolation: isolation)
     }
 
-    /// Opens the store even if this host shares nothing, then waits as ``untilOpened(isolation:)`` does.
+    /// Opens the store even if this host shares nothing, then waits as ``waitUntilOpened(isolation:)`` does.
     func openAnyway(in agent: isolated SessionAgent) async {
         if let port, sharing == nil { store.open(port, in: agent) }
-        await store.untilOpened(isolation: agent)
+        await store.waitUntilOpened(isolation: agent)
     }
 
     /// Returns the reason the session's login is unknown, or `nil` if it is known or the session is not
@@ -436,7 +436,7 @@ extension FleetCoordinator {
     }
 
     /// Checks whether the session has used the tokens of a response, after it was told of them.
-    func noteTokens(
+    func recordTokens(
         of outcome: RefreshOutcome,
         _ number: AttemptNumber,
         of name: SessionName,

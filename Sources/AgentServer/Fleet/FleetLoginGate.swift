@@ -39,7 +39,7 @@ struct FleetLoginGate {
         if agent.fleet.hasLeft(session) {
             await agent.fleet.openAnyway(in: agent)
         } else {
-            await agent.fleet.untilOpened()
+            await agent.fleet.waitUntilOpened()
         }
         if let failure = obstacle(in: agent) { throw failure }
         do throws(FleetStoreError) {
@@ -95,7 +95,7 @@ struct FleetLoginGate {
 
     /// Waits until this host knows the login that the logout ends, if that can be known now.
     func waitUntilLogoutAllowed(in agent: isolated SessionAgent) async {
-        await agent.fleet.untilOpened()
+        await agent.fleet.waitUntilOpened()
         if isBehind(in: agent) { agent.fleet.lookAgain(at: session, in: agent) }
         await agent.fleet.wait { isChanging(in: agent) }
     }

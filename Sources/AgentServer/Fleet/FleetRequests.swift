@@ -53,7 +53,7 @@ struct FleetRequests {
             return []
         case .join(let name):
             agent.fleet.rejoin(name, in: agent)
-            await agent.fleet.untilOpened()
+            await agent.fleet.waitUntilOpened()
             return []
         case .leave(let name): return try await leave(name, in: agent)
         case .repair(let name): return try await repair(name, in: agent)
@@ -207,7 +207,7 @@ struct FleetRequests {
 
     private func answer(
         _ order: FleetOperation,
-        _ port: FleetPort,
+        _ port: FleetDependencies,
         _ notes: [String],
         for connection: Connection,
         in agent: isolated SessionAgent

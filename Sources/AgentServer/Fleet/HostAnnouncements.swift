@@ -10,7 +10,7 @@ import TokenCore
 final class HostAnnouncements {
     private static let interval = TimeAmount.hours(1)
 
-    private let port: FleetPort?
+    private let port: FleetDependencies?
     private let eventLoop: any EventLoop
     private var isUnderWay = false
     /// The time of this host's latest entry in etcd's time, or `nil` if there is none or it is unknown.
@@ -19,7 +19,7 @@ final class HostAnnouncements {
     private(set) var trouble: FleetStoreError?
     private var next: Scheduled<Void>?
 
-    init(_ port: FleetPort?, eventLoop: any EventLoop) {
+    init(_ port: FleetDependencies?, eventLoop: any EventLoop) {
         self.port = port
         self.eventLoop = eventLoop
     }

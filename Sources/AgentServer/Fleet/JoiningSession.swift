@@ -17,11 +17,11 @@ struct JoiningSession {
         _ settings: SessionSettings,
         _ binding: FleetBinding,
         _ content: StoredSession.Content?,
-        _ port: FleetPort
+        _ port: FleetDependencies
     ) {
         self.binding = binding
         guard case .record(let loaded) = content else {
-            timing = FleetTiming(reuse: settings.reuse, patience: port.patience)
+            timing = FleetTiming(reuse: settings.reuse, takeoverTimeout: port.takeoverTimeout)
             return
         }
         let snapshot = loaded.snapshot
@@ -31,7 +31,7 @@ struct JoiningSession {
         // one reads etcd.
         if loaded.interruption?.wait != .zero { keeping?.memory.sending = nil }
         if keeping?.memory.lacksTokens(in: snapshot, at: port.role) == true { keeping?.attempt = nil }
-        timing = FleetTiming(reuse: settings.reuse, patience: port.patience)
+        timing = FleetTiming(reuse: settings.reuse, takeoverTimeout: port.takeoverTimeout)
         switch snapshot.standing {
         case .loggedIn where snapshot.fleet == nil: login = snapshot
         case .loggedIn, .ended: break
@@ -39,10 +39,10 @@ struct JoiningSession {
     }
 
     /// Creates a joining session for a login here, which brings this host back with the state `keeping`.
-    init(_ settings: SessionSettings, _ binding: FleetBinding, keeping: FleetKeeping?, _ port: FleetPort) {
+    init(_ settings: SessionSettings, _ binding: FleetBinding, keeping: FleetKeeping?, _ port: FleetDependencies) {
         self.binding = binding
         self.keeping = keeping
-        timing = FleetTiming(reuse: settings.reuse, patience: port.patience)
+        timing = FleetTiming(reuse: settings.reuse, takeoverTimeout: port.takeoverTimeout)
     }
 
     /// Whether this host knows if the session is logged in.

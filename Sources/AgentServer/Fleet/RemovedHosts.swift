@@ -21,7 +21,7 @@ final class RemovedHosts {
     /// - Returns: `true` if the session has to be refreshed once more, as a removed host may know its refresh
     ///   token.
     @discardableResult
-    func noteRecord(by host: UInt64, of name: SessionName) -> Bool {
+    func recordAuthor(by host: UInt64, of name: SessionName) -> Bool {
         guard let removed = hosts[name] else { return false }
         guard !removed.contains(host) else { return true }
         // The refresh tokens that the removed hosts know have been used.
@@ -36,7 +36,7 @@ final class RemovedHosts {
     func know(_ header: FleetHeader, of session: SharedSession, instead own: SharedAttempt?) -> Bool {
         // A reader only asks the keepers, which may have the older key themselves.
         guard session.sharing.role == .keeper else { return false }
-        let isByRemoved = noteRecord(by: header.attempt.host, of: session.name)
+        let isByRemoved = recordAuthor(by: header.attempt.host, of: session.name)
         let isUnderOldKey = session.record.sight.map { $0.epoch < session.sharing.epoch } ?? false
         return header.isLive && (isByRemoved || own != nil && isUnderOldKey)
     }

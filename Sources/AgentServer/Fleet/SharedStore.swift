@@ -48,7 +48,7 @@ final class SharedStore {
     /// Starts to open the store unless that is in progress.
     ///
     /// ``FleetCoordinator/opened(_:in:)`` is called afterwards.
-    func open(_ port: FleetPort, in agent: isolated SessionAgent) {
+    func open(_ port: FleetDependencies, in agent: isolated SessionAgent) {
         guard !isOpening else { return }
         openings += 1
         let number = openings
@@ -82,7 +82,7 @@ final class SharedStore {
     }
 
     /// Waits until the store is open or has failed to open.
-    func untilOpened(isolation: isolated (any Actor)? = #isolation) async {
+    func waitUntilOpened(isolation: isolated (any Actor)? = #isolation) async {
         if case .opening(let task) = state { await task.value }
     }
 
@@ -98,7 +98,7 @@ final class SharedStore {
     /// Records that the watch has ended, or could not be started.
     ///
     /// - Returns: `true` if the watch worked before.
-    func noteAway(_ trouble: FleetStoreError) -> Bool {
+    func recordOutage(_ trouble: FleetStoreError) -> Bool {
         defer { watchTrouble = trouble }
         return watchTrouble == nil
     }
@@ -106,7 +106,7 @@ final class SharedStore {
     /// Records that the watch works.
     ///
     /// - Returns: `true` if it did not work before.
-    func noteBack() -> Bool {
+    func recordReconnection() -> Bool {
         defer { watchTrouble = nil }
         return watchTrouble != nil
     }

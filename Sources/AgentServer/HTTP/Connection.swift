@@ -192,9 +192,9 @@ final class Connection: DescriptorWatching, @unchecked Sendable {
 
 extension Connection {
     /// The maximum number of one peer's requests in one turn of the loop: less than a millisecond of work.
-    private static let mostInTurn = 16
+    private static let maximumInTurn = 16
     /// The maximum number of reads in one turn of the loop, so that other connections get theirs.
-    private static let mostReads = 4
+    private static let maximumReads = 4
 
     func ready(_ readiness: Readiness) {
         if readiness.contains(.writable) { sendUnsent() }
@@ -207,7 +207,7 @@ extension Connection {
 
     private func read() {
         turn.isInRead = true
-        for _ in 0..<Self.mostReads where state != .closed && mayRead {
+        for _ in 0..<Self.maximumReads where state != .closed && mayRead {
             guard readOnce() else { break }
         }
         turn.isInRead = false
@@ -223,7 +223,7 @@ extension Connection {
         senders?.look()
         switch input.read(from: socket, through: services.input) {
         case .bytes(let count):
-            senders?.noteRead()
+            senders?.recordRead()
             if state == .draining { input.clear() } else if !turn.isParsing, !turn.isParseQueued { parse() }
             // With a sender check, a second read could find bytes that arrived after the check. A short read
             // has emptied the socket.
@@ -256,7 +256,7 @@ extension Connection {
     private func parse() {
         turn.isParsing = true
         defer { turn.isParsing = false }
-        var left = Connection.mostInTurn
+        var left = Connection.maximumInTurn
         while state == .reading, input.count > 0, hasRoomForAnswers {
             guard left > 0 else {
                 // The loop serves its other connections first.
@@ -423,13 +423,13 @@ extension Connection {
 
     private func send(_ buffer: inout ByteBuffer) {
         guard socket.send(&buffer) else { return inNextTurn { $0.close() } }
-        noteUnsent()
+        recordUnsent()
     }
 
     /// Sends bytes that did not fit into the socket before.
     private func sendUnsent() {
         guard socket.sendUnsent() else { return close() }
-        noteUnsent()
+        recordUnsent()
         guard socket.unsentCount == 0 else { return }
         switch state {
         case .streaming: if stream.hasPieceUnderWay { pieceTaken() }
@@ -439,7 +439,7 @@ extension Connection {
     }
 
     /// Stops reading requests while the peer has many unread responses, and closes if that lasts too long.
-    private func noteUnsent() {
+    private func recordUnsent() {
         if peerEnd.isTaking, socket.unsentCount > limits.unreadAnswers {
             peerEnd.isTaking = false
             deadlines.stall = schedule(after: limits.stallTime) { $0.close() }

@@ -20,7 +20,7 @@ struct RequestParser {
     /// It contains no decision about the request and no secret: secrets are in bodies.
     private var last: (bytes: [UInt8], head: HTTPRequestHead)?
     /// The maximum length in bytes of a head kept in `last`, so that many connections use little memory.
-    private static let longestKept = 256
+    private static let maximumCachedHead = 256
     /// The complete head of a request whose body is still arriving.
     private var head: HTTPRequestHead?
     /// The number of bytes of the current head that have been searched for its end.
@@ -103,7 +103,7 @@ struct RequestParser {
         guard let bytes = input.readBytes(length: count) else { throw .malformed }
         var parser = HeadParser(bytes: bytes, limits: limits)
         let head = try parser.parse()
-        last = count <= Self.longestKept ? (bytes, head) : nil
+        last = count <= Self.maximumCachedHead ? (bytes, head) : nil
         return head
     }
 

@@ -60,9 +60,9 @@ struct StreamOutput {
 /// Confined to the agent's event loop.
 final class StreamBacklog {
     /// The maximum number of unread bytes of one endless response.
-    static let mostUnread = 1 << 20
+    static let maximumUnread = 1 << 20
     /// The maximum number of unread bytes of all endless responses.
-    private static let mostInAll = 16 << 20
+    private static let maximumTotal = 16 << 20
 
     private var streams: [ObjectIdentifier: (connection: Connection, unread: Int)] = [:]
     private var total = 0
@@ -73,11 +73,11 @@ final class StreamBacklog {
     func update(_ connection: Connection, unread: Int) -> [Connection] {
         set(connection, unread)
         var dropped: [Connection] = []
-        if unread > Self.mostUnread {
+        if unread > Self.maximumUnread {
             dropped.append(connection)
             set(connection, 0)
         }
-        while total > Self.mostInAll, let most = streams.values.max(by: { $0.unread < $1.unread }) {
+        while total > Self.maximumTotal, let most = streams.values.max(by: { $0.unread < $1.unread }) {
             dropped.append(most.connection)
             set(most.connection, 0)
         }

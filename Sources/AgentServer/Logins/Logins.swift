@@ -369,7 +369,7 @@ final class Logins {
         let age = try body.value(\.maximumAge)
         guard scopes.allSatisfy({ $0.utf8.allSatisfy(\.isNQChar) }),
             classes.allSatisfy({ $0.utf8.allSatisfy(\.isVisibleASCII) }),
-            age.map({ (0...StepUpChallenge.longestAge).contains($0) }) ?? true
+            age.map({ (0...StepUpChallenge.maximumAge).contains($0) }) ?? true
         else {
             throw RequestFailure(code: .badRequest, message: "That is no scope, acr or maximum age.")
         }

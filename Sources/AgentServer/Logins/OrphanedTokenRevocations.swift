@@ -18,7 +18,7 @@ final class OrphanedTokenRevocations {
     }
 
     /// The maximum number of revocations that are retried; any further one is sent once.
-    private static let mostRepeated = 100
+    private static let maximumRepeated = 100
 
     private var late: [UInt64: Late] = [:]
     private var latest: UInt64 = 0
@@ -41,7 +41,7 @@ final class OrphanedTokenRevocations {
             agent?.assumeIsolated { $0.requests.logouts.late.timeReached(in: $0) }
         }
         latest += 1
-        let isRepeated = late.count < OrphanedTokenRevocations.mostRepeated
+        let isRepeated = late.count < OrphanedTokenRevocations.maximumRepeated
         let end = agent.now + (isRepeated ? RetrySchedule.revocationPersistence : .zero)
         late[latest] = Late(request: request, session: name, givenUpAt: end)
         revoke(latest, in: agent)

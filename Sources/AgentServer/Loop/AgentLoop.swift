@@ -91,7 +91,7 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
     ///
     /// - Parameter waiting: Whether to wait until there is work.
     func turn(waiting: Bool = false) {
-        let ready = poller.wait(milliseconds: waiting ? patience() : 0)
+        let ready = poller.wait(milliseconds: waiting ? pollTimeout() : 0)
         let handedIn = inbox.withLockedValue { inbox in
             inbox.isAsleep = false
             return inbox.jobs.isEmpty ? [] : exchange(&inbox.jobs, with: [])
@@ -119,7 +119,7 @@ package final class AgentLoop: NIOSerialEventLoopExecutor, @unchecked Sendable {
     ///
     /// - Returns: The timeout in milliseconds until the next work, or -1 if only other threads or descriptors
     ///   bring some.
-    private func patience() -> CInt {
+    private func pollTimeout() -> CInt {
         guard jobs.isEmpty else { return 0 }
         var milliseconds: CInt = -1
         if let next = timers.next {

@@ -59,7 +59,7 @@ struct UnconfirmedRequest {
 /// - Runs on: the agent's event loop, to which it is confined.
 final class Confirmations {
     /// The maximum time for the user's reply: 30 seconds, or less if the request itself waits less.
-    static let patience = Duration.seconds(30)
+    static let maximumTimeout = Duration.seconds(30)
 
     private let commands: any CommandRunning
     private let logger: Logger
@@ -77,7 +77,7 @@ final class Confirmations {
 
     /// Calls `serve`, after the user's confirmation if the session's rules require it.
     ///
-    /// The user has as much time as the request waits (`timeout`), but at most ``patience``.
+    /// The user has as much time as the request waits (`timeout`), but at most ``maximumTimeout``.
     func confirmed(
         _ call: PendingTokenRequest,
         to action: ConfirmedAction = .token,
@@ -106,7 +106,7 @@ final class Confirmations {
         var call = call
         call.consent = .given(call.connection.caller.witness.facts)
         let key = ConfirmationKey(call, action, variant)
-        let limit = min(Self.patience, timeout ?? Self.patience)
+        let limit = min(Self.maximumTimeout, timeout ?? Self.maximumTimeout)
         guard limit > .zero else {
             return deny(call, action, "A person must confirm it, and the request does not wait.", in: agent)
         }

@@ -9,9 +9,9 @@ import TokenCore
 /// From then on the connection is treated like one at a `[[socket]]` for these sessions, until it closes.
 struct ForwardingRestriction: Equatable, Sendable {
     /// The maximum length of a host in bytes: a DNS name with a user and a port.
-    private static let longestHost = 320
+    private static let maximumHostLength = 320
     /// The maximum number of sessions of one connection: more than anybody types.
-    private static let mostSessions = 256
+    private static let maximumSessions = 256
 
     /// The peer's name for the host, in visible ASCII.
     let host: String
@@ -35,17 +35,17 @@ struct ForwardingRestriction: Equatable, Sendable {
     private init(_ request: HTTPRequest) throws(RequestFailure) {
         let body = try RequestBody(request.body, RestrictMembers.self)
         host = try body.required(\.host)
-        guard (1...Self.longestHost).contains(host.utf8.count), host.utf8.allSatisfy(\.isVisibleASCII) else {
+        guard (1...Self.maximumHostLength).contains(host.utf8.count), host.utf8.allSatisfy(\.isVisibleASCII) else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "host is 1 to \(Self.longestHost) characters of visible ASCII."
+                message: "host is 1 to \(Self.maximumHostLength) characters of visible ASCII."
             )
         }
         let words = try body.required(\.sessions)
-        guard (1...Self.mostSessions).contains(words.count) else {
+        guard (1...Self.maximumSessions).contains(words.count) else {
             throw RequestFailure(
                 code: .badRequest,
-                message: "sessions names 1 to \(Self.mostSessions) sessions."
+                message: "sessions names 1 to \(Self.maximumSessions) sessions."
             )
         }
         var names: Set<SessionName> = []

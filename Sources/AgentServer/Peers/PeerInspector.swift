@@ -7,7 +7,7 @@ struct PeerInspector: Sendable {
     /// The maximum number of concurrent inspections for the audit log alone.
     ///
     /// Beyond it, log lines have no programs.
-    private static let mostLooks = 64
+    private static let maximumLooks = 64
 
     let processes: (any ProcessExamining)?
     private let looks = LookCount()
@@ -29,14 +29,14 @@ struct PeerInspector: Sendable {
     /// The process number is sufficient: a process that started before the connection is the one that
     /// connected.
     func see(_ connection: Connection, in agent: isolated SessionAgent) {
-        guard processes != nil, looks.count < Self.mostLooks else { return }
+        guard processes != nil, looks.count < Self.maximumLooks else { return }
         looks.count += 1
         let look = connection.caller.witness.begin { firstLook(at: connection) }
         Task {
             let facts = await look.value
             looks.count -= 1
             guard let facts, facts.startedAt <= connection.caller.acceptedAt else { return }
-            connection.caller.witness.noteSeen(facts) { .made(for: connection.caller) }
+            connection.caller.witness.recordSeen(facts) { .made(for: connection.caller) }
             _ = agent
         }
     }

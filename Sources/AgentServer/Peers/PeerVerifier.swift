@@ -47,13 +47,13 @@ final class PeerVerifier: @unchecked Sendable {
     }
 
     /// Records the writer of the bytes that are read next, or `nil` if there are none yet.
-    func noteSender(_ sender: Int32?) {
+    func recordSender(_ sender: Int32?) {
         expectsNothing = sender == nil
         if let sender, sender != process { hasStrangeSender = true }
     }
 
     /// Records that bytes were read.
-    func noteRead() {
+    func recordRead() {
         if expectsNothing { hasStrangeSender = true }
     }
 
@@ -65,7 +65,7 @@ final class PeerVerifier: @unchecked Sendable {
     }
 
     /// Records the listener that the new request is for.
-    func noteListener(_ name: String?) {
+    func recordListener(_ name: String?) {
         guard name != nil || listener != nil else { return }
         listener = name
         writtenOrigin = nil
@@ -74,14 +74,14 @@ final class PeerVerifier: @unchecked Sendable {
     /// Records the identity at the time of the connection, for the audit log alone.
     ///
     /// `write` names the peer in lines that are not written yet.
-    func noteSeen(_ facts: PeerIdentity, _ write: () -> AuditRecord.Origin) {
+    func recordSeen(_ facts: PeerIdentity, _ write: () -> AuditRecord.Origin) {
         seen = facts
         guard self.facts == nil, let writtenOrigin else { return }
         writtenOrigin.become(write())
     }
 
     /// Records the program that has started the peer, as claimed by the peer.
-    func noteClaim(_ caller: String?) {
+    func recordClaim(_ caller: String?) {
         guard let caller, caller != claimedCaller else { return }
         claimedCaller = caller
         writtenOrigin = nil

@@ -21,7 +21,7 @@ package struct AgentPorts: Sendable {
     package var diagnostics: any DiagnosticsProviding
     package var observer: any EventObserving
     /// The fleet of this host, or `nil` if it is in none.
-    package var fleet: FleetPort?
+    package var fleet: FleetDependencies?
     package var logger: Logger
     /// The source of random numbers, evenly distributed in `0..<1`.
     package var chance: @Sendable () -> Double
@@ -41,7 +41,7 @@ package struct AgentPorts: Sendable {
         configuration: any ConfigurationProviding,
         diagnostics: any DiagnosticsProviding,
         observer: any EventObserving,
-        fleet: FleetPort? = nil,
+        fleet: FleetDependencies? = nil,
         logger: Logger,
         chance: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
         onQuiet: @escaping @Sendable () -> Void = {}

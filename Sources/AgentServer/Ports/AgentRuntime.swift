@@ -87,8 +87,8 @@ package final class AgentRuntime: Sendable {
     /// Waits for the outcome of unlocking the store without the user.
     ///
     /// - Returns: Whether the store is unlocked.
-    package func untilOpened() async -> Bool {
-        await agent.untilOpened()
+    package func waitUntilOpened() async -> Bool {
+        await agent.waitUntilOpened()
     }
 
     /// Runs the work of ``Housekeeping`` now, without waiting for its pause.
@@ -114,11 +114,11 @@ package final class AgentRuntime: Sendable {
     }
 
     /// Waits for a request to stop, over the socket or by ``requestStop()``.
-    package func untilStopRequested() async {
+    package func waitUntilStopRequested() async {
         for await _ in stopRequests { return }
     }
 
-    /// Ends ``untilStopRequested()``.
+    /// Ends ``waitUntilStopRequested()``.
     ///
     /// Safe to call from any thread.
     package func requestStop() {

@@ -91,8 +91,8 @@ final class RequestHandler {
         let found = request.head.address.route
         let isIdentified = connection.caller.witness.takeIdentified()
         let configuration = agent.configuration
-        connection.caller.witness.noteClaim(request.head.claimedCaller)
-        connection.caller.witness.noteListener(configuration.listener(claimed: request.head.listener))
+        connection.caller.witness.recordClaim(request.head.claimedCaller)
+        connection.caller.witness.recordListener(configuration.listener(claimed: request.head.listener))
         do throws(RequestFailure) {
             try checkSocket(connection, found, configuration)
             guard let route = found else { throw RequestFailure(nothingAt: request.head.address.path) }

@@ -40,7 +40,7 @@ enum Route: Equatable, Sendable {
     case fleetRemove
 
     /// The traits of the route's endpoint.
-    var traits: EndpointTraits { parts.endpoint.traits }
+    var traits: APIEndpointTraits { parts.endpoint.traits }
 
     /// The session in the path, or `nil` if there is none.
     var session: SessionName? { parts.session }

@@ -10,7 +10,7 @@ final class ServerProbes {
     /// The maximum number of concurrent probes.
     ///
     /// Each may hold a connection for seconds, and few are ever needed at once.
-    private static let mostAtOnce = 4
+    private static let maximumAtOnce = 4
 
     private let diagnostics: any DiagnosticsProviding
     private var count = 0
@@ -36,7 +36,7 @@ final class ServerProbes {
         let body = try RequestBody(request.body, ExamineMembers.self)
         let place = try ServerProbes.place(body)
         let caFile = try body.value(\.caFile)
-        guard count < ServerProbes.mostAtOnce else {
+        guard count < ServerProbes.maximumAtOnce else {
             throw RequestFailure(
                 code: .temporarilyUnavailable,
                 message: "Other servers are being examined.",

@@ -167,7 +167,7 @@ extension TokenFiles {
     }
 }
 
-extension UnopenedSocket {
+extension SocketOpenFailure {
     fileprivate var check: DiagnosticCheck {
         DiagnosticCheck(
             name: "socket",

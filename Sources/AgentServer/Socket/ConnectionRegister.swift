@@ -169,7 +169,7 @@ final class ConnectionRegister {
     }
 
     /// The maximum number of connections to try, as some turn out to have a request.
-    private static let mostAttempts = 8
+    private static let maximumAttempts = 8
 
     /// Closes one connection to make room for another.
     ///
@@ -194,7 +194,7 @@ final class ConnectionRegister {
     private func closeOldest(among ids: some Sequence<ObjectIdentifier>, _ choice: Choice) -> Bool {
         let start = now() - limits.newness
         var candidates = ids.compactMap { entries[$0] }.filter { isChoice($0, choice, newSince: start) }
-        for _ in 0..<Self.mostAttempts {
+        for _ in 0..<Self.maximumAttempts {
             guard let place = candidates.indices.min(by: { candidates[$0].lastUse < candidates[$1].lastUse })
             else {
                 return false

@@ -27,7 +27,7 @@ package struct ListeningSocket: Sendable {
     ///
     /// For more, connect fails with `EAGAIN`.
     private static let backlog: CInt = 1_024
-    package static let longestPath = 107
+    package static let maximumPathLength = 107
 
     /// Returns the directory of the socket `path`.
     package static func directory(of path: String) -> String { SocketDirectory.parent(of: path) }
@@ -94,7 +94,7 @@ package struct ListeningSocket: Sendable {
         mode: mode_t? = nil,
         group: gid_t? = nil
     ) throws(ListenFailure) -> ListeningSocket {
-        guard path.utf8.count <= longestPath else { throw .pathTooLong(path: path) }
+        guard path.utf8.count <= maximumPathLength else { throw .pathTooLong(path: path) }
         try prepareDirectory(of: path, isOpenToOthers: mode != nil, for: mode)
         let lock = try lockFile(lockPath(of: path))
         defer { close(lock) }

@@ -20,9 +20,9 @@ struct SenderVerifier {
     func look() {
         var sender: pid_t = 0
         let isThere = unsafe hardening_next_sender(descriptor, &sender) == 1
-        witness.noteSender(isThere ? sender : nil)
+        witness.recordSender(isThere ? sender : nil)
     }
 
     /// Records that the bytes were read.
-    func noteRead() { witness.noteRead() }
+    func recordRead() { witness.recordRead() }
 }

@@ -32,12 +32,12 @@ private struct SocketLoss: Error {
 final class SocketListener: DescriptorWatching, @unchecked Sendable {
     // Unchecked: every property that changes is confined to the event loop.
     /// The number of peers that are accepted before the loop checks its other descriptors.
-    private static let mostAccepted = 16
+    private static let maximumAccepted = 16
     /// The pause once descriptors have run out: half of the second within which the agent must accept again
     /// when there are some.
     private static let pause = TimeAmount.milliseconds(500)
     /// The maximum number of peers that are kept waiting because they may not have the bare token.
-    private static let mostWithheld = 8
+    private static let maximumWithheld = 8
     /// The number of housekeeping rounds after which such a peer is disconnected: at least two minutes.
     private static let withheldRounds = 5
 
@@ -106,7 +106,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
 
     private func acceptAll() {
         guard let socket else { return }
-        for _ in 0..<Self.mostAccepted {
+        for _ in 0..<Self.maximumAccepted {
             let descriptor = hardening_accept(socket.descriptor)
             if descriptor >= 0 {
                 welcome(descriptor)
@@ -210,7 +210,7 @@ final class SocketListener: DescriptorWatching, @unchecked Sendable {
     /// Leaves a connection open for a while, as its peer would take its end for an empty token.
     private func delayClose(_ descriptor: CInt) {
         guard descriptor >= 0 else { return }
-        if withheld.count == Self.mostWithheld { close(withheld.removeFirst().descriptor) }
+        if withheld.count == Self.maximumWithheld { close(withheld.removeFirst().descriptor) }
         withheld.append((descriptor, 0))
     }
 

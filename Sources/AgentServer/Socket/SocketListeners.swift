@@ -55,7 +55,7 @@ final class SocketListeners: @unchecked Sendable {
     }
 
     /// The sockets that cannot be opened.
-    var unopened: [UnopenedSocket] { failed.sorted { $0.key < $1.key }.map(UnopenedSocket.init) }
+    var unopened: [SocketOpenFailure] { failed.sorted { $0.key < $1.key }.map(SocketOpenFailure.init) }
 
     /// Closes unused connections and makes sure that the sockets are in place.
     ///
@@ -120,7 +120,7 @@ final class SocketListeners: @unchecked Sendable {
 }
 
 /// A `[[socket]]` of the configuration that could not be opened.
-struct UnopenedSocket: Equatable, Sendable {
+struct SocketOpenFailure: Equatable, Sendable {
     var path: String
     var reason: String
 }

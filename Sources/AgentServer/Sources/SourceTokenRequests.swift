@@ -173,7 +173,7 @@ final class SourceTokenRequests {
     }
 
     /// Makes the source of `name` replace the token that a server rejected.
-    func noteRefusal(of tokens: SourceTokens, for name: SessionName, in agent: isolated SessionAgent) {
+    func recordRefusal(of tokens: SourceTokens, for name: SessionName, in agent: isolated SessionAgent) {
         guard let source = agent.sessions[name]?.settings.sources.subject, let token = tokens.subject,
             agent.sessions[source.session] != nil
         else { return }
@@ -319,9 +319,9 @@ extension RefreshFailure {
                 remedy: remedy ?? "tokenctl login \(source)"
             )
         case .temporarilyUnavailable(let message, let pause):
-            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", leastPause: pause)
+            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", minimumDelay: pause)
         case .tokenRefused(let message, let pause):
-            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", leastPause: pause)
+            self.init(kind: .sourceUnavailable, message: "\(whose): \(message)", minimumDelay: pause)
         case .misconfigured(let message, let remedy):
             self.init(kind: .misconfigured, message: "\(whose): \(message)", remedy: remedy)
         case .notRefreshable(let message, let remedy):

@@ -27,19 +27,19 @@ final class FleetReadQueue {
     func take(_ query: TokenQuery, _ call: PendingTokenRequest, in agent: isolated SessionAgent) -> Bool {
         let name = call.session
         guard let settings = agent.sessions[name]?.settings else { return false }
-        let patience = query.timeout ?? settings.policy.getTimeout
+        let timeout = query.timeout ?? settings.policy.getTimeout
         guard let blank = agent.fleet.blank(of: name) else {
-            return look(for: query, call, patience, in: agent)
+            return look(for: query, call, timeout, in: agent)
         }
-        guard case .awaited = blank, patience > .zero else {
+        guard case .awaited = blank, timeout > .zero else {
             answer(call, blank, in: agent)
             return true
         }
         call.connection.awaited = .fleet
         waiting[name, default: []].append(
-            DeferredTokenRequest(query: query, call: call, deadline: agent.now + patience)
+            DeferredTokenRequest(query: query, call: call, deadline: agent.now + timeout)
         )
-        eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
+        eventLoop.scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) { [weak agent] in
             agent?.assumeIsolated { $0.requests.tokens.fleetReadQueue.endOverdue(of: name, in: $0) }
         }
         return true
@@ -51,7 +51,7 @@ final class FleetReadQueue {
     private func look(
         for query: TokenQuery,
         _ call: PendingTokenRequest,
-        _ patience: Duration,
+        _ timeout: Duration,
         in agent: isolated SessionAgent
     ) -> Bool {
         let name = call.session
@@ -67,14 +67,14 @@ final class FleetReadQueue {
             answer(call, blank, in: agent)
             return true
         }
-        guard !call.hasLooked, patience > .zero else { return false }
-        var waiting = DeferredTokenRequest(query: query, call: call, deadline: moment.now + patience)
+        guard !call.hasLooked, timeout > .zero else { return false }
+        var waiting = DeferredTokenRequest(query: query, call: call, deadline: moment.now + timeout)
         (waiting.call.hasLooked, waiting.call.hasWaited) = (true, true)
         call.connection.awaited = .fleet
         latestLook += 1
         let number = latestLook
         looking[number] = waiting
-        eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
+        eventLoop.scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) { [weak agent] in
             agent?.assumeIsolated { $0.requests.tokens.fleetReadQueue.endLook(number, in: $0) }
         }
         Task {

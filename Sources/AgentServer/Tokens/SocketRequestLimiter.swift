@@ -67,12 +67,12 @@ final class SocketRequestLimiter {
         let connection = waiting.call.connection
         let requester = Requester(waiting.call)
         guard !begin(waiting.turn, for: connection, of: requester) else { return .begins }
-        let patience = waiting.deadline - agent.now
-        guard patience > .zero else { return .isTooLate }
+        let timeout = waiting.deadline - agent.now
+        guard timeout > .zero else { return .isTooLate }
         connection.awaited = .turn
         requesters[ObjectIdentifier(connection)] = requester
         uses[requester]?.waiting.append(waiting)
-        eventLoop.scheduleTask(in: .nanoseconds(patience.saturatedNanoseconds)) { [weak agent] in
+        eventLoop.scheduleTask(in: .nanoseconds(timeout.saturatedNanoseconds)) { [weak agent] in
             agent?.assumeIsolated { $0.requests.tokens.endOverdueTurns(in: $0) }
         }
         return .waits

@@ -14,10 +14,10 @@ struct StepUpChallenge: Equatable {
     var maximumAge: Int64?
 
     /// The maximum accepted age: ten years, in seconds.
-    static let longestAge: Int64 = 3_650 * 86_400
+    static let maximumAge: Int64 = 3_650 * 86_400
     /// The maximum number of values, which the user copies into a command.
-    private static let mostWords = 20
-    private static let mostBytes = 1_000
+    private static let maximumWords = 20
+    private static let maximumBytes = 1_000
 
     /// Creates the requirement of a rejection, or `nil` if there is none that the user could satisfy.
     init?(status: Int64, _ challenge: String) {
@@ -52,10 +52,10 @@ struct StepUpChallenge: Equatable {
     /// Returns `text` with single spaces, or `nil` if it has values that the user could not use (RFC 6749
     /// §3.3 `scope-token`).
     private static func words(_ text: String) -> String? {
-        guard text.utf8.count <= mostBytes else { return nil }
+        guard text.utf8.count <= maximumBytes else { return nil }
         let words = text.bytewise.split(on: " ")
         // A value with a leading hyphen would be an option of the command.
-        guard (1...mostWords).contains(words.count),
+        guard (1...maximumWords).contains(words.count),
             words.allSatisfy({ $0.utf8.allSatisfy(\.isNQChar) && $0.utf8.first != UInt8(ascii: "-") })
         else { return nil }
         return words.joined(separator: " ")
@@ -63,7 +63,7 @@ struct StepUpChallenge: Equatable {
 
     private static func seconds(_ text: String) -> Int64? {
         guard (1...10).contains(text.utf8.count), text.utf8.allSatisfy(\.isASCIIDigit),
-            let seconds = Int64(text), seconds <= longestAge
+            let seconds = Int64(text), seconds <= maximumAge
         else { return nil }
         return seconds
     }

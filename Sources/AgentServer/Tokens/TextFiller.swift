@@ -35,7 +35,7 @@ struct TextFiller {
 
 extension Int64 {
     /// The maximum number of bytes of a number in decimal.
-    static let mostDigits = 20
+    static let maximumDigits = 20
 
     /// The number of bytes of the number in decimal, with its sign.
     var digitCount: Int {

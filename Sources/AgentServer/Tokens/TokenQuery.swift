@@ -15,9 +15,9 @@ struct TokenQuery: Equatable {
     var proof: ProofRequest?
 
     /// The maximum number of seconds in a parameter, which keeps arithmetic far from overflow.
-    private static let mostSeconds: Int64 = 1_000_000_000
+    private static let maximumSeconds: Int64 = 1_000_000_000
     /// The maximum number of bytes of all scopes together: those that fit into a request line.
-    private static let longestScope = 4_096
+    private static let maximumScopeLength = 4_096
 
     init(minimumValidity: Duration? = nil, timeout: Duration? = nil) {
         self.minimumValidity = minimumValidity
@@ -72,8 +72,8 @@ struct TokenQuery: Equatable {
     }
 
     private static func seconds(_ text: String, of name: String) throws(RequestFailure) -> Duration {
-        guard let seconds = Int64(text), (0...mostSeconds).contains(seconds) else {
-            let message = "\(name) is a whole number of seconds, 0 to \(mostSeconds)."
+        guard let seconds = Int64(text), (0...maximumSeconds).contains(seconds) else {
+            let message = "\(name) is a whole number of seconds, 0 to \(maximumSeconds)."
             throw RequestFailure(code: .badRequest, message: message)
         }
         return .seconds(seconds)
@@ -83,8 +83,8 @@ struct TokenQuery: Equatable {
     ///
     /// - Throws: ``RequestFailure`` if a scope is invalid or all are too long.
     static func scopes(_ text: String) throws(RequestFailure) -> [String] {
-        guard text.utf8.count <= longestScope else {
-            throw RequestFailure(code: .badRequest, message: "scope has more than \(longestScope) bytes.")
+        guard text.utf8.count <= maximumScopeLength else {
+            throw RequestFailure(code: .badRequest, message: "scope has more than \(maximumScopeLength) bytes.")
         }
         let scopes = text.bytewise.split(on: " ").map(String.init)
         let isValid = scopes.allSatisfy { scope in

@@ -22,14 +22,14 @@ final class TokenReadinessWaiters {
 
     /// The maximum wait of 10 seconds: a program that reads a token, such as systemd before it starts a unit,
     /// does nothing else.
-    private static let patience = Duration.seconds(10)
+    private static let timeout = Duration.seconds(10)
 
     private var waiting: [WaiterID: Waiting] = [:]
     /// The next waiter ID, far from those of programs' requests (from one), files (from the middle) and
     /// sources (down from the maximum).
     private var next: UInt64 = 1 << 62
 
-    /// Obtains a token for `session` and calls `done` once, at the latest after ``patience``.
+    /// Obtains a token for `session` and calls `done` once, at the latest after ``timeout``.
     func prepare(
         _ session: SessionName,
         in agent: isolated SessionAgent,
@@ -39,12 +39,12 @@ final class TokenReadinessWaiters {
         if agent.isServing, agent.sessions[session]?.standing(at: agent.now) != nil { return done(nil) }
         let waiter = WaiterID(rawValue: next)
         next += 1
-        let patience = TimeAmount.nanoseconds(Self.patience.saturatedNanoseconds)
-        let limit = agent.eventLoop.scheduleTask(in: patience) { [weak agent] in
+        let timeout = TimeAmount.nanoseconds(Self.timeout.saturatedNanoseconds)
+        let limit = agent.eventLoop.scheduleTask(in: timeout) { [weak agent] in
             guard let agent else { return }
             agent.assumeIsolated { $0.requests.tokens.preparations.giveUp(waiter, in: $0) }
         }
-        waiting[waiter] = Waiting(session: session, done: done, end: .now() + patience, limit: limit)
+        waiting[waiter] = Waiting(session: session, done: done, end: .now() + timeout, limit: limit)
         askUnlessLocked(for: waiter, in: agent)
     }
 
@@ -68,7 +68,7 @@ final class TokenReadinessWaiters {
         agent.apply(name) { session, moment in
             session.tokenRequested(
                 by: waiter,
-                TokenRequirements(deadline: moment.now + Self.patience),
+                TokenRequirements(deadline: moment.now + Self.timeout),
                 at: moment
             )
         }
@@ -119,7 +119,7 @@ final class TokenReadinessWaiters {
     private func giveUp(_ waiter: WaiterID, in agent: isolated SessionAgent) {
         let failure = RequestFailure(
             code: .temporarilyUnavailable,
-            message: "There was no token within \(Self.patience.wholeSeconds) s."
+            message: "There was no token within \(Self.timeout.wholeSeconds) s."
         )
         withdraw(waiter, in: agent)
         finish(waiter, agent.isServing ? failure : agent.stopping)

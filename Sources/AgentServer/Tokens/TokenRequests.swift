@@ -57,7 +57,7 @@ final class TokenRequests {
             return false
         }
         kept.counts.served += 1
-        noteServed(kept.session.name, on: connection, at: moment, in: agent)
+        recordServed(kept.session.name, on: connection, at: moment, in: agent)
         return true
     }
 
@@ -366,7 +366,7 @@ extension TokenRequests {
         do {
             try write(layout, secret, on: call.connection, at: moment)
             agent.count(of: call.session) { $0.served += 1 }
-            noteServed(call.session, isIDToken: call.wantsIDToken, on: call.connection, at: moment, in: agent)
+            recordServed(call.session, isIDToken: call.wantsIDToken, on: call.connection, at: moment, in: agent)
         } catch {
             agent.journal.write(.error, "a token cannot be opened", call.session)
             let message = "The token cannot be opened."
@@ -407,7 +407,7 @@ extension TokenRequests {
         }
     }
 
-    private func noteServed(
+    private func recordServed(
         _ name: SessionName,
         isIDToken: Bool = false,
         on connection: Connection,

@@ -140,7 +140,7 @@ final class TokenResponseTemplate: Sendable {
         let times = expiresAt.map { Times(of: $0, at: moment) }
         let bodyCount = beforeToken.count + count + afterToken.count + (times?.count ?? 0) + end.count
         var isFilled = false
-        let most = head.count + Int64.mostDigits + Self.endOfHead.count + bodyCount + spare
+        let most = head.count + Int64.maximumDigits + Self.endOfHead.count + bodyCount + spare
         try unsafe output.writeWithUnsafeMutableBytes(minimumWritableBytes: most) { room in
             var text = unsafe TextFiller(room)
             unsafe text.add(head)

@@ -15,7 +15,7 @@ final class UnlockAttemptQueue: Sendable {
     /// The maximum number of waiting attempts.
     ///
     /// More are rejected, so that a flood ends when its sender stops.
-    static let mostWaiting = 8
+    static let maximumWaiting = 8
 
     private struct Guess {
         /// The closure that makes the attempt.
@@ -115,8 +115,8 @@ final class UnlockAttemptQueue: Sendable {
     private func add(_ guess: Guess) {
         let refusal = state.withLock { state -> StoreAccessError? in
             guard !state.isClosed else { return .failed(Self.stopping) }
-            guard state.waiting.count < Self.mostWaiting else {
-                return .busy(retryAfter: UnlockThrottle.longestPause)
+            guard state.waiting.count < Self.maximumWaiting else {
+                return .busy(retryAfter: UnlockThrottle.maximumDelay)
             }
             state.waiting.append(guess)
             return nil

@@ -242,7 +242,7 @@ final class VaultRequests {
             "TOKENAGENT_PEER_UID": "\(connection.caller.peer.userID)",
             "TOKENAGENT_QUESTION": "\(who) wants to change how the store opens: \(kind.words). Allow it?",
         ]
-        let objection = await confirmations.ask(environment, within: Confirmations.patience, in: agent)
+        let objection = await confirmations.ask(environment, within: Confirmations.maximumTimeout, in: agent)
         if let objection { throw RequestFailure(code: .denied, message: objection) }
         return .confirmed
     }

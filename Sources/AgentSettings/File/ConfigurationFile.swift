@@ -10,7 +10,7 @@ import Text
 /// - May not: run commands or write files.
 package struct ConfigurationFile: Equatable, Sendable {
     /// The maximum size in bytes; larger files are rejected without being read.
-    package static let largestSize = 4 << 20
+    package static let maximumSize = 4 << 20
 
     package let path: String
     /// Whether the user named the file; the default file need not exist.
@@ -70,7 +70,7 @@ package struct ConfigurationFile: Equatable, Sendable {
         guard file.mode & 0o022 == 0 else {
             throw ConfigurationFileError(message: "may be written by others: chmod go-w")
         }
-        guard file.size <= ConfigurationFile.largestSize else {
+        guard file.size <= ConfigurationFile.maximumSize else {
             throw ConfigurationFileError(message: "is larger than 4 MiB")
         }
     }

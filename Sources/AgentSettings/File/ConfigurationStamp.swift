@@ -46,7 +46,7 @@ package struct ConfigurationStamp: Equatable, Sendable {
     /// Returns the marks of the session files, empty for a directory whose files are not read.
     private static func marks(in directory: String) -> [String: Mark] {
         do throws(ConfigurationFileError) {
-            let names = try SessionDirectory(directory).names().prefix(SessionFiles.mostFiles)
+            let names = try SessionDirectory(directory).names().prefix(SessionFiles.maximumFiles)
             return Dictionary(names.map { ($0, Mark("\(directory)/\($0)")) }) { first, _ in first }
                 .compactMapValues(\.self)
         } catch {

@@ -30,7 +30,7 @@ struct FleetReader {
         let host = host()
         // A shorter wait would end before the lease of the other host expires.
         let range = Duration.seconds(30)...Duration.seconds(86_400)
-        let patience = table.duration("takeover_patience", in: range, "30s to 1d")
+        let takeoverTimeout = table.duration("takeover_patience", in: range, "30s to 1d")
         table.refuseUnknownKeys()
         guard let name, let key, let host, !endpoints.isEmpty else { return nil }
         return FleetSettings(
@@ -42,7 +42,7 @@ struct FleetReader {
             key: key,
             role: role,
             host: host,
-            patience: patience ?? FleetTiming.defaultPatience
+            takeoverTimeout: takeoverTimeout ?? FleetTiming.defaultTakeoverTimeout
         )
     }
 

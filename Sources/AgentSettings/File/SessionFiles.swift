@@ -19,9 +19,9 @@ struct SessionFiles {
     /// The suffix of session files; other files are ignored.
     static let suffix = ".toml"
     /// The maximum number of files read: ten times the largest number of sessions seen in practice.
-    static let mostFiles = 1000
+    static let maximumFiles = 1000
     /// The maximum size of a file in bytes: a hundred times what a session needs.
-    static let largestSize = 64 << 10
+    static let maximumSize = 64 << 10
 
     /// The files in the order of their names.
     private(set) var files: [File] = []
@@ -45,9 +45,9 @@ struct SessionFiles {
         do throws(ConfigurationFileError) {
             let directory = try SessionDirectory(place)
             let names = try directory.names()
-            for name in names.prefix(SessionFiles.mostFiles) { read(name, in: directory) }
-            guard names.count > SessionFiles.mostFiles else { return }
-            let most = SessionFiles.mostFiles
+            for name in names.prefix(SessionFiles.maximumFiles) { read(name, in: directory) }
+            guard names.count > SessionFiles.maximumFiles else { return }
+            let most = SessionFiles.maximumFiles
             refuse(
                 place,
                 "holds \(names.count) files; only the first \(most) are read, in the order of their names"
@@ -93,7 +93,7 @@ struct SessionFiles {
 /// An open `sessions.d` that belongs to this user alone.
 struct SessionDirectory: ~Copyable {
     /// The maximum number of files; a directory with more is rejected as a mistake.
-    private static let mostNames = 10_000
+    private static let maximumNames = 10_000
 
     let path: String
     private let descriptor: Int32
@@ -157,9 +157,9 @@ struct SessionDirectory: ~Copyable {
         var names: [String] = []
         errno = 0
         while let entry = unsafe readdir(stream) {
-            guard names.count < SessionDirectory.mostNames else {
+            guard names.count < SessionDirectory.maximumNames else {
                 throw ConfigurationFileError(
-                    message: "holds more than \(SessionDirectory.mostNames) files, so none is read"
+                    message: "holds more than \(SessionDirectory.maximumNames) files, so none is read"
                 )
             }
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
@@ -188,7 +188,7 @@ struct SessionDirectory: ~Copyable {
         guard file.mode & 0o077 == 0 else {
             throw ConfigurationFileError(message: "is open to others: chmod 600")
         }
-        guard file.size <= SessionFiles.largestSize else {
+        guard file.size <= SessionFiles.maximumSize else {
             throw ConfigurationFileError(message: "is larger than 64 KiB")
         }
         return try file.contents()

@@ -9,7 +9,7 @@ import TokenCore
 package struct SettingsReader {
     /// The maximum number of sessions in one file: ten times more than seen in practice, and still read
     /// within a second.
-    private static let mostSessions = 10_000
+    private static let maximumSessions = 10_000
     /// The number of sessions from which a second thread pays off.
     private static let manySessions = 500
 
@@ -143,7 +143,7 @@ package struct SettingsReader {
     ) -> KnownSessions {
         var tables: [SessionName: TableReader] = [:]
         if var sessions = root.table("session") {
-            let most = SettingsReader.mostSessions
+            let most = SettingsReader.maximumSessions
             if sessions.count > most {
                 root.report("session", "holds \(sessions.count) sessions; there may be \(most)")
             } else {

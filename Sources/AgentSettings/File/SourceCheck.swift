@@ -116,7 +116,7 @@ struct SourceCheck {
     }
 }
 
-extension ConfiguredSources {
+extension DerivationSources {
     /// The source sessions with the keys that name them.
     fileprivate var byKey: [(key: String, source: SessionName)] {
         let named = [("from", subject), ("actor_from", actor)]
@@ -157,7 +157,7 @@ private struct SourceLines {
             return
                 "leads in a circle: \(source) is itself made from \(name); one of them needs another source"
         }
-        let longest = ConfiguredSources.longestChain
+        let longest = DerivationSources.maximumChain
         guard length(of: source, within: longest) >= longest else { return nil }
         return "makes a chain of more than \(longest) sessions, each made from the next"
     }

@@ -7,7 +7,7 @@ import TokenCore
 struct TokenFileReader {
     /// The maximum size of the file's name in bytes, so that the longer temporary name also fits: 255 on most
     /// file systems.
-    private static let longestName = 200
+    private static let maximumNameLength = 200
 
     var table: TableReader
     let places: PlaceReader
@@ -50,8 +50,8 @@ struct TokenFileReader {
             table.report("path", "must be the path of a file, not of a directory")
             return nil
         }
-        guard name.count <= TokenFileReader.longestName else {
-            table.report("path", "has a name of more than \(TokenFileReader.longestName) bytes")
+        guard name.count <= TokenFileReader.maximumNameLength else {
+            table.report("path", "has a name of more than \(TokenFileReader.maximumNameLength) bytes")
             return nil
         }
         guard !name.starts(with: ".".utf8) || !Array(name).suffix(4).elementsEqual(".new".utf8) else {

@@ -63,7 +63,7 @@ struct RoleReader: SessionPartReading {
     }
 
     /// Reads the source session, and which of its tokens is sent.
-    mutating func sources(_ server: ServerProfile.Kind?) -> ConfiguredSources {
+    mutating func sources(_ server: ServerProfile.Kind?) -> DerivationSources {
         if !table.has("from") {
             table.report("from", "is missing: the session whose token the role is given for")
         }

@@ -18,7 +18,7 @@ package struct ConfiguredSession: Equatable, Sendable {
     package var audience: String?
     package var resources: [String]
     /// The sources of its tokens, if it has no login.
-    package var sources: ConfiguredSources
+    package var sources: DerivationSources
     package var trust: ServerTrust
     /// The `user_agent` of this or of all sessions, or `nil` for the program's name and version.
     package var userAgent: String?

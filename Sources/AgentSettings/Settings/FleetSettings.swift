@@ -19,8 +19,8 @@ package struct FleetSettings: Equatable, Sendable {
     package var role: FleetRole
     /// The name of this host, for display only.
     package var host: String
-    /// The value of `takeover_patience`, see ``FleetTiming/patience``.
-    package var patience: Duration
+    /// The value of `takeover_patience`, see ``FleetTiming/takeoverTimeout``.
+    package var takeoverTimeout: Duration
 
     package init(
         name: String,
@@ -31,7 +31,7 @@ package struct FleetSettings: Equatable, Sendable {
         key: KeySource,
         role: FleetRole = .keeper,
         host: String,
-        patience: Duration = FleetTiming.defaultPatience
+        takeoverTimeout: Duration = FleetTiming.defaultTakeoverTimeout
     ) {
         self.name = name
         self.endpoints = endpoints
@@ -41,7 +41,7 @@ package struct FleetSettings: Equatable, Sendable {
         self.key = key
         self.role = role
         self.host = host
-        self.patience = patience
+        self.takeoverTimeout = takeoverTimeout
     }
 
     /// A user of etcd with its password.
@@ -113,7 +113,7 @@ package struct FleetSettings: Equatable, Sendable {
             ("certificate_file", certificate?.file != old.certificate?.file),
             ("certificate_key_file", certificate?.keyFile != old.certificate?.keyFile),
             ("fleet_key", key != old.key), ("role", role != old.role), ("host", host != old.host),
-            ("takeover_patience", patience != old.patience),
+            ("takeover_patience", takeoverTimeout != old.takeoverTimeout),
         ]
         return differing.filter(\.1).map { "fleet.\($0.0)" }
     }

@@ -11,8 +11,8 @@ struct PlaceReader {
     /// Reads the path of a socket, which must be short enough and not one of the agent's own files.
     func socket(_ key: String, in table: inout TableReader) -> String? {
         guard let path = table.path(key, home: home) else { return nil }
-        guard path.utf8.count <= AgentPaths.longestSocketPath else {
-            table.report(key, "is longer than \(AgentPaths.longestSocketPath) bytes")
+        guard path.utf8.count <= AgentPaths.maximumSocketPathLength else {
+            table.report(key, "is longer than \(AgentPaths.maximumSocketPathLength) bytes")
             return nil
         }
         if let objection = reservedPaths?.objection(toListeningAt: path) {

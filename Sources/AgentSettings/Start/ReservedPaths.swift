@@ -49,7 +49,7 @@ package struct ReservedPaths: Equatable, Sendable {
     /// Returns `path` with the links of its directory resolved.
     ///
     /// The last component is kept: it is replaced even if it is a link.
-    package static func place(of path: String) -> String { place(of: path, following: mostLinks) }
+    package static func place(of path: String) -> String { place(of: path, following: maximumLinks) }
 
     /// Resolves `path`, where `..` after a missing directory leads back to its future parent.
     private static func place(of path: String, following links: Int) -> String {
@@ -62,10 +62,10 @@ package struct ReservedPaths: Equatable, Sendable {
     }
 
     /// The number of links that the kernel follows in one path (path_resolution(7)).
-    private static let mostLinks = 40
+    private static let maximumLinks = 40
 
     /// Returns `path` without links, even if their targets do not exist yet.
-    package static func resolved(_ path: String) -> String { resolved(path, following: mostLinks) }
+    package static func resolved(_ path: String) -> String { resolved(path, following: maximumLinks) }
 
     private static func resolved(_ path: String, following links: Int) -> String {
         if let found = unsafe realpath(path, nil) {

@@ -13,13 +13,13 @@ import Text
 package struct GetOptions: Equatable {
     package internal(set) var demand: TokenRequest
     var format: TokenFormat
-    var place: TokenDestination
+    var place: HostAndUser
     package internal(set) var endpoint: AgentEndpoint
 
     package init(
         demand: TokenRequest,
         format: TokenFormat = .token,
-        place: TokenDestination = TokenDestination(),
+        place: HostAndUser = HostAndUser(),
         endpoint: AgentEndpoint = AgentEndpoint()
     ) {
         self.demand = demand

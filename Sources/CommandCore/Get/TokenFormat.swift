@@ -39,7 +39,7 @@ package enum TokenFormat: String, CaseIterable {
     /// Checks that user and host are present exactly where the format uses them.
     ///
     /// - Throws: ``AgentError`` with the code `badRequest`.
-    func check(_ place: TokenDestination) throws(AgentError) {
+    func check(_ place: HostAndUser) throws(AgentError) {
         switch self {
         case .saslXOAuth2, .saslOAuthBearer:
             guard let user = place.user, !user.isEmpty, user.utf8.allSatisfy({ $0 > 0x1F && $0 != 0x7F })
@@ -77,7 +77,7 @@ package enum TokenFormat: String, CaseIterable {
     func render(
         _ body: [UInt8],
         wantsProof: Bool,
-        for place: TokenDestination,
+        for place: HostAndUser,
         about: SessionMessage?
     ) throws(AgentError) -> [UInt8] {
         guard let answer = TokenMessage(parsing: body),
@@ -112,7 +112,7 @@ package enum TokenFormat: String, CaseIterable {
         self == .curl ? "header = \"DPoP: \(TokenFormat.quotable(proof))\"" : "DPoP: \(proof)"
     }
 
-    private func line(_ token: String, scheme: String, _ place: TokenDestination) -> String {
+    private func line(_ token: String, scheme: String, _ place: HostAndUser) -> String {
         switch self {
         case .token, .json: token
         case .header: TokenFormat.line(token, scheme: scheme, as: .header)
@@ -121,7 +121,7 @@ package enum TokenFormat: String, CaseIterable {
         case .bearer: TokenFormat.line(token, scheme: scheme, as: .bearer)
         case .headersJSON: (["Authorization": .string("\(scheme) \(token)")] as JSONValue).text
         case .netrc:
-            "machine \(place.host ?? "") login \(TokenFormat.netrcWord(place.user ?? TokenDestination.commonUser)) "
+            "machine \(place.host ?? "") login \(TokenFormat.netrcWord(place.user ?? HostAndUser.commonUser)) "
                 + "password \(TokenFormat.netrcWord(token))"
         case .saslXOAuth2:
             Base64.encoded("user=\(place.user ?? "")\u{1}auth=\(scheme) \(token)\u{1}\u{1}".utf8)
@@ -165,7 +165,7 @@ package enum TokenFormat: String, CaseIterable {
 }
 
 /// The host and user to name next to a token, in the formats that name them.
-package struct TokenDestination: Equatable {
+package struct HostAndUser: Equatable {
     /// The user name for Basic authentication without `--user`; GitLab, Gitea and others expect it with a
     /// token.
     package static let commonUser = "oauth2"

@@ -126,7 +126,7 @@ extension CommandRequest {
         var variables: [CommandVariable: String] = [:]
         for _ in 0..<count {
             guard let kind: UInt8 = reader.integer(), let variable = CommandVariable(rawValue: kind),
-                let value = reader.string(), value.utf8.count <= CommandVariable.longestValue,
+                let value = reader.string(), value.utf8.count <= CommandVariable.maximumValueLength,
                 variables.updateValue(value, forKey: variable) == nil
             else { return nil }
         }

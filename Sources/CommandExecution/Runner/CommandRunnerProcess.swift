@@ -165,7 +165,7 @@ package final class CommandRunnerProcess: Sendable {
     private func readFrame() -> [UInt8]? {
         guard let header = readExactly(4) else { return nil }
         let count = header.reduce(0) { $0 << 8 | Int($1) }
-        guard count <= CommandTable.largestCount + 1 else { return nil }
+        guard count <= CommandTable.maximumCount + 1 else { return nil }
         return readExactly(count)
     }
 

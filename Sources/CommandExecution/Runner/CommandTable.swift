@@ -19,7 +19,7 @@ package struct CommandTable: Equatable, Sendable {
     }
 
     /// The maximum size of an encoded table in bytes: more than the longest configuration needs.
-    package static let largestCount = 8 << 20
+    package static let maximumCount = 8 << 20
     private static let version: UInt8 = 1
 
     package let entries: [Entry]
@@ -41,7 +41,7 @@ package struct CommandTable: Equatable, Sendable {
     /// Decodes a table, or returns `nil` if the bytes are not valid.
     package init?(encoded bytes: [UInt8]) {
         var reader = FrameReader(bytes)
-        guard bytes.count <= Self.largestCount, let version: UInt8 = reader.integer(), version == Self.version
+        guard bytes.count <= Self.maximumCount, let version: UInt8 = reader.integer(), version == Self.version
         else { return nil }
         var entries: [Entry] = []
         while !reader.isAtEnd {
@@ -113,7 +113,7 @@ package enum CommandVariable: UInt8, CaseIterable, Sendable {
     }
 
     /// The maximum size of a value in bytes: a path and a sentence around it.
-    package static let longestValue = 8192
+    package static let maximumValueLength = 8192
 
     /// Creates the variable called `name`, or returns `nil` if commands may not receive it.
     package init?(name: String) {

@@ -48,7 +48,7 @@ final class CommandTables: Sendable {
         let status = try program.finish(
             within: Self.timeLimit,
             into: &output,
-            atMost: CommandTable.largestCount
+            atMost: CommandTable.maximumCount
         )
         guard status == 0, let table = CommandTable(encoded: output.standard) else {
             throw ProgramFailure(

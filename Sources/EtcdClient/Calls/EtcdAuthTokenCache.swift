@@ -7,7 +7,7 @@ actor EtcdAuthTokenCache {
     /// The maximum time to obtain a new token: 30 seconds, because a program may print the password.
     ///
     /// After that, the next call tries again.
-    private static let longestRenewal = Duration.seconds(30)
+    private static let maximumRenewal = Duration.seconds(30)
     /// The minimum interval between two tokens that are dropped without having been rejected: 60 seconds.
     private static let doubtPause = Duration.seconds(60)
 
@@ -76,7 +76,7 @@ actor EtcdAuthTokenCache {
         return Task {
             let result = await EtcdAuthTokenCache.result(
                 of: asking,
-                until: .now + EtcdAuthTokenCache.longestRenewal
+                until: .now + EtcdAuthTokenCache.maximumRenewal
             )
             asking.cancel()
             renewal = nil

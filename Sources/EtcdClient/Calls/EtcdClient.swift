@@ -18,7 +18,7 @@ package final class EtcdClient: Sendable {
     /// The time limit from the call to the complete response: 5 seconds.
     package static let callTime = Duration.seconds(5)
     /// The minimum time for each endpoint: half a second.
-    private static let shortestTurn = Duration.milliseconds(500)
+    private static let minimumTimeout = Duration.milliseconds(500)
 
     let transport: GatewayTransport
     let order: EndpointPreference
@@ -143,7 +143,7 @@ package final class EtcdClient: Sendable {
         for (index, endpoint) in endpoints.enumerated() {
             let left = end - ContinuousClock.now
             guard left > .zero, !Task.isCancelled else { break }
-            let turn = min(left, max(EtcdClient.shortestTurn, left / (endpoints.count - index)))
+            let turn = min(left, max(EtcdClient.minimumTimeout, left / (endpoints.count - index)))
             do throws(EtcdFailure) {
                 let answer = try await ask(request, at: endpoint, within: turn, read)
                 order.prefer(endpoint)

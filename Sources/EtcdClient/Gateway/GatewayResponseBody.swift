@@ -10,7 +10,7 @@ struct GatewayResponseBody: Sendable {
     ///
     /// That allows 37,000 keys in a range. One line of a watch has fewer, because it contains at most 1,000
     /// revisions.
-    private static let mostValues = 1 << 18
+    private static let maximumValues = 1 << 18
 
     private let members: JSONObject
 
@@ -24,7 +24,7 @@ struct GatewayResponseBody: Sendable {
     init(parsing bytes: some Sequence<UInt8>) throws(EtcdFailure) {
         let value: JSONValue
         do throws(JSONError) {
-            value = try JSONValue(parsing: bytes, maximumValues: GatewayResponseBody.mostValues)
+            value = try JSONValue(parsing: bytes, maximumValues: GatewayResponseBody.maximumValues)
         } catch {
             throw .malformed("the answer is no JSON: \(error)")
         }

@@ -30,8 +30,8 @@ package struct EtcdWatch: Sendable {
     ///
     /// A member needs no other member for that.
     private static let openingTime = Duration.seconds(2)
-    private static let shortestPause = Duration.milliseconds(200)
-    private static let longestPause = Duration.seconds(5)
+    private static let minimumDelay = Duration.milliseconds(200)
+    private static let maximumDelay = Duration.seconds(5)
 
     private let client: EtcdClient
     private let keys: EtcdKeys
@@ -62,7 +62,7 @@ package struct EtcdWatch: Sendable {
         _ take: @escaping @Sendable (EtcdWatchEvent) async -> Void
     ) async {
         var beginning = Beginning(place: start)
-        var pause = EtcdWatch.shortestPause
+        var pause = EtcdWatch.minimumDelay
         // The number of consecutive failures, each at another member.
         var failures = 0
         while !Task.isCancelled {
@@ -77,7 +77,7 @@ package struct EtcdWatch: Sendable {
                 isResumption: end.hasConnected && alarm.hasRung && !end.hasLostHistory
             )
             if end.hasConnected {
-                pause = EtcdWatch.shortestPause
+                pause = EtcdWatch.minimumDelay
                 failures = 0
                 if alarm.hasRung { continue }
             }
@@ -93,7 +93,7 @@ package struct EtcdWatch: Sendable {
                 await take(.trouble(failure))
             }
             try? await Task.sleep(for: pause * .random(in: 0.5..<1.5))
-            pause = min(pause * 2, EtcdWatch.longestPause)
+            pause = min(pause * 2, EtcdWatch.maximumDelay)
         }
     }
 

@@ -81,7 +81,7 @@ package final class Bridge: Sendable {
         await backlog.end()
         await Bridge.limited(to: drainLimit) { [table] in
             await sending.value
-            await table.untilSettled()
+            await table.waitUntilSettled()
         }
         // The client does not wait for the remaining responses.
         sending.cancel()
@@ -128,7 +128,7 @@ package final class Bridge: Sendable {
     /// After the exit, only the bytes buffered in a pipe or socket can still arrive.
     private func watchForEnd() {
         Task { [input, backlog] in
-            await input.untilLeft()
+            await input.waitUntilLeft()
             await backlog.removeLimit()
         }
     }

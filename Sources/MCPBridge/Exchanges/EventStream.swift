@@ -9,7 +9,7 @@ struct EventStreamCursor {
     private static let longest: Duration = .seconds(300)
     /// The maximum number of failures that count once a stream has opened, so that the next try is in four
     /// seconds.
-    private static let mostOnceOpened = 2
+    private static let maximumWhenOpened = 2
 
     /// The identifier of the last event, if events have identifiers.
     private(set) var lastID: String?
@@ -34,7 +34,7 @@ struct EventStreamCursor {
     /// Earlier failures no longer count, except that a server that ends each stream at once gets a delay of
     /// some seconds.
     mutating func hasEnded() {
-        failures = min(failures, EventStreamCursor.mostOnceOpened)
+        failures = min(failures, EventStreamCursor.maximumWhenOpened)
     }
 
     /// The delay before the next try: the server's value or one second, doubled with each failure.

@@ -5,7 +5,7 @@ import Text
 /// One packet of the client on its way to the server, and the server's responses to it.
 struct Exchange: Sendable {
     /// The maximum number of tries to resume a stream of events that delivers nothing.
-    private static let mostFailures = 5
+    private static let maximumFailures = 5
     /// The time that a stream may continue after the last response, so that its connection can be reused: one
     /// second.
     private static let afterlife: Duration = .seconds(1)
@@ -107,7 +107,7 @@ struct Exchange: Sendable {
     ///   server has no more.
     private func resumed(_ place: inout EventStreamCursor) async throws(RPCFailure) -> ResourceResponse? {
         var latest: RPCFailure?
-        while place.failures < Exchange.mostFailures, !Task.isCancelled {
+        while place.failures < Exchange.maximumFailures, !Task.isCancelled {
             try? await Task.sleep(for: place.pause)
             place.hasFailed()
             let request = bridge.listeningRequest(in: await bridge.conversation.session, place)

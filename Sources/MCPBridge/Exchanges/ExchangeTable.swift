@@ -126,7 +126,7 @@ final class ExchangeTable: Sendable {
     }
 
     /// Waits until no request is pending.
-    func untilSettled() async {
+    func waitUntilSettled() async {
         await withCheckedContinuation { continuation in
             let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
                 state.waiters.append(continuation)

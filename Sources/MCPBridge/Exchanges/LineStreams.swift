@@ -18,7 +18,7 @@ struct LineInput: Sendable {
     /// Waits until no program can write to the input any more, which never happens for a file.
     ///
     /// Unread bytes may remain.
-    func untilLeft() async {
+    func waitUntilLeft() async {
         let descriptor = descriptor
         // Needed only for clients that send more than the backlog holds.
         let work = BlockingWork(threads: 1)

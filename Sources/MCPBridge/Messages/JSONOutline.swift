@@ -19,7 +19,7 @@ struct JSONOutline {
     /// The reason a text has no outline.
     enum Fault: Error, Equatable {
         case notJSON
-        /// The text exceeds ``deepest`` or ``mostParts``.
+        /// The text exceeds ``deepest`` or ``maximumParts``.
         case tooLarge
         case repeatedName
     }
@@ -27,7 +27,7 @@ struct JSONOutline {
     /// The maximum nesting depth: far more than people or programs write, and far less than a stack allows.
     static let deepest = 128
     /// The maximum number of members or elements of the outermost value.
-    static let mostParts = 1024
+    static let maximumParts = 1024
 
     let content: Content
 
@@ -77,7 +77,7 @@ private struct OutlineScanner {
             let value = try scanner.noted { scanner throws(JSONOutline.Fault) in
                 try scanner.colon()
             }
-            guard members.count < JSONOutline.mostParts else { throw .tooLarge }
+            guard members.count < JSONOutline.maximumParts else { throw .tooLarge }
             members.append((name, value))
         }
         return members
@@ -86,7 +86,7 @@ private struct OutlineScanner {
     private mutating func elements() throws(JSONOutline.Fault) -> [Range<Int>] {
         var elements: [Range<Int>] = []
         try list(until: UInt8(ascii: "]")) { scanner throws(JSONOutline.Fault) in
-            guard elements.count < JSONOutline.mostParts else { throw .tooLarge }
+            guard elements.count < JSONOutline.maximumParts else { throw .tooLarge }
             elements.append(try scanner.noted { _ in })
         }
         return elements

@@ -15,10 +15,10 @@ struct ParameterFields: Sendable {
     private static let prefix = "mcp-param-"
     /// The maximum size and number of values of a list of tools, and the maximum numbers of tools and of
     /// their parameters.
-    private static let longestList = 4 << 20
-    private static let mostValues = 1 << 17
-    private static let mostTools = 1024
-    private static let mostParameters = 32
+    private static let maximumList = 4 << 20
+    private static let maximumValues = 1 << 17
+    private static let maximumTools = 1024
+    private static let maximumParameters = 32
     /// The maximum nesting depth of an argument.
     private static let deepest = 8
 
@@ -28,14 +28,14 @@ struct ParameterFields: Sendable {
     ///
     /// They replace those of known tools with the same name.
     mutating func note(_ answer: RPCPacket) {
-        guard answer.bytes.count <= ParameterFields.longestList,
+        guard answer.bytes.count <= ParameterFields.maximumList,
             let object = try? JSONValue(
                 parsing: answer.bytes,
                 maximumDepth: 64,
-                maximumValues: ParameterFields.mostValues
+                maximumValues: ParameterFields.maximumValues
             ).object
         else { return }
-        for tool in object["result"]?.object?["tools"]?.array?.prefix(ParameterFields.mostTools) ?? [] {
+        for tool in object["result"]?.object?["tools"]?.array?.prefix(ParameterFields.maximumTools) ?? [] {
             guard let name = tool.object?["name"]?.string, let schema = tool.object?["inputSchema"]?.object
             else {
                 continue
@@ -43,7 +43,7 @@ struct ParameterFields: Sendable {
             var found: [Parameter] = []
             ParameterFields.collect(schema, [], &found)
             parameters[name.bytewise] = found.isEmpty ? nil : found
-            if parameters.count > ParameterFields.mostTools { parameters = [:] }
+            if parameters.count > ParameterFields.maximumTools { parameters = [:] }
         }
     }
 
@@ -64,7 +64,7 @@ struct ParameterFields: Sendable {
         for member in schema["properties"]?.object?.members ?? [] {
             guard let property = member.value.object else { continue }
             let place = path + [member.name.bytewise]
-            if let field = property["x-mcp-header"]?.string, found.count < mostParameters,
+            if let field = property["x-mcp-header"]?.string, found.count < maximumParameters,
                 (1...64).contains(field.utf8.count), field.utf8.allSatisfy(\.isTokenByte)
             {
                 found.append(Parameter(path: place, field: prefix + field.bytewise.lowercased.text))

@@ -8,7 +8,7 @@ import Text
 struct AuthorizedRequests: Sendable {
     /// The maximum number of reports about one request: one about the token and one about the login, or two
     /// about the login.
-    private static let mostReports = 2
+    private static let maximumReports = 2
 
     private let transport: ResourceTransport
     private let tokens: ResourceTokens
@@ -63,7 +63,7 @@ struct AuthorizedRequests: Sendable {
             }
             let body = await reply.beginning(upTo: 8192)
             let subject = RefusalSubject(reply)
-            guard reported.count < AuthorizedRequests.mostReports,
+            guard reported.count < AuthorizedRequests.maximumReports,
                 subject == .login || !reported.contains(.token)
             else {
                 return .failure(RPCFailure(refusal: reply, body))

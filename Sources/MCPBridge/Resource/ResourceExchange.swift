@@ -61,12 +61,12 @@ struct ResourceResponse: Sendable {
     /// The maximum time to read the beginning of a body.
     ///
     /// Some servers never end the body of a rejection.
-    private static let patience = Duration.seconds(2)
+    private static let timeout = Duration.seconds(2)
 
     /// Reads the beginning of the body, as far as it arrives in time.
     func beginning(upTo limit: Int = BridgeLimits.refusal) async -> [UInt8] {
         let reading = Task { await read(upTo: limit) }
-        await Bridge.limited(to: ResourceResponse.patience) { _ = await reading.value }
+        await Bridge.limited(to: ResourceResponse.timeout) { _ = await reading.value }
         reading.cancel()
         return await reading.value
     }

@@ -112,7 +112,7 @@ struct AccessPortal: Sendable {
         case (400, "InvalidRequestException"), (403, "ForbiddenException"),
             (404, "ResourceNotFoundException"):
             failure.kind = .misconfigured
-            failure.leastPause = nil
+            failure.minimumDelay = nil
             guard let role else { break }
             message = "there is no role \(role.name) of account \(role.account) for this login: \(message)"
             failure.remedy = "check account and role, or have the role assigned"

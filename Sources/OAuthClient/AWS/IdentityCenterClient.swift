@@ -9,7 +9,7 @@ extension IdentityCenterServer {
     /// The minimum remaining validity of a registration for a new login, because the login ends with it.
     ///
     /// Amazon's registrations are valid for 90 days.
-    private static let longestLogin: Duration = .seconds(30 * 86_400)
+    private static let maximumLogin: Duration = .seconds(30 * 86_400)
 
     private var purpose: ClientRegistration.Purpose {
         ClientRegistration.Purpose(
@@ -41,7 +41,7 @@ extension IdentityCenterServer {
     private func standing(of registration: ClientRegistration) -> Registrar.Standing {
         guard let end = registration.secretExpiresAt else { return .good }
         let left = end - tools.timekeeper.wallTime
-        if left >= Self.longestLogin { return .good }
+        if left >= Self.maximumLogin { return .good }
         return left > .zero ? .ending : .gone
     }
 

@@ -139,7 +139,7 @@ enum FailureClassification {
             status: answer.status,
             message: ServerText.cleaned("\(server) answered \(answer.status)\(said): \(words)"),
             retryAfter: answer.retryAfter,
-            leastPause: pause
+            minimumDelay: pause
         )
     }
 

@@ -60,14 +60,14 @@ struct OAuthError: Equatable, Sendable {
     /// The members that hold objects or texts with reasons.
     private static let containers = ["error", "errors"]
     /// The maximum number of reasons read, because a server may send any number.
-    private static let mostReasons = 8
+    private static let maximumReasons = 8
 
     /// Returns the texts in `object` that explain the rejection, without duplicates.
     private static func reasons(in object: JSONObject) -> [String] {
         // A `detail` that is a text comes after the more specific members.
         let details = object["detail"].flatMap { $0.string == nil ? $0 : nil }
         let contained = (containers.map { object[$0] } + [details]).compactMap(\.self)
-            .flatMap { value in value.array?.prefix(mostReasons).map(\.self) ?? [value] }
+            .flatMap { value in value.array?.prefix(maximumReasons).map(\.self) ?? [value] }
         var reasons: [String] = []
         for value in contained + [.object(object)] {
             let texts = value.object.map { object in reasonMembers.compactMap { object[$0]?.string } }
@@ -75,7 +75,7 @@ struct OAuthError: Equatable, Sendable {
             where !text.utf8.isEmpty && !reasons.contains(where: { $0.bytewise == text.bytewise }) {
                 reasons.append(text)
             }
-            if reasons.count >= mostReasons { break }
+            if reasons.count >= maximumReasons { break }
         }
         return reasons
     }

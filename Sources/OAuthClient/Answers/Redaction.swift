@@ -15,7 +15,7 @@ struct Redaction {
     /// A shorter one could occur in any text.
     static let shortest = 4
     /// The number of bytes of a secret's beginning that count as the whole secret.
-    static let leastPiece = 12
+    static let minimumPieceLength = 12
 
     /// One secret in one encoding.
     ///
@@ -33,7 +33,7 @@ struct Redaction {
         self.secrets = secrets.filter { $0.count >= Redaction.shortest }
         for (number, secret) in self.secrets.enumerated() {
             for encoding in Encoding.allCases {
-                let start = encoding.encode(secret.prefix(Redaction.leastPiece))
+                let start = encoding.encode(secret.prefix(Redaction.minimumPieceLength))
                 guard let key = Redaction.key(start[...]) else { continue }
                 forms[key, default: []].append(Form(encoding: encoding, secret: number))
             }
@@ -43,14 +43,14 @@ struct Redaction {
     /// The maximum number of times that text is percent-decoded.
     ///
     /// Some servers encode text that is already encoded.
-    private static let mostDecodings = 2
+    private static let maximumDecodings = 2
 
     /// Replaces the secrets in `text`.
     ///
     /// A server may percent-encode any byte of a secret, so the decoded text is searched too.
     func applied(to text: String) -> String {
         var bytes = Array(text.utf8)
-        for decodings in 0...Redaction.mostDecodings {
+        for decodings in 0...Redaction.maximumDecodings {
             guard let view = PercentView(of: bytes, decodedTimes: decodings) else { break }
             bytes = redacted(bytes, as: view)
         }
@@ -85,7 +85,7 @@ struct Redaction {
         let after = rest.dropFirst(common)
         if common == whole.count { return common + form.encoding.trailer(after) }
         // After so long a match, the next bytes are the rest of the secret in another encoding.
-        if common >= Redaction.leastPiece { return rest.prefix { $0 != UInt8(ascii: " ") }.count }
+        if common >= Redaction.minimumPieceLength { return rest.prefix { $0 != UInt8(ascii: " ") }.count }
         return after.starts(with: "...".utf8) ? common : 0
     }
 

@@ -49,12 +49,12 @@ struct TokenEndpointResponse: Equatable, Sendable {
     /// The maximum number of bytes of a body that is searched, and of the text before the object.
     ///
     /// The text may be a warning, but not a page.
-    private static let longestBody = 256 << 10
-    private static let longestPreface = 4 << 10
+    private static let maximumBodyLength = 256 << 10
+    private static let maximumPrefaceLength = 4 << 10
     /// The maximum number of parameters in a form.
     ///
     /// No token response has so many.
-    private static let mostParameters = 64
+    private static let maximumParameters = 64
     /// The signs of a web page.
     ///
     /// Tokens shown on a page were not issued to this client.
@@ -102,7 +102,7 @@ struct TokenEndpointResponse: Equatable, Sendable {
     }
 
     private static func isSearched(_ reply: ServerResponse) -> Bool {
-        reply.body.count <= longestBody && reply.isAsLongAsAnnounced
+        reply.body.count <= maximumBodyLength && reply.isAsLongAsAnnounced
     }
 
     /// Returns the only object with both tokens, which must be at the end of `body`.
@@ -130,7 +130,7 @@ struct TokenEndpointResponse: Equatable, Sendable {
         _ isWanted: (JSONObject) -> Bool
     ) -> JSONObject? {
         var start = 0
-        while let next = body[start...].firstIndex(of: UInt8(ascii: "{")), next <= longestPreface {
+        while let next = body[start...].firstIndex(of: UInt8(ascii: "{")), next <= maximumPrefaceLength {
             guard let found = DamagedObject(in: body, at: next) else {
                 start = next + 1
                 continue
@@ -190,7 +190,7 @@ struct TokenEndpointResponse: Equatable, Sendable {
         // Allow only characters of an encoded form: a page or a sentence has others.
         guard text.allSatisfy({ FormEncoding.keeps($0) || "%+&=~:/,".utf8.contains($0) }),
             let pairs = FormEncoding.decoded(String(decoding: text, as: UTF8.self)),
-            pairs.count <= mostParameters
+            pairs.count <= maximumParameters
         else { return nil }
         var object = JSONObject()
         for (name, value) in pairs {

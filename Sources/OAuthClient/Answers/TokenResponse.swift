@@ -197,18 +197,18 @@ struct TokenResponse: Equatable, Sendable {
 
     /// The maximum number of scopes: far more than any server grants, and few enough to keep, show and
     /// compare.
-    static let mostScopes = 500
+    static let maximumScopes = 500
 
     /// Reads a space-separated string, or the array of strings that some vendors send.
     private static func scope(_ value: JSONValue?) throws(Problem) -> [String]? {
         let words: [Substring]
         switch value {
-        case .string(let text): words = text.bytewise.split(on: " ", maxSplits: mostScopes)
-        case .array(let elements): words = elements.prefix(mostScopes + 1).compactMap { $0.string?[...] }
+        case .string(let text): words = text.bytewise.split(on: " ", maxSplits: maximumScopes)
+        case .array(let elements): words = elements.prefix(maximumScopes + 1).compactMap { $0.string?[...] }
         default: return nil
         }
-        guard words.count <= mostScopes else {
-            throw Problem(message: "the answer's scope has more than \(mostScopes) words")
+        guard words.count <= maximumScopes else {
+            throw Problem(message: "the answer's scope has more than \(maximumScopes) words")
         }
         return words.map { ServerText.cleaned($0, limit: 200) }
     }

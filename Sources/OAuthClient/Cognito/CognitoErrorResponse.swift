@@ -36,7 +36,7 @@ struct CognitoErrorResponse: Error, Equatable {
             }
             if exception == "ForbiddenException" {
                 // The response comes from a web firewall and not from the pool.
-                failure.leastPause = FailureClassification.proxyPause
+                failure.minimumDelay = FailureClassification.proxyPause
             }
         }
         self.failure = failure

@@ -12,7 +12,7 @@ struct CognitoLogin {
     private static let tries = 3
     /// The maximum number of challenges in a row: password, new password, choice and code of a second factor,
     /// and a few more.
-    private static let longestChain = 8
+    private static let maximumChain = 8
 
     func run(_ flow: LoginFlow) async throws(LoginError) -> LoginGrant {
         if flow == .import { return try await logInByImport() }
@@ -29,7 +29,7 @@ struct CognitoLogin {
             let calls = try await calls(for: username)
             let proof = server.pool.authFlow == .password ? nil : SRPClient()
             var answer = try await begin(calls, proof, password)
-            for _ in 0..<CognitoLogin.longestChain {
+            for _ in 0..<CognitoLogin.maximumChain {
                 if let grant = try grant(answer, account: username) { return grant }
                 answer = try await meet(try challenge(in: answer), calls, proof, password)
             }

@@ -69,12 +69,12 @@ final class GuardedConnection {
     private func begin() -> EventLoopFuture<ServerResponse> {
         // A proxy makes a connection of its own meanwhile.
         let limit = order.tunnel == nil ? order.connectLimit : order.connectLimit * 2
-        let patience = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(limit.nanoseconds)) {
+        let timeout = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(limit.nanoseconds)) {
             [self] in
             let isDirect = order.tunnel == nil || isThroughTunnel
             fail(isDirect ? TransportFailure.unreachable("no connection in time") : ProxyFailure.timedOut)
         }
-        handshake.futureResult.whenComplete { _ in patience.cancel() }
+        handshake.futureResult.whenComplete { _ in timeout.cancel() }
         connect().assumeIsolated().whenComplete { [self] result in
             switch result {
             case .success(let channel): connected(channel)

@@ -56,19 +56,19 @@ struct KeySet: Equatable, Sendable {
     private static func material(_ jwk: JSONObject) -> Material? {
         switch jwk["kty"]?.string?.bytewise {
         case "RSA":
-            guard let modulus = number("n", of: jwk, atMost: longestModulus),
-                let exponent = number("e", of: jwk, atMost: longestExponent)
+            guard let modulus = number("n", of: jwk, atMost: maximumModulusLength),
+                let exponent = number("e", of: jwk, atMost: maximumExponentLength)
             else { return nil }
             return .rsa(modulus: modulus, exponent: exponent)
         case "EC":
             guard let name = jwk["crv"]?.string?.bytewise,
                 let curve = Curve.allCases.first(where: { $0.rawValue.bytewise == name }),
-                let x = number("x", of: jwk, atMost: longestCoordinate),
-                let y = number("y", of: jwk, atMost: longestCoordinate)
+                let x = number("x", of: jwk, atMost: maximumCoordinateLength),
+                let y = number("y", of: jwk, atMost: maximumCoordinateLength)
             else { return nil }
             return .elliptic(curve, x: x, y: y)
         case "OKP":
-            guard jwk["crv"] == "Ed25519", let x = number("x", of: jwk, atMost: longestCoordinate) else {
+            guard jwk["crv"] == "Ed25519", let x = number("x", of: jwk, atMost: maximumCoordinateLength) else {
                 return nil
             }
             return .edwards(x: x)
@@ -78,13 +78,13 @@ struct KeySet: Equatable, Sendable {
 
     /// The maximum length in base64url: a key of 16,384 bits, which already takes a thousand times the work
     /// of an ordinary one.
-    private static let longestModulus = 2_731
+    private static let maximumModulusLength = 2_731
     /// The maximum length in base64url of a four-byte exponent.
     ///
     /// Nearly all keys use 65,537.
-    private static let longestExponent = 8
+    private static let maximumExponentLength = 8
     /// The maximum length in base64url of the 66 bytes of P-521.
-    private static let longestCoordinate = 88
+    private static let maximumCoordinateLength = 88
 
     /// Returns a number of a key.
     ///

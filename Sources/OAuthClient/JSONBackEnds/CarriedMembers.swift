@@ -51,7 +51,7 @@ struct CarriedMembers {
     ) throws(RefreshFailure) -> String {
         if let value, value.string != nil || value.literal != nil || value.bool != nil {
             let text = value.text
-            if text.utf8.count <= JSONConstants.longestText { return text }
+            if text.utf8.count <= JSONConstants.maximumTextLength { return text }
         }
         let message = "\(url.hostAndPort): the answer has no \(name) to send with the code"
         throw RefreshFailure(kind: .misbehaved, message: ServerText.cleaned(message))

@@ -66,9 +66,9 @@ struct ConstantSecrets: Sendable {
             return try unsafe memory.open(secret) { bytes in
                 if inHeader { return unsafe HeaderText.isFit(bytes) ? nil : HeaderText.rule }
                 let isText =
-                    unsafe bytes.count <= JSONConstants.longestText
+                    unsafe bytes.count <= JSONConstants.maximumTextLength
                     && String(validating: bytes, as: UTF8.self) != nil
-                return isText ? nil : "up to \(JSONConstants.longestText) bytes of UTF-8"
+                return isText ? nil : "up to \(JSONConstants.maximumTextLength) bytes of UTF-8"
             }
         } catch {
             throw .locked

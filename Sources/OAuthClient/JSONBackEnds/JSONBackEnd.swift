@@ -42,7 +42,7 @@ package struct CodeStep: Equatable, Sendable {
     /// The maximum number of carried members.
     ///
     /// One names the attempt, and some back ends send another.
-    static let mostCarried = 8
+    static let maximumCarried = 8
 
     package init(url: String, carriedMembers: [String] = []) {
         self.url = url

@@ -46,11 +46,11 @@ package struct JSONConstants: Equatable, Sendable {
     /// The maximum numbers of members, with those inside objects, and of headers.
     ///
     /// Both are low because each request sends all values.
-    static let mostMembers = 32
-    static let mostHeaders = 16
+    static let maximumMembers = 32
+    static let maximumHeaders = 16
     /// The maximum numbers of bytes of a member's text and of a header's value.
-    static let longestText = 8 << 10
-    static let longestHeader = 4 << 10
+    static let maximumTextLength = 8 << 10
+    static let maximumHeaderLength = 4 << 10
 
     /// The secrets among all values.
     package var secrets: [Secret] {
@@ -128,22 +128,22 @@ extension JSONConstants {
     func problems(besides ownMembers: [String]) -> [ServerProfileError] {
         let names = allNames(of: members)
         var problems: [ServerProfileError] = []
-        if names.count > JSONConstants.mostMembers {
-            problems.append(memberProblem("must not hold more than \(JSONConstants.mostMembers) values"))
+        if names.count > JSONConstants.maximumMembers {
+            problems.append(memberProblem("must not hold more than \(JSONConstants.maximumMembers) values"))
         }
         if let name = members.map(\.name).first(where: { name in
             ownMembers.contains { $0.bytewise == name.bytewise }
         }) {
             problems.append(memberProblem("must not hold \(name), which requests have anyway"))
         }
-        if let name = names.first(where: { !(1...JSONObject.longestName).contains($0.utf8.count) }) {
+        if let name = names.first(where: { !(1...JSONObject.maximumNameLength).contains($0.utf8.count) }) {
             let shown = name.isEmpty ? "an empty name" : "a name of \(name.utf8.count) bytes"
             problems.append(memberProblem("must not hold \(shown)"))
         }
         let leaves = JSONConstants.leaves(of: members, in: JSONConstants.memberKey)
         if leaves.contains(where: { $0.entry.hasLongText }) {
             problems.append(
-                memberProblem("must not hold a text of more than \(JSONConstants.longestText) bytes")
+                memberProblem("must not hold a text of more than \(JSONConstants.maximumTextLength) bytes")
             )
         }
         return problems + headerProblems
@@ -162,8 +162,8 @@ extension JSONConstants {
 
     private var headerProblems: [ServerProfileError] {
         var problems = headers.compactMap(problem)
-        if headers.count > JSONConstants.mostHeaders {
-            problems.append(headerProblem("must not hold more than \(JSONConstants.mostHeaders) headers"))
+        if headers.count > JSONConstants.maximumHeaders {
+            problems.append(headerProblem("must not hold more than \(JSONConstants.maximumHeaders) headers"))
         }
         let names = headers.map { $0.name.bytewise.lowercased }
         if Set(names).count < names.count {
@@ -195,7 +195,7 @@ extension JSONConstants.Entry {
     /// Whether the text is longer than a request may carry.
     fileprivate var hasLongText: Bool {
         guard case .text(let text) = value else { return false }
-        return text.utf8.count > JSONConstants.longestText
+        return text.utf8.count > JSONConstants.maximumTextLength
     }
 }
 
@@ -220,13 +220,13 @@ enum ReservedHeader {
 
 /// The syntax of header values.
 enum HeaderText {
-    static let rule = "up to \(JSONConstants.longestHeader) bytes of visible ASCII, with blanks only inside"
+    static let rule = "up to \(JSONConstants.maximumHeaderLength) bytes of visible ASCII, with blanks only inside"
 
     /// Returns whether `bytes` are a complete value (RFC 9110 §5.5).
     ///
     /// Servers decode text beyond ASCII differently.
     static func isFit(_ bytes: some BidirectionalCollection<UInt8>) -> Bool {
-        guard let first = bytes.first, let last = bytes.last, bytes.count <= JSONConstants.longestHeader
+        guard let first = bytes.first, let last = bytes.last, bytes.count <= JSONConstants.maximumHeaderLength
         else {
             return false
         }

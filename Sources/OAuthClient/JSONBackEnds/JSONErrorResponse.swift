@@ -73,7 +73,7 @@ extension JSONRules {
         // The code is not listed. Repeated often enough, it ends a login.
         if purpose == .refresh, code != nil, (200..<300).contains(reply.status) || reply.status == 403 {
             failure.kind = .unexplained
-            failure.leastPause = nil
+            failure.minimumDelay = nil
         }
         let said = FailureClassification.quoted(refusal.text(code), at: reply.status)
         if !said.isEmpty { failure.message = ServerText.cleaned("\(failure.message) (\(said))") }

@@ -24,9 +24,9 @@ extension JSONBackEnd {
             )
         }
         let carried = codeStep.carriedMembers.map(\.bytewise)
-        if carried.count > CodeStep.mostCarried {
+        if carried.count > CodeStep.maximumCarried {
             problems.append(
-                ServerProfileError("carry", "must not hold more than \(CodeStep.mostCarried) names")
+                ServerProfileError("carry", "must not hold more than \(CodeStep.maximumCarried) names")
             )
         }
         if Set(carried).count < carried.count {

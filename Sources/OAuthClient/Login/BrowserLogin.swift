@@ -13,7 +13,7 @@ import TokenCore
 /// - May not: send an authorization code twice, or accept a response with another `state` or issuer.
 extension StandardLogin {
     /// The timeout for the user in the browser.
-    static let patience = LoginStep.browserTimeout
+    static let loginTimeout = LoginStep.browserTimeout
     /// The number of times that an address may be pasted.
     private static let pastes = 3
 
@@ -151,7 +151,7 @@ extension StandardLogin {
             )
             group.addTask { [sleep = tools.sleep] in
                 do {
-                    try await sleep(StandardLogin.patience)
+                    try await sleep(StandardLogin.loginTimeout)
                     return .failure(.failed(unfinished))
                 } catch {
                     return .failure(.cancelled)

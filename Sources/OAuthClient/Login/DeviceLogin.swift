@@ -125,11 +125,11 @@ struct DeviceGrant: Sendable {
     static let defaultInterval: Duration = .seconds(5)
     /// The 5 seconds that `slow_down` adds for this and all later requests (RFC 8628 §3.5).
     static let slowDown: Duration = .seconds(5)
-    static let longestInterval: Duration = .seconds(300)
+    static let maximumInterval: Duration = .seconds(300)
     /// The maximum number of bytes of the device code, which is sent again with every poll.
-    static let longestCode = 8 << 10
+    static let maximumCodeLength = 8 << 10
     /// The maximum delay between polls of a failing server, because the user is waiting.
-    static let longestPause: Duration = .seconds(60)
+    static let maximumDelay: Duration = .seconds(60)
 
     /// The names of the members of the response.
     struct Names: Sendable {
@@ -151,7 +151,7 @@ struct DeviceGrant: Sendable {
 
     init?(_ object: JSONObject, requestedAt: Instant, named names: Names = Names()) {
         guard let deviceCode = object[names.deviceCode]?.string,
-            (1...DeviceGrant.longestCode).contains(deviceCode.utf8.count),
+            (1...DeviceGrant.maximumCodeLength).contains(deviceCode.utf8.count),
             let userCode = object[names.userCode]?.string, (1...64).contains(userCode.utf8.count),
             userCode.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
             let uri = (object[names.uri] ?? object["verification_url"])?.string,
@@ -167,13 +167,13 @@ struct DeviceGrant: Sendable {
         expiresIn = min(LifetimeMember.read(object[names.expiresIn]) ?? .seconds(600), .seconds(86_400))
         expiresAt = requestedAt + expiresIn
         let asked = LifetimeMember.read(object["interval"]) ?? DeviceGrant.defaultInterval
-        interval = min(max(asked, .seconds(1)), DeviceGrant.longestInterval)
+        interval = min(max(asked, .seconds(1)), DeviceGrant.maximumInterval)
     }
 
     /// Returns the next poll, or `nil` if polling is over (RFC 8628 §3.5).
     func poll(after last: DevicePoll, _ failure: RefreshFailure) -> DevicePoll? {
         let interval = last.interval
-        let asked = failure.retryAfter.map { min($0, DeviceGrant.longestInterval) }
+        let asked = failure.retryAfter.map { min($0, DeviceGrant.maximumInterval) }
         switch (failure.code, failure.kind) {
         case ("authorization_pending", _): return DevicePoll(interval: interval)
         case ("slow_down", _): return DevicePoll(interval: interval + DeviceGrant.slowDown)
@@ -184,7 +184,7 @@ struct DeviceGrant: Sendable {
         case (nil, .unreachable), (nil, .ambiguous), (nil, .busy), ("server_error", _),
             ("temporarily_unavailable", _):
             // Poll a failing server less and less often, as the RFC recommends for timeouts.
-            let slower = min(interval * 2, max(interval, DeviceGrant.longestPause))
+            let slower = min(interval * 2, max(interval, DeviceGrant.maximumDelay))
             return DevicePoll(interval: max(slower, asked ?? .zero))
         default: return nil
         }

@@ -42,11 +42,11 @@ extension StandardLogin {
         let form = FormBody([("grant_type", "client_credentials")])
         addScope(to: form)
         profile.addAudience(to: form)
-        var grant = try await exchange(form, fallback: .anew)
+        var grant = try await exchange(form, fallback: .withoutLogin)
         // A refresh token adds nothing to the client's credentials (RFC 6749 §4.4.3).
         if let unneeded = grant.tokens.refreshToken { tools.memory.erase(unneeded) }
         grant.tokens.refreshToken = nil
-        grant.renewal = .anew
+        grant.renewal = .withoutLogin
         return grant
     }
 

@@ -97,7 +97,7 @@ final class LoopbackListener: Sendable {
     }
 
     /// Waits until the port is free.
-    func untilClosed() async {
+    func waitUntilClosed() async {
         for server in servers { try? await server.closeFuture.get() }
     }
 

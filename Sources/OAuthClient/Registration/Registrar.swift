@@ -23,7 +23,7 @@ actor Registrar {
     /// The maximum number of registrations kept for one purpose.
     ///
     /// Sessions may still be logged in with older clients.
-    private static let mostOfOnePurpose = 8
+    private static let maximumOfOnePurpose = 8
 
     let store: any RegistrationStoring
     /// The given secrets that a server has rejected, while another may be right.
@@ -80,7 +80,7 @@ actor Registrar {
                 case .gone: await drop(latest)
                 }
             }
-            for old in known.dropLast().dropLast(Registrar.mostOfOnePurpose - 1) { await drop(old) }
+            for old in known.dropLast().dropLast(Registrar.maximumOfOnePurpose - 1) { await drop(old) }
             let registered = try await register()
             do throws(StorageFailure) {
                 try await store.keep(registered)

@@ -23,7 +23,7 @@ final class ResourceServer: AuthorizationServer {
 
     /// The maximum number of cached servers with their metadata: the current one, and a few more after
     /// changes.
-    private static let mostServers = 4
+    private static let maximumServers = 4
 
     init(profile: ServerProfile, resource: ProtectedResource, tools: ServerDependencies) {
         self.profile = profile
@@ -52,7 +52,7 @@ final class ResourceServer: AuthorizationServer {
     }
 
     func refresh(_ request: RefreshRequest) async -> RefreshOutcome {
-        if request.renewal == .anew { return await renewAnew(request) }
+        if request.renewal == .withoutLogin { return await renewAnew(request) }
         guard let found = request.server else { return .failed(.serverUnknown) }
         if let objection = await watch.objection(to: found) { return .failed(objection) }
         return await server(found).refresh(request)
@@ -182,7 +182,7 @@ final class ResourceServer: AuthorizationServer {
         return servers.withLock { servers in
             if let known = servers[found] { return known }
             // A resource that names another server at each login must not fill the memory.
-            if servers.count >= ResourceServer.mostServers { servers.removeAll() }
+            if servers.count >= ResourceServer.maximumServers { servers.removeAll() }
             var profile = profile
             profile.kind = .oidc(issuer: found.issuer, metadata: resource.metadata)
             profile.resources = [found.resource].compactMap(\.self)

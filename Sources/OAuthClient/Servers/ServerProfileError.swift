@@ -69,17 +69,17 @@ extension ServerProfile {
     /// The maximum number of bytes.
     ///
     /// Real values are shorter, and servers reject long ones.
-    private static let longestUserAgent = 256
+    private static let maximumUserAgentLength = 256
 
     /// The error in `User-Agent` (RFC 9110 §10.1.5), or `nil` if there is none.
     private var userAgentProblem: ServerProfileError? {
         guard let userAgent,
-            userAgent.utf8.count > Self.longestUserAgent || userAgent.utf8.first == 0x20
+            userAgent.utf8.count > Self.maximumUserAgentLength || userAgent.utf8.first == 0x20
                 || userAgent.utf8.last == 0x20 || !userAgent.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else { return nil }
         return ServerProfileError(
             "user_agent",
-            "must be printable ASCII, at most \(Self.longestUserAgent) bytes"
+            "must be printable ASCII, at most \(Self.maximumUserAgentLength) bytes"
         )
     }
 

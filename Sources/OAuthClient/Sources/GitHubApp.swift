@@ -26,7 +26,7 @@ package struct GitHubApp: Equatable, Sendable {
     /// The API URL of GitHub.
     package static let usualAPI = "https://api.github.com"
     /// The maximum number of repositories of one token.
-    static let mostRepositories = 500
+    static let maximumRepositories = 500
 
     package init(
         appID: String,
@@ -56,9 +56,9 @@ package struct GitHubApp: Equatable, Sendable {
 
     var problems: [ServerProfileError] {
         var problems: [ServerProfileError] = []
-        if repositories.count > GitHubApp.mostRepositories {
+        if repositories.count > GitHubApp.maximumRepositories {
             problems.append(
-                ServerProfileError("repositories", "must be at most \(GitHubApp.mostRepositories)")
+                ServerProfileError("repositories", "must be at most \(GitHubApp.maximumRepositories)")
             )
         }
         if let name = repositories.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) {

@@ -11,7 +11,7 @@ struct StandardRefresh {
 
     func run() async throws(TokenEndpoint.Refusal) -> GrantedTokens {
         let (url, metadata) = try await place()
-        guard request.renewal == .anew else { return try await renewWherever(url, metadata) }
+        guard request.renewal == .withoutLogin else { return try await renewWherever(url, metadata) }
         var anew = self
         let subject = try await subjectToken()
         defer { if let subject { server.tools.memory.erase(subject) } }
@@ -109,7 +109,7 @@ struct StandardRefresh {
         guard let pinned = request.tokenEndpoint, let url = try? EndpointURL(pinned) else { return nil }
         if let written = server.profile.writtenTokenEndpoint, written != pinned {
             // No refresh token is bound to the old endpoint.
-            guard request.renewal != .anew else { return nil }
+            guard request.renewal != .withoutLogin else { return nil }
             let message = "token_endpoint is not the one this session logged in at (\(pinned))"
             throw RefreshFailure(kind: .misconfigured, message: ServerText.cleaned(message), needsLogin: true)
         }
@@ -155,14 +155,14 @@ struct StandardRefresh {
             }
             // Tokens obtained without a refresh token need none, and it would outlive the tokens they were
             // made from.
-            if request.renewal == .anew { believed.refreshToken = nil }
+            if request.renewal == .withoutLogin { believed.refreshToken = nil }
             var granted = try server.tools.seal(
                 believed,
                 requestedAt: requestedAt,
                 sent: refreshToken,
                 remarks: remarks
             )
-            if request.renewal == .anew {
+            if request.renewal == .withoutLogin {
                 granted.origin = TokenOrigin(tokenEndpoint: url.description, proofKey: request.proofKey)
             }
             return granted
@@ -178,7 +178,7 @@ struct StandardRefresh {
         do throws(TokenEndpoint.Refusal) {
             var reply = try await endpoint.attempt(try form(scope: scope))
             // A response without a scope grants the requested one (RFC 6749 §5.1).
-            if request.renewal == .anew { reply.answer.scope = reply.answer.scope ?? scope }
+            if request.renewal == .withoutLogin { reply.answer.scope = reply.answer.scope ?? scope }
             return reply
         } catch {
             // Some servers reject a scope that they granted themselves. Without a scope they grant the same
@@ -208,7 +208,7 @@ struct StandardRefresh {
             }
             return narrowed + [offline]
         }
-        return request.renewal == .anew ? server.profile.scopes : []
+        return request.renewal == .withoutLogin ? server.profile.scopes : []
     }
 
     private var refreshToken: SecretID? {
@@ -226,7 +226,7 @@ struct StandardRefresh {
             } catch {
                 throw TokenEndpoint.Refusal(failure: .locked)
             }
-        case .anew: try addGrant(to: form)
+        case .withoutLogin: try addGrant(to: form)
         case .impossible, .byKeepers:
             let message = "there is no refresh token here: log in again"
             throw TokenEndpoint.Refusal(failure: RefreshFailure(kind: .interactionRequired, message: message))
@@ -245,11 +245,11 @@ struct StandardRefresh {
     }
 
     /// The grant that replaces a login, or `nil` with a refresh token or the client's own credentials.
-    private var grant: TokenGrant? { request.renewal == .anew ? server.profile.grant : nil }
+    private var grant: TokenGrant? { request.renewal == .withoutLogin ? server.profile.grant : nil }
 
     /// The assertions sent instead of a login, or `nil` if none are needed.
     private var assertions: GrantAssertions? {
-        guard request.renewal == .anew, var assertions = server.assertions else { return nil }
+        guard request.renewal == .withoutLogin, var assertions = server.assertions else { return nil }
         assertions.scope = requestedScope
         return assertions
     }

@@ -13,9 +13,9 @@ struct StandardRevocation {
     /// The timeout of the request that decides the outcome.
     ///
     /// The user waits for it.
-    private static let patience: Duration = .seconds(6)
+    private static let timeout: Duration = .seconds(6)
     /// The timeout of requests that do not change the outcome.
-    private static let shortPatience: Duration = .seconds(2)
+    private static let shortTimeout: Duration = .seconds(2)
 
     func run() async -> RevocationOutcome {
         guard tokens.refreshToken != nil || tokens.accessToken != nil else { return .nothing }
@@ -70,7 +70,7 @@ struct StandardRevocation {
         _ authentication: ClientAuthentication
     ) async -> RevocationOutcome {
         let list = [("refresh_token", tokens.refreshToken), ("access_token", tokens.accessToken)]
-        var limit = StandardRevocation.patience
+        var limit = StandardRevocation.timeout
         var outcome = RevocationOutcome.revoked
         for case (let hint, let token?) in list {
             // The access token expires soon, so the refresh token alone decides the outcome.
@@ -92,7 +92,7 @@ struct StandardRevocation {
             } catch {
                 if isDecisive { return RevocationOutcome(error) }
             }
-            limit = StandardRevocation.shortPatience
+            limit = StandardRevocation.shortTimeout
         }
         return outcome
     }
@@ -194,7 +194,7 @@ struct StandardRevocation {
         }
         var request = OutgoingRequest(url: url, form: form, trust: server.profile.trust)
         request.publicAddressOnly = metadata.publicAddressOnly(url)
-        request.limit = StandardRevocation.shortPatience
+        request.limit = StandardRevocation.shortTimeout
         guard let reply = try? await tools.send(request) else { return false }
         return (200..<300).contains(reply.status)
     }

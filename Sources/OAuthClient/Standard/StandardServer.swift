@@ -73,7 +73,7 @@ struct StandardServer: AuthorizationServer {
         }
         do throws(TokenEndpoint.Refusal) {
             let granted = try await StandardRefresh(server: server, request: request).run()
-            await noteSecret(isAccepted: true)
+            await recordSecret(isAccepted: true)
             return .granted(granted)
         } catch {
             var failure = error.failure
@@ -81,7 +81,7 @@ struct StandardServer: AuthorizationServer {
                 await assertions?.forget()
             }
             if failure.code == "invalid_client" {
-                await noteSecret(isAccepted: false)
+                await recordSecret(isAccepted: false)
                 await secrets.forget()
                 if let document = server.profile.client.introduction?.document,
                     document.bytewise == server.profile.client.id.bytewise
@@ -103,7 +103,7 @@ struct StandardServer: AuthorizationServer {
             let login = try await login(request, conversation)
             do throws(LoginError) {
                 let grant = try await login.run(request.flow ?? profile.flow).as(login.registeredClient)
-                await noteSecret(isAccepted: true)
+                await recordSecret(isAccepted: true)
                 return .granted(try await accepted(grant, for: request))
             } catch {
                 if case .failed(let failure) = error, failure.code == "invalid_client", lacksClient {
@@ -114,7 +114,7 @@ struct StandardServer: AuthorizationServer {
             }
         } catch {
             if case .failed(let failure) = error, failure.code == "invalid_client" {
-                await noteSecret(isAccepted: false)
+                await recordSecret(isAccepted: false)
                 await secrets.forget()
             }
             return error.outcome
@@ -131,7 +131,7 @@ struct StandardServer: AuthorizationServer {
     }
 
     /// Records whether the server accepted a secret that the user gave.
-    private func noteSecret(isAccepted: Bool) async {
+    private func recordSecret(isAccepted: Bool) async {
         guard let purpose = profile.givenSecret, let secret = await secrets.held else { return }
         guard isAccepted else { return await tools.registrar.rejected(secret) }
         await tools.registrar.accepted(secret, for: purpose, of: profile.client.id)

@@ -30,7 +30,7 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
     /// The maximum number of idle clients.
     ///
     /// A client that reads the system's certificates uses 2 MB.
-    private static var mostIdle: Int { 4 }
+    private static var maximumIdle: Int { 4 }
 
     private let entries: Mutex<[ObjectIdentifier: Entry]> = Mutex([:])
     /// Closes the connections of a client that is no longer used.
@@ -69,7 +69,7 @@ final class ClientCache<Client: AnyObject & Sendable>: Sendable {
             entries[id]?.users -= 1
             guard let entry = entries[id], entry.users == 0 else { return false }
             let idle = entries.values.count { $0.users == 0 }
-            guard entry.isRetired || idle > ClientCache.mostIdle else { return false }
+            guard entry.isRetired || idle > ClientCache.maximumIdle else { return false }
             entries[id] = nil
             return true
         }

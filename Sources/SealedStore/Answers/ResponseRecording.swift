@@ -268,7 +268,7 @@ package final class ResponseRecordingFile: Sendable {
 
     /// Returns the head of the file with `note` sealed in it, or `nil` if the note is too long.
     package func head(note: [UInt8]) -> [UInt8]? {
-        guard note.count <= ResponseRecordingHeader.longestNote else { return nil }
+        guard note.count <= ResponseRecordingHeader.maximumNoteLength else { return nil }
         let content = ResponseRecordingHeader.Content(clock: clock(), note: note)
         return try? unsafe key.read { key throws(RecordError) in unsafe head.sealed(content, under: key) }
     }

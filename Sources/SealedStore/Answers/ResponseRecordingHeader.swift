@@ -21,7 +21,7 @@ struct ResponseRecordingHeader: Equatable {
     /// The number of bytes of the clock in the sealed part.
     private static let clockCount = RandomID.byteCount + 8 + 8
     /// The maximum size of a note in bytes, enough for two lines of a key log and an address.
-    static let longestNote = ReadingNote.place - clearCount - clockCount - AEAD.overhead
+    static let maximumNoteLength = ReadingNote.place - clearCount - clockCount - AEAD.overhead
 
     var vault: RandomID
     var record: RandomID
@@ -36,7 +36,7 @@ struct ResponseRecordingHeader: Equatable {
         var note: [UInt8]
     }
 
-    /// Returns the bytes of a head with `content`, whose note has at most ``longestNote`` bytes.
+    /// Returns the bytes of a head with `content`, whose note has at most ``maximumNoteLength`` bytes.
     func sealed(_ content: Content, under key: UnsafeRawBufferPointer) -> [UInt8] {
         var text = WipedBytes()
         text.append(content.clock.boot)

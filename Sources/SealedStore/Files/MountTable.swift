@@ -10,7 +10,7 @@ enum MountTable {
         "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.davfs", "davfs",
     ]
 
-    private static let largestTable = 1 << 20
+    private static let maximumTableSize = 1 << 20
 
     /// Returns whether `directory` is on a network file system; `false` if that cannot be determined.
     static func isOnNetwork(_ directory: OpenDirectory) -> Bool {
@@ -42,7 +42,7 @@ enum MountTable {
         }
         let file = OpenFile(descriptor: descriptor, files: files)
         var table: [UInt8] = []
-        while table.count < largestTable {
+        while table.count < maximumTableSize {
             let piece = try file.read(count: 16_384, at: table.count)
             if piece.isEmpty { break }
             table += piece

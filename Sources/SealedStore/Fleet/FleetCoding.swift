@@ -136,7 +136,7 @@ extension ByteReader {
             before: []
         )
         let count = Int(try integer(UInt8.self))
-        guard count <= FleetIntent.mostPredecessors else {
+        guard count <= FleetIntent.maximumPredecessors else {
             throw .invalid("it has more attempts before it than are ever remembered")
         }
         for _ in 0..<count { intent.before.append(try attempt()) }

@@ -42,7 +42,7 @@ package enum FleetKeyFile {
     }
 
     /// A change of the fleet's key.
-    package enum Renewal: Equatable, Sendable {
+    package enum KeyRotationStep: Equatable, Sendable {
         /// A new key replaces the current one.
         case replace
         /// A new key is added, to be used once all hosts have it.
@@ -58,15 +58,15 @@ package enum FleetKeyFile {
     ///
     /// - Parameters:
     ///   - path: the absolute path of the keepers' file.
-    ///   - renewal: decides under which epoch values are sealed from then on.
+    ///   - step: decides under which epoch values are sealed from then on.
     ///   - keeping: the number of older epochs to keep, at most 3.
     ///   - files: the file operations.
     /// - Returns: the keepers' keys.
     /// - Throws: ``FleetKeyError``.
     @discardableResult
-    package static func renew(
+    package static func rotate(
         _ path: String,
-        _ renewal: Renewal = .replace,
+        _ step: KeyRotationStep = .replace,
         keeping: Int = 1,
         files: any FileOperations = SystemFileOperations()
     ) throws(FleetKeyError) -> FleetKeys {
@@ -79,7 +79,7 @@ package enum FleetKeyFile {
         let former = try read(path, as: .keeper, files: files)
         try checkReadersFile(of: former, at: path + readersSuffix, files)
         let keys =
-            switch renewal {
+            switch step {
             case .replace: try former.renewed(keeping: keeping)
             case .stage: try former.staged(keeping: keeping)
             case .activate: try former.activated()

@@ -14,7 +14,7 @@ struct KeySlot: Equatable, Sendable {
     static let wrappedCount = AEAD.keyCount + AEAD.overhead
     /// The maximum size in bytes of a path, a credential's name or a command; sixteen such slots fit into the
     /// vault file.
-    static let longestText = 3_800
+    static let maximumTextLength = 3_800
 }
 
 extension NewSlot {

@@ -26,7 +26,7 @@ extension KeySlot {
         let trailer = trailer
         bytes.append(source.type)
         bytes.append(flags)
-        // The length fits: a new slot has at most ``longestText`` bytes of text, and one that was read had
+        // The length fits: a new slot has at most ``maximumTextLength`` bytes of text, and one that was read had
         // this field.
         bytes.append(integer: UInt16(clamping: parameters.count + wrapped.count + trailer.count))
         bytes += parameters

@@ -63,7 +63,7 @@ struct VaultFile: Equatable, Sendable {
         bytes.append(integer: VaultFile.suite)
         guard let length = UInt16(exactly: VaultFile.fixedCount + slotBytes.count),
             let slotCount = UInt8(exactly: slots.count)
-        else { throw .slotTooLarge(limit: KeySlot.longestText) }
+        else { throw .slotTooLarge(limit: KeySlot.maximumTextLength) }
         bytes.append(integer: length)
         bytes.append(id)
         bytes.append(integer: epoch)

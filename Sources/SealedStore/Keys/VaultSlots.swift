@@ -28,8 +28,8 @@ extension VaultFileStore {
         under masterKey: MasterKey,
         at time: WallTime
     ) throws(StoreError) -> KeySlot {
-        guard slot.text.utf8.count <= KeySlot.longestText else {
-            throw .slotTooLarge(limit: KeySlot.longestText)
+        guard slot.text.utf8.count <= KeySlot.maximumTextLength else {
+            throw .slotTooLarge(limit: KeySlot.maximumTextLength)
         }
         let (source, stretching, secret) = try parts(of: slot)
         guard secret.count > 0 else { throw .emptyPassphrase }

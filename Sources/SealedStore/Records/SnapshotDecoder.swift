@@ -164,7 +164,7 @@ extension SnapshotDecoder {
     private mutating func renewal() throws(FormatError) -> Renewal {
         switch try reader.integer(UInt8.self) {
         case 0: .refreshToken(try numberedSecret())
-        case 1: .anew
+        case 1: .withoutLogin
         case 2: .impossible
         default: throw .invalid("its way of renewal is unknown")
         }

@@ -131,7 +131,7 @@ extension SnapshotEncoder {
         case .refreshToken(let secret):
             bytes.append(integer: UInt8(0))
             append(secret)
-        case .anew: bytes.append(integer: UInt8(1))
+        case .withoutLogin: bytes.append(integer: UInt8(1))
         // Not stored: it follows from the host's role, which may change (``SessionPolicy/isReader``).
         case .byKeepers: bytes.append(integer: UInt8(2))
         case .impossible: bytes.append(integer: UInt8(2))

@@ -20,7 +20,7 @@ extension SessionStore {
             case .unusable(let reason): return .counterUnusable(reason: reason)
             case .value(let counter):
                 work.counter = CounterState(counter: counter, stored: nil)
-                noteGenerations(&work, announcing: true)
+                recordGenerations(&work, announcing: true)
                 publish(work)
             }
             return nil
@@ -47,7 +47,7 @@ extension SessionStore {
                 let isLate = counter.delay(at: clock.now, isOpen: true).map { $0 <= .zero } ?? false
                 let hasNews = counter.isChanged || (work.ledger?.unnoted ?? 0) > 0
                 guard counter.needsManifest || isLate || early && hasNews else { return nil }
-                guard noteGenerations(&work, announcing: true) else {
+                guard recordGenerations(&work, announcing: true) else {
                     work.counter?.writeFailed(at: clock.now)
                     return nil
                 }
@@ -82,7 +82,7 @@ extension SessionStore {
     ///
     /// - Returns: `false` on failure, which only leaves the manifest lagging.
     @discardableResult
-    func noteGenerations(_ work: inout Work, announcing: Bool = false) -> Bool {
+    func recordGenerations(_ work: inout Work, announcing: Bool = false) -> Bool {
         guard var ledger = work.ledger else { return true }
         let value = work.counter?.value(announcing: announcing)
         let isDue = announcing && value != work.counter?.stored
@@ -102,8 +102,8 @@ extension SessionStore {
 
     /// Writes the manifest for the last time before the keys are wiped; a step it announces is finished
     /// later.
-    func noteLastGenerations(_ work: inout Work) {
+    func recordLastGenerations(_ work: inout Work) {
         let hasNews = (work.ledger?.unnoted ?? 0) > 0 || work.counter?.isChanged == true
-        noteGenerations(&work, announcing: hasNews)
+        recordGenerations(&work, announcing: hasNews)
     }
 }

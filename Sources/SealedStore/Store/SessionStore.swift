@@ -137,7 +137,7 @@ package final class SessionStore: SessionStoring {
             defer { note(nil, for: session) }
             let outcome = work.ledger?.commit(session, snapshot, at: clock)
             guard let outcome else { return .memoryOnly(SessionStore.unavailable(work)) }
-            if (work.ledger?.unnoted ?? 0) >= SessionStore.unnotedLimit { noteGenerations(&work) }
+            if (work.ledger?.unnoted ?? 0) >= SessionStore.unnotedLimit { recordGenerations(&work) }
             if outcome != .durable || !pendingSessions.isEmpty { publish(work) }
             return outcome
         }
@@ -157,7 +157,7 @@ package final class SessionStore: SessionStoring {
             note(nil, for: session)
             try work.ledger?.forget(session)
             work.counter?.requestStep()
-            noteGenerations(&work, announcing: true)
+            recordGenerations(&work, announcing: true)
         }
     }
 
@@ -166,7 +166,7 @@ package final class SessionStore: SessionStoring {
         work.withLock { work in
             guard !work.isClosed else { return }
             _ = work.ledger?.writeAllPending()
-            noteLastGenerations(&work)
+            recordLastGenerations(&work)
             work.ledger = nil
             forgetAnswerPlaces()
             work.isClosed = true

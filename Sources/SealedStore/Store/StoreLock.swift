@@ -73,7 +73,7 @@ final class StoreLock: Sendable {
 
     private static func holder(_ file: OpenFile) -> Int32? {
         do throws(SystemCallError) {
-            return LockFileContents(try file.read(count: LockFileContents.largestCount + 1, at: 0))?.pid
+            return LockFileContents(try file.read(count: LockFileContents.maximumCount + 1, at: 0))?.pid
         } catch {
             return nil
         }

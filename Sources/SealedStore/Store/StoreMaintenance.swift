@@ -34,7 +34,7 @@ extension SessionStore {
             if !ledger.ring.older.isEmpty { ledger.reseal(limit: SessionStore.resealingLimit, at: clock) }
             work.ledger = ledger
             retireOlderKeys(&work)
-            noteGenerations(&work)
+            recordGenerations(&work)
             publish(work)
             return before.filter { !after.contains($0) }
         }

@@ -79,7 +79,7 @@ extension SessionStore {
             work.ledger?.ring = change.ring
             work.ledger?.unnoted += 1
             work.counter?.requestStep()
-            noteGenerations(&work, announcing: true)
+            recordGenerations(&work, announcing: true)
             return true
         }
     }

@@ -30,7 +30,7 @@ extension SessionStore {
             )
             work.ledger?.unnoted = 1
             work.counter?.requestStep()
-            noteGenerations(&work, announcing: true)
+            recordGenerations(&work, announcing: true)
             publish(work)
         }
     }
@@ -139,7 +139,7 @@ extension SessionStore {
             guard var ledger = work.ledger else { return }
             _ = ledger.writeAllPending()
             work.ledger = ledger
-            noteLastGenerations(&work)
+            recordLastGenerations(&work)
             work.parked = ledger.pendingCommits
             work.ledger = nil
             forgetAnswerPlaces()
@@ -189,7 +189,7 @@ extension SessionStore {
         work.parked = [:]
         work.ledger = ledger
         work.counter = CounterState(verdict, stored: manifest.counter)
-        noteGenerations(&work)
+        recordGenerations(&work)
         publish(work)
         return LoadedSessions(sessions: recovery.loaded.sessions, problems: problems, counter: verdict)
     }

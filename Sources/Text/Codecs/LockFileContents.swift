@@ -6,7 +6,7 @@
 /// contents are incomplete. They may be used only to query that agent.
 package struct LockFileContents: Equatable, Sendable {
     /// The maximum size in bytes: a socket path has at most 107.
-    package static let largestCount = 127
+    package static let maximumCount = 127
 
     package var pid: Int32
     package var socket: String?
@@ -19,7 +19,7 @@ package struct LockFileContents: Equatable, Sendable {
     /// Parses the contents of a lock file, or returns `nil` if `bytes` are not valid.
     package init?(_ bytes: [UInt8]) {
         let lineBreak = UInt8(ascii: "\n")
-        guard bytes.count <= LockFileContents.largestCount, let end = bytes.firstIndex(of: lineBreak),
+        guard bytes.count <= LockFileContents.maximumCount, let end = bytes.firstIndex(of: lineBreak),
             let pid = Int32(String(decoding: bytes[..<end], as: UTF8.self)), pid > 0
         else { return nil }
         self.init(pid: pid, socket: nil)

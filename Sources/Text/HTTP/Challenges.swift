@@ -11,7 +11,7 @@ package struct Challenges {
     private var parameters: [Parameter] = []
 
     /// The maximum number of parameters read; the rest is ignored.
-    private static let mostElements = 100
+    private static let maximumElements = 100
 
     /// The maximum size of the text in bytes; header fields are limited to less.
     private static let longest = 64 << 10
@@ -63,12 +63,12 @@ package struct Challenges {
     private static func elements(of text: String) -> [Substring.UTF8View] {
         var isQuoted = false
         var isEscaped = false
-        let elements = text.utf8.split(maxSplits: mostElements) { byte in
+        let elements = text.utf8.split(maxSplits: maximumElements) { byte in
             defer { isEscaped = isQuoted && byte == UInt8(ascii: "\\") && !isEscaped }
             if byte == UInt8(ascii: "\""), !isEscaped { isQuoted.toggle() }
             return byte == UInt8(ascii: ",") && !isQuoted
         }
-        return elements.prefix(mostElements).map(trimmed).filter { !$0.isEmpty }
+        return elements.prefix(maximumElements).map(trimmed).filter { !$0.isEmpty }
     }
 
     private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {

@@ -184,7 +184,7 @@ private struct TolerantParser {
     private mutating func unique(_ members: [JSONObject.Member]) -> JSONObject {
         var object = JSONObject()
         var values: [ByteText: JSONValue] = [:]
-        for member in members where member.name.utf8.count <= JSONObject.longestName {
+        for member in members where member.name.utf8.count <= JSONObject.maximumNameLength {
             let name = member.name.bytewise
             guard let known = values[name] else {
                 values[name] = member.value

@@ -3,7 +3,7 @@
 /// The members of a JSON object in the order of the text, with unique names.
 package struct JSONObject: Equatable, Sendable {
     package struct Member: Sendable {
-        /// The name, of at most ``JSONObject/longestName`` bytes if it was parsed.
+        /// The name, of at most ``JSONObject/maximumNameLength`` bytes if it was parsed.
         package var name: String
         package var value: JSONValue
 
@@ -15,7 +15,7 @@ package struct JSONObject: Equatable, Sendable {
 
     /// The maximum size of a member name in bytes: no legitimate sender needs more, and names are compared
     /// often.
-    package static let longestName = 256
+    package static let maximumNameLength = 256
 
     package private(set) var members: [Member]
 

@@ -5,7 +5,7 @@ extension JSONValue {
     ///
     /// Duplicate member names, a byte-order mark, invalid UTF-8, lone surrogates and trailing bytes are
     /// errors: two readers of a token response must not see two different tokens. Names longer than
-    /// ``JSONObject/longestName`` bytes and more than `maximumValues` values are errors too.
+    /// ``JSONObject/maximumNameLength`` bytes and more than `maximumValues` values are errors too.
     ///
     /// - Parameters:
     ///   - bytes: the whole text, UTF-8.
@@ -79,7 +79,7 @@ private struct JSONParser {
             let start = offset
             guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
             let name = try parseString()
-            guard name.utf8.count <= JSONObject.longestName else {
+            guard name.utf8.count <= JSONObject.maximumNameLength else {
                 throw JSONError(reason: .nameTooLong, offset: start)
             }
             guard names.insert(name.bytewise).inserted else {

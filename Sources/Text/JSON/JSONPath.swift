@@ -13,7 +13,7 @@ package struct JSONPath: Hashable, Sendable {
     /// member name.
     package init?(_ steps: [String]) {
         guard (1...JSONPath.longest).contains(steps.count),
-            steps.allSatisfy({ (1...JSONObject.longestName).contains($0.utf8.count) })
+            steps.allSatisfy({ (1...JSONObject.maximumNameLength).contains($0.utf8.count) })
         else { return nil }
         self.steps = steps.map(\.bytewise)
     }

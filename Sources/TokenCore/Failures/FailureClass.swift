@@ -119,7 +119,7 @@ package struct FailureConsequences: Equatable, Sendable {
     var verdictOnceRefreshed: Verdict?
     var tokenUse = TokenUse.answered
     /// The minimum delay before the next attempt.
-    var leastPause = Duration.zero
+    var minimumDelay = Duration.zero
     /// The delays after the first, second, … consecutive failure of this class.
     ///
     /// Empty means the ordinary backoff.
@@ -174,7 +174,7 @@ extension FailureClass {
                 tokenUse: .unsent,
                 // A different result within a minute is unlikely, and frequent attempts would burden a proxy
                 // or a wrong host.
-                leastPause: .seconds(60),
+                minimumDelay: .seconds(60),
                 isIssuersTrouble: true,
                 prospect: .soon,
                 // At a login the user is present and can correct it. A running session retries automatically.
@@ -191,7 +191,7 @@ extension FailureClass {
         case .misbehaved:
             FailureConsequences(
                 tokenUse: .unanswered,
-                leastPause: .seconds(60),
+                minimumDelay: .seconds(60),
                 isIssuersTrouble: true,
                 prospect: .soon,
                 loginRemedy: .tryLater

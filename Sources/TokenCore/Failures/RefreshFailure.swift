@@ -18,7 +18,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
     /// The agent's own minimum delay before the next automatic attempt, where an early one would be useless.
     ///
     /// It does not delay a refresh that the user requests.
-    package var leastPause: Duration?
+    package var minimumDelay: Duration?
     /// The advice, if there is any.
     ///
     /// It completes "to do: …".
@@ -32,7 +32,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         status: Int? = nil,
         message: String,
         retryAfter: Duration? = nil,
-        leastPause: Duration? = nil,
+        minimumDelay: Duration? = nil,
         remedy: String? = nil,
         needsLogin: Bool = false
     ) {
@@ -41,7 +41,7 @@ package struct RefreshFailure: Error, Equatable, Sendable {
         self.status = status
         self.message = message
         self.retryAfter = retryAfter
-        self.leastPause = leastPause
+        self.minimumDelay = minimumDelay
         self.remedy = remedy
         self.needsLogin = needsLogin
     }

@@ -65,7 +65,7 @@ struct RetryState: Equatable, Sendable {
         }
         setback.nextTry = now + setback.delay(circumstances)
         if let planned, planned > now {
-            setback.nextTry = min(setback.nextTry, max(planned, now + setback.leastPause))
+            setback.nextTry = min(setback.nextTry, max(planned, now + setback.minimumDelay))
         }
         if let end = circumstances.loginEnd, end > now {
             setback.nextTry = min(setback.nextTry, RetrySchedule.lastTry(before: end, now: now))
@@ -85,7 +85,7 @@ struct RetryState: Equatable, Sendable {
     /// The consequences of the latest failure.
     var consequences: FailureConsequences { latest.kind.consequences }
 
-    private var leastPause: Duration { max(consequences.leastPause, latest.leastPause ?? .zero) }
+    private var minimumDelay: Duration { max(consequences.minimumDelay, latest.minimumDelay ?? .zero) }
 
     private func nextClientRetry(since first: Instant, at now: Instant) -> Duration? {
         RetrySchedule.clientRetries.first { first + $0 > now }.map { first + $0 - now }
@@ -99,19 +99,19 @@ struct RetryState: Equatable, Sendable {
         if consequences.verdict == .retryThenSuspend, let clientRejectedAt,
             let next = nextClientRetry(since: clientRejectedAt, at: now)
         {
-            return max(next, leastPause)
+            return max(next, minimumDelay)
         }
         if latest.kind == .unexplained {
             if let end = circumstances.servedUntil, end > now {
-                return max(RetrySchedule.pauseAfterRefusal(left: end - now), leastPause)
+                return max(RetrySchedule.pauseAfterRefusal(left: end - now), minimumDelay)
             }
             if (1...2).contains(refusals.countAfterExpiry) {
-                return max(RetrySchedule.refusalPause, leastPause)
+                return max(RetrySchedule.refusalPause, minimumDelay)
             }
         }
         let cap = RetrySchedule.cap(tokenExpiresAt: circumstances.tokenExpiresAt, now: now)
         let backoff = RetrySchedule.backoff(failures: failures, cap: cap, jitter: circumstances.jitter)
-        return max(backoff, leastPause, latest.kind == .unexplained ? RetrySchedule.refusalPause : .zero)
+        return max(backoff, minimumDelay, latest.kind == .unexplained ? RetrySchedule.refusalPause : .zero)
     }
 
     /// Returns the delay of the replay schedule: 0, 2, 8 s, then a minute before expiry, then the ordinary

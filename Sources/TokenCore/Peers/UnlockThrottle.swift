@@ -9,7 +9,7 @@ package struct UnlockThrottle: Equatable, Sendable {
     /// The delay that each failed attempt adds before the next, 100 ms.
     package static let step = Duration.milliseconds(100)
     /// The maximum delay before an attempt, 10 seconds.
-    package static let longestPause = Duration.seconds(10)
+    package static let maximumDelay = Duration.seconds(10)
     /// The time without an attempt after which failed attempts are forgotten, 60 seconds.
     package static let memory = Duration.seconds(60)
 
@@ -22,7 +22,7 @@ package struct UnlockThrottle: Equatable, Sendable {
     package func pause(at now: Instant) -> Duration {
         guard let lastGuess, !isForgotten(at: now) else { return .zero }
         // Further failed attempts do not change the delay.
-        let pause = Self.step * min(wrongGuesses, Int(Self.longestPause / Self.step))
+        let pause = Self.step * min(wrongGuesses, Int(Self.maximumDelay / Self.step))
         return max(.zero, pause - (now - lastGuess))
     }
 

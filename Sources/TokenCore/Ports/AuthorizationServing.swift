@@ -162,7 +162,7 @@ package enum Renewal: Equatable, Sendable {
     ///
     /// The request uses the client's own credentials (RFC 6749 §4.4), an assertion, another session's token,
     /// a command or a key. No login can be lost, and nothing is stored.
-    case anew
+    case withoutLogin
     /// The server issued no refresh token, so the session ends with its access token.
     case impossible
     /// The keepers of a fleet have the refresh token, and this host asks them (``SessionPolicy/isReader``).

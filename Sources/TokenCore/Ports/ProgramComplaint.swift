@@ -11,9 +11,9 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
     /// The minimum length in bytes of a word of the output that is searched for.
     ///
     /// Shorter ones could be in any sentence.
-    private static let shortestWord = 6
+    private static let minimumWordLength = 6
     /// The minimum length in bytes of a word that counts as a key or token by its look.
-    private static let shortestToken = 32
+    private static let minimumTokenLength = 32
 
     /// The line in printable ASCII.
     package let description: String
@@ -76,8 +76,8 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
     private static func redacted(_ line: ArraySlice<UInt8>, secret: [UInt8]) -> [UInt8] {
         let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
         let whole = secret.drop(while: blanks.contains).reversed().drop(while: blanks.contains).reversed()
-        var secrets = secret.split { !isTokenByte($0) }.map(Array.init).filter { $0.count >= shortestWord }
-        if whole.count >= shortestWord { secrets.insert(Array(whole), at: 0) }
+        var secrets = secret.split { !isTokenByte($0) }.map(Array.init).filter { $0.count >= minimumWordLength }
+        if whole.count >= minimumWordLength { secrets.insert(Array(whole), at: 0) }
         var output: [UInt8] = []
         var rest = line
         while let byte = rest.first {
@@ -88,7 +88,7 @@ package struct ProgramComplaint: Equatable, Sendable, CustomStringConvertible {
             }
             let isStart = output.last.map { !isTokenByte($0) } ?? true
             let word = isStart ? rest.prefix(while: isTokenByte) : []
-            if word.count >= shortestToken, word.contains(where: isDigit), !word.allSatisfy(isDigit) {
+            if word.count >= minimumTokenLength, word.contains(where: isDigit), !word.allSatisfy(isDigit) {
                 output += mark
                 rest = rest.dropFirst(word.count)
                 continue

@@ -11,7 +11,7 @@ package struct InterruptedRefresh: Equatable, Sendable {
     package var readings: Int?
 
     /// The number of starts that may be interrupted before the response arrives.
-    private static let patience = 8
+    private static let toleratedStarts = 8
 
     package init(starts: Int, readings: Int? = nil) {
         self.starts = starts
@@ -27,7 +27,7 @@ package struct InterruptedRefresh: Equatable, Sendable {
     /// If the response is stored here, the processes that began to read it count. A kill before the response
     /// arrived says nothing about the response, unless there were improbably many.
     package var wait: Duration {
-        let suspicions = readings.map { max($0 + 1, starts - InterruptedRefresh.patience) } ?? starts
+        let suspicions = readings.map { max($0 + 1, starts - InterruptedRefresh.toleratedStarts) } ?? starts
         guard suspicions > 2 else { return .zero }
         return min(.seconds(3600), .seconds(30) * (1 << min(suspicions - 3, 7)))
     }

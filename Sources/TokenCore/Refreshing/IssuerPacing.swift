@@ -19,7 +19,7 @@ package struct IssuerPacing: Equatable, Sendable {
     ///
     /// The intervals are 2, 4, 8, 16, 32, 32, … seconds: about 110 requests an hour. The issuer is back in
     /// use half a minute after it returns, however many sessions it has.
-    package static let longestProbePause = Duration.seconds(32)
+    package static let maximumProbeDelay = Duration.seconds(32)
     /// The maximum interval between probes while a request waits, 10 seconds.
     package static let demandedProbePause = Duration.seconds(10)
     /// The time over which waiting sessions are admitted after an outage, 30 seconds.
@@ -175,7 +175,7 @@ package struct IssuerPacing: Equatable, Sendable {
     private func probeTime(for session: Waiting) -> Instant? {
         let probes = failures - IssuerPacing.failuresUntilDown
         guard isDown, probes > 0, let lastFailure else { return nil }
-        let most = session.isDemanded ? IssuerPacing.demandedProbePause : IssuerPacing.longestProbePause
+        let most = session.isDemanded ? IssuerPacing.demandedProbePause : IssuerPacing.maximumProbeDelay
         return lastFailure + min(most, .seconds(2) * (1 << min(probes - 1, 10)))
     }
 

@@ -6,12 +6,12 @@ package enum RefreshSchedule {
     ///
     /// Tokens with a shorter lifetime are refreshed only on request. On a timer they would cause a request
     /// storm.
-    package static let shortestAutomaticLifetime = Duration.seconds(2)
+    package static let minimumAutomaticLifetime = Duration.seconds(2)
 
     /// The maximum jitter between the hosts of a fleet, 300 seconds.
     ///
     /// Otherwise it is a tenth of the lifetime.
-    package static let longestJitter = Duration.seconds(300)
+    package static let maximumJitter = Duration.seconds(300)
 
     /// Returns the time before expiry at which a token is refreshed: the policy's lead, at most a third of
     /// `lifetime`.
@@ -29,7 +29,7 @@ package enum RefreshSchedule {
     /// It is the expiry minus the lead, minus the token's own jitter. The jitter makes sessions that started
     /// together drift apart. It never delays the refresh, and is limited by the policy.
     ///
-    /// - Returns: the time, or `nil` without an expiry and for lifetimes below ``shortestAutomaticLifetime``.
+    /// - Returns: the time, or `nil` without an expiry and for lifetimes below ``minimumAutomaticLifetime``.
     package static func dueTime(for token: AccessToken, policy: SessionPolicy) -> Instant? {
         guard let lifetime = token.lifetime else { return nil }
         return dueTime(since: token.obtainedAt, lifetime, jitter: token.jitter, policy: policy)
@@ -56,10 +56,10 @@ package enum RefreshSchedule {
         jitter: Double,
         policy: SessionPolicy
     ) -> Instant? {
-        guard lifetime >= shortestAutomaticLifetime else { return nil }
+        guard lifetime >= minimumAutomaticLifetime else { return nil }
         let lead = lead(forLifetime: lifetime, policy: policy)
         // The hosts of a fleet must not refresh at the same moment. For others the configured time is exact.
-        let window = policy.isShared ? min(lifetime / 10, longestJitter) : lead / 20
+        let window = policy.isShared ? min(lifetime / 10, maximumJitter) : lead / 20
         return start + (lifetime - lead - window * min(max(jitter, 0), 1))
     }
 

@@ -17,7 +17,7 @@ package struct SessionPolicy: Equatable, Sendable {
     package var warnBefore: Duration?
     /// Whether a valid access token is served after its login has ended (kinds `oidc` and `oauth2`).
     package var tokensOutliveLogin: Bool
-    /// Whether no user has to log in, because tokens are obtained without a login (``Renewal/anew``).
+    /// Whether no user has to log in, because tokens are obtained without a login (``Renewal/withoutLogin``).
     package var startsByItself: Bool
     /// The source that the tokens must come from, as ``LoginSettings/text``, or `nil` if it is not compared.
     ///
@@ -86,7 +86,7 @@ package struct SessionPolicy: Equatable, Sendable {
     /// The policy for a token that is a set of role credentials.
     package var forRoles: SessionPolicy {
         var policy = self
-        policy.minimumValidity = max(minimumValidity, RoleTokens.leastValidity)
+        policy.minimumValidity = max(minimumValidity, RoleTokens.minimumValidity)
         policy.refreshBefore = max(refreshBefore, RoleTokens.refreshBefore)
         return policy
     }

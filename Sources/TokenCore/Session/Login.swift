@@ -124,7 +124,7 @@ struct Login: Equatable, Sendable {
 
     /// Creates the substitute for a login where none is needed, before its first tokens arrive.
     init(startingAt moment: Moment, of madeOf: String?) {
-        renewal = .anew
+        renewal = .withoutLogin
         use = .unsent
         tokens = [:]
         loggedInAt = moment.now
@@ -136,7 +136,7 @@ struct Login: Equatable, Sendable {
     }
 
     /// Whether this is the substitute for a login, and its first tokens have not arrived.
-    var isWithoutTokens: Bool { renewal == .anew && tokens.isEmpty }
+    var isWithoutTokens: Bool { renewal == .withoutLogin && tokens.isEmpty }
 
     /// Creates a login from its record.
     init(_ snapshot: SessionSnapshot, at moment: Moment) {
@@ -178,7 +178,7 @@ struct Login: Equatable, Sendable {
     ) -> (Login, Set<SecretID>) {
         let variant = attempt.variant
         var next = self
-        if renewal == .anew, tokens.isEmpty { next.begin(at: granted.requestedAt) }
+        if renewal == .withoutLogin, tokens.isEmpty { next.begin(at: granted.requestedAt) }
         next.interruptions = 0
         if isDatedByWallClock {
             // The server accepted the login, and its clock tells by how much the local clock is ahead.
@@ -203,7 +203,7 @@ struct Login: Equatable, Sendable {
             next.use = granted.refreshTokenUnchanged ? .answered : .unsent
         }
         // A response obtained with the login's own access token says nothing about the login.
-        if attempt.usesRefreshToken || renewal == .anew {
+        if attempt.usesRefreshToken || renewal == .withoutLogin {
             next.end = end(told: granted.refreshLifetime, at: granted.requestedAt, isChanged: isRotated)
         }
         if let origin = granted.origin {

@@ -181,7 +181,7 @@ extension Session {
     ///
     /// The old tokens must not be used with the new settings.
     package mutating func registrationChanged(at moment: Moment) -> [Effect] {
-        if policy.startsByItself, !isAdopting, login?.renewal == .anew || isServedAfterItsEnd {
+        if policy.startsByItself, !isAdopting, login?.renewal == .withoutLogin || isServedAfterItsEnd {
             return restart(at: moment)
         }
         guard let login else { return [] }
@@ -193,7 +193,7 @@ extension Session {
     ///
     /// Its tokens are no longer served.
     package mutating func endReported(_ message: String, at moment: Moment) -> [Effect] {
-        guard let login, login.renewal != .anew else { return [] }
+        guard let login, login.renewal != .withoutLogin else { return [] }
         return end(.grantDead, message, login, probeAt: nil, keeping: .refreshToken, at: moment)
     }
 

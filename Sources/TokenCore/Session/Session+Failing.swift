@@ -95,9 +95,9 @@ extension Session {
             return roleCredentialsFailed(failure, attempt, login, jitter: jitter, at: moment)
         }
         switch failure.kind.consequences.verdict(hasRefreshed: login.hasRefreshed) {
-        case .end where login.renewal == .anew || policy.isShared,
-            .endAndConfirm where login.renewal == .anew || policy.isShared,
-            .endUnlessConfirmed where login.renewal == .anew || policy.isShared:
+        case .end where login.renewal == .withoutLogin || policy.isShared,
+            .endAndConfirm where login.renewal == .withoutLogin || policy.isShared,
+            .endUnlessConfirmed where login.renewal == .withoutLogin || policy.isShared:
             // There is no login to lose: the server's next response may differ. And a fleet's record says
             // when the login is over.
             return retryLater(failure, attempt, login, jitter: jitter, at: moment)
@@ -205,7 +205,7 @@ extension Session {
             release(attempt, login, after: failure.kind)
             + [.notify(SessionEvent(failure, of: attempt.reason))]
         // The cause still has to be corrected: this failure says nothing about it.
-        if let suspension = attempt.suspension, login.renewal != .anew {
+        if let suspension = attempt.suspension, login.renewal != .withoutLogin {
             let retryAt = max(setback.nextTry, moment.now + RetrySchedule.unconfirmedFixRetry)
             state = .suspended(login, Suspension(failure: suspension.failure, retryAt: retryAt))
             let wait = retryAt - moment.now
@@ -249,7 +249,7 @@ extension Session {
         var suspension = Suspension(failure: failure, retryAt: moment.now + pause)
         if failure.kind.consequences.awaitsPerson {
             suspension.retryAt = nil
-        } else if login.renewal == .anew, failure.kind != .clientRejected {
+        } else if login.renewal == .withoutLogin, failure.kind != .clientRejected {
             // The server, a file or a command may recover without any action at this session.
             suspension.failures = (attempt.suspension?.failures ?? attempt.setback?.failures ?? 0) + 1
             let cap = RetrySchedule.cap(tokenExpiresAt: login.tokenExpiresAt, now: moment.now)

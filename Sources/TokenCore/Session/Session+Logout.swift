@@ -116,7 +116,7 @@ extension Session {
             refreshToken: refreshToken,
             accessToken: login.primary?.secret,
             // Without a login of a user there is none to end at the issuer.
-            idToken: login.renewal == .anew ? nil : login.primary?.idToken?.secret,
+            idToken: login.renewal == .withoutLogin ? nil : login.primary?.idToken?.secret,
             tokenEndpoint: login.tokenEndpoint.isEmpty ? nil : login.tokenEndpoint,
             server: login.server,
             settings: login.madeOf

@@ -156,7 +156,7 @@ extension Session {
         history.succeeded(for: attempt.reason, at: moment.wallTime)
         var effects = answerSatisfiedRequests(fresh: attempt.variant, at: moment.now)
         effects += obsolete.sorted { $0.rawValue < $1.rawValue }.map(Effect.erase)
-        effects.append(.notify(noteRenewal(by: attempt, renewed, at: moment)))
+        effects.append(.notify(recordRenewal(by: attempt, renewed, at: moment)))
         return effects + advance(wanting: nextWanted(at: moment.now), at: moment)
     }
 
@@ -164,7 +164,7 @@ extension Session {
     ///
     /// A response with the rejected token itself is a failure, although it may have contained a refresh
     /// token.
-    private mutating func noteRenewal(
+    private mutating func recordRenewal(
         by attempt: Attempt,
         _ renewed: Login,
         at moment: Moment
@@ -307,13 +307,13 @@ extension Session {
             .refresh(
                 RefreshRequest(
                     attempt: attempt.number,
-                    renewal: attempt.usesRefreshToken ? login.renewal : .anew,
+                    renewal: attempt.usesRefreshToken ? login.renewal : .withoutLogin,
                     variant: attempt.variant,
                     idToken: login.primary?.idToken?.secret,
                     accessToken: login.primary?.secret,
                     // Without a login the configuration names the endpoint. A login's secrets are sent only
                     // to its own endpoint.
-                    tokenEndpoint: login.renewal == .anew ? nil : login.tokenEndpoint,
+                    tokenEndpoint: login.renewal == .withoutLogin ? nil : login.tokenEndpoint,
                     proofKey: login.proofKey,
                     grantedScope: login.primary?.scope ?? [],
                     server: login.server,

@@ -12,7 +12,7 @@ extension Session {
     ) -> [Effect] {
         resolveTokenTrials(need, at: moment.now)
         if let token = adequateToken(for: need, at: moment.now) {
-            variantUse.noteUse(of: need.variant, at: moment.now)
+            variantUse.recordUse(of: need.variant, at: moment.now)
             return [.reply(waiter, .token(token))] + startIfDue(need.variant, at: moment)
         }
         if let failure = immediateFailure(for: need, at: moment.now) {
@@ -35,7 +35,7 @@ extension Session {
         var ends: [Instant] = []
         if let expiresAt = token.expiresAt {
             ends.append(
-                expiresAt - leastLife(of: token.life, for: TokenRequirements(deadline: now)) + .nanoseconds(1)
+                expiresAt - requiredLifetime(of: token.life, for: TokenRequirements(deadline: now)) + .nanoseconds(1)
             )
         }
         if case .ready(let login) = state, let due = dueTime(of: login) { ends.append(due) }
@@ -115,7 +115,7 @@ extension Session {
         if let rejected, let held = usableToken(variant), held.secret != rejected,
             login == nil || held.standing != .possiblyExpired
         {
-            variantUse.noteUse(of: variant, at: moment.now)
+            variantUse.recordUse(of: variant, at: moment.now)
             return [.reply(waiter, .token(held))]
         }
         guard let login else {
@@ -218,7 +218,7 @@ extension Session {
                 return isNew || token.obtainedAt > login.loggedInAt ? .noIDToken : nil
             }
             if token.lacksNewIDToken {
-                let wasEnough = life.lasts(leastLife(of: life, for: need), from: token.obtainedAt)
+                let wasEnough = life.lasts(requiredLifetime(of: life, for: need), from: token.obtainedAt)
                 let isGood = meets(TokenRequirements(variant: need.variant, deadline: now), at: now)
                 return wasEnough || !isGood ? nil : notRenewed(life, for: need)
             }
@@ -287,13 +287,13 @@ extension Session {
             !need.wantsIDToken || token.idToken != nil, isServed(token, to: need)
         else { return nil }
         let life = token.life(isID: need.wantsIDToken)
-        return life.lasts(leastLife(of: life, for: need), from: now) ? token : nil
+        return life.lasts(requiredLifetime(of: life, for: need), from: now) ? token : nil
     }
 
     /// Returns the remaining validity that meets `need`.
     ///
     /// It is positive even if no minimum is requested.
-    private func leastLife(of life: TokenValidity, for need: TokenRequirements) -> Duration {
+    private func requiredLifetime(of life: TokenValidity, for need: TokenRequirements) -> Duration {
         let least = RefreshSchedule.requiredValidity(
             of: life,
             minimum: need.minimumValidity,

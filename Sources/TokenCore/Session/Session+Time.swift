@@ -108,7 +108,7 @@ extension Session {
     func dueTime(of login: Login) -> Instant? {
         guard login.renewal != .impossible else { return nil }
         guard let primary = login.primary else {
-            return login.renewal == .anew || policy.isShared ? login.loggedInAt : nil
+            return login.renewal == .withoutLogin || policy.isShared ? login.loggedInAt : nil
         }
         guard !primary.isRefused else { return primary.replaceableAt }
         guard primary.standing != .possiblyExpired else { return primary.obtainedAt }
@@ -155,7 +155,7 @@ extension Session {
                     Ending(at: expiresAt, reason: .noRefreshToken, message: Session.noRefreshTokenMessage)
                 )
             }
-        case .anew, .byKeepers: break
+        case .withoutLogin, .byKeepers: break
         }
         return endings
     }

@@ -64,9 +64,9 @@ package enum RoleTokens: Equatable, Sendable {
     /// The minimum remaining validity of served credentials, 900 seconds.
     ///
     /// The SDKs request new ones soon after.
-    package static let leastValidity = Duration.seconds(900)
+    package static let minimumValidity = Duration.seconds(900)
     /// The remaining validity at which credentials are refreshed in advance, so that no request waits.
-    package static let refreshBefore = leastValidity + .seconds(300)
+    package static let refreshBefore = minimumValidity + .seconds(300)
 
     /// Returns whether the token of `variant` is a set of role credentials.
     func include(_ variant: TokenVariant) -> Bool {

@@ -6,12 +6,12 @@ struct VariantUse: Equatable, Sendable {
     ///
     /// The limit is far above the number of scopes and audiences that a user's programs need. A program that
     /// keeps requesting new ones gets them, but neither memory nor record grows with them.
-    static let mostTokens = 32
+    static let maximumTokens = 32
 
     private var lastAsked: [TokenVariant: Instant] = [:]
 
     /// Records that a token of `variant` was served.
-    mutating func noteUse(of variant: TokenVariant, at now: Instant) {
+    mutating func recordUse(of variant: TokenVariant, at now: Instant) {
         guard variant != .primary else { return }
         lastAsked[variant] = now
     }
@@ -26,12 +26,12 @@ struct VariantUse: Equatable, Sendable {
         at now: Instant
     ) -> Set<SecretID> {
         defer { lastAsked = lastAsked.filter { login.tokens[$0.key] != nil } }
-        guard login.tokens.count > VariantUse.mostTokens else { return [] }
+        guard login.tokens.count > VariantUse.maximumTokens else { return [] }
         let held = login.secrets
         for (variant, token) in login.tokens where mayGo(variant, besides: newest) {
             if let end = token.expiresAt, end <= now { login.tokens[variant] = nil }
         }
-        let surplus = login.tokens.count - VariantUse.mostTokens
+        let surplus = login.tokens.count - VariantUse.maximumTokens
         if surplus > 0 {
             let candidates = login.tokens.filter { mayGo($0.key, besides: newest) }
             let byUse = candidates.sorted { lastUse(of: $0) < lastUse(of: $1) }
@@ -58,7 +58,7 @@ extension Login {
     /// The number of rejections has the same limit as that of tokens.
     mutating func refuse(_ refusal: Refusal, of variant: TokenVariant, at now: Instant) {
         refusals = refusals.filter { $0.value.until > now }
-        if refusals.count >= VariantUse.mostTokens, refusals[variant] == nil,
+        if refusals.count >= VariantUse.maximumTokens, refusals[variant] == nil,
             let first = refusals.min(by: { $0.value.until < $1.value.until })
         {
             refusals[first.key] = nil

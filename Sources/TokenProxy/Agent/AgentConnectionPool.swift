@@ -14,7 +14,7 @@ final class AgentConnectionPool: @unchecked Sendable {
     typealias Answered = (Result<AgentResponse, AgentError>) -> Void
 
     /// The maximum number of idle connections kept open.
-    private static let mostIdle = 8
+    private static let maximumIdle = 8
 
     let socket: String
     let loop: any EventLoop
@@ -119,7 +119,7 @@ final class AgentConnectionPool: @unchecked Sendable {
     }
 
     fileprivate func keep(_ conversation: AgentConversation) {
-        if idle.count < AgentConnectionPool.mostIdle {
+        if idle.count < AgentConnectionPool.maximumIdle {
             idle.append(conversation)
         } else {
             conversation.close()
@@ -200,7 +200,7 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
     typealias InboundIn = ByteBuffer
 
     /// The maximum size of a response body, in bytes.
-    private static let longestBody = 1 << 20
+    private static let maximumBodyLength = 1 << 20
 
     private unowned let link: AgentConnectionPool
     private var channel: (any Channel)?
@@ -247,7 +247,7 @@ private final class AgentConversation: ChannelInboundHandler, @unchecked Sendabl
             self.head = head
             body = []
         case .body(let bytes):
-            guard body.count + bytes.count <= AgentConversation.longestBody else {
+            guard body.count + bytes.count <= AgentConversation.maximumBodyLength else {
                 throw .malformed("too long")
             }
             body += bytes

@@ -30,7 +30,7 @@ final class CredentialProvider: @unchecked Sendable {
     /// The request that a proof of possession covers, evaluated only for tokens that require a proof.
     typealias Proof = () -> TokenRequest.Proof
 
-    private static let longestUse = TimeAmount.seconds(1)
+    private static let maximumReuse = TimeAmount.seconds(1)
 
     private let demand: TokenRequest
     private let claim: String?
@@ -88,7 +88,7 @@ final class CredentialProvider: @unchecked Sendable {
         guard asked == generation, watch.isListening else { return }
         let life = credential.answer.expiresIn.map { TimeAmount.milliseconds(max(0, min($0, 3600)) * 250) }
         held = (
-            credential, .now() + min(CredentialProvider.longestUse, life ?? CredentialProvider.longestUse)
+            credential, .now() + min(CredentialProvider.maximumReuse, life ?? CredentialProvider.maximumReuse)
         )
     }
 

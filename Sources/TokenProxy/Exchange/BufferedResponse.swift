@@ -18,7 +18,7 @@ final class BufferedResponse {
     /// The maximum time for the body.
     ///
     /// A server that gives a reason has it ready.
-    private static let longestWait = TimeAmount.seconds(2)
+    private static let maximumWait = TimeAmount.seconds(2)
 
     let answer: UpstreamResponse
     private(set) var bytes = ByteBuffer()
@@ -45,7 +45,7 @@ final class BufferedResponse {
 
     /// Calls `isOver` if the time for the body ends before ``stopBuffering()`` was called.
     func limitWait(on loop: any EventLoop, _ isOver: @escaping (BufferedResponse) -> Void) {
-        wait = loop.assumeIsolated().scheduleTask(in: BufferedResponse.longestWait) { [weak self] in
+        wait = loop.assumeIsolated().scheduleTask(in: BufferedResponse.maximumWait) { [weak self] in
             if let self { isOver(self) }
         }
     }

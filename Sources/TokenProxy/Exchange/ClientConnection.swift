@@ -26,7 +26,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case closed
     }
 
-    private static let longestHead = 32_768
+    private static let maximumHeadLength = 32_768
     /// The maximum time from the first byte of a head to its last, so that a slow client does not hold a
     /// connection.
     private static let headTime = TimeAmount.seconds(10)
@@ -37,7 +37,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private var state = State.head
     private var channel: (any Channel)?
     private var input = ByteBuffer()
-    private var search = HeadSearch(longest: ClientConnection.longestHead)
+    private var search = HeadSearch(longest: ClientConnection.maximumHeadLength)
     private let intake = ReentrancyGuard()
     /// The deadline for the client, or `nil` while the client waits for this program.
     private var deadline: NIODeadline?
@@ -174,7 +174,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             exchange.flushRequest()
             // After a complete request, reading continues: stopping and starting again would cost two system
             // calls.
-            if exchange.hasWholeRequest, input.readableBytes < ClientConnection.longestHead { readMore() }
+            if exchange.hasWholeRequest, input.readableBytes < ClientConnection.maximumHeadLength { readMore() }
             return false
         }
         var reader = reader
@@ -269,7 +269,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
             record.refused(with: answer)
             line = record.line(at: .now())
         }
-        listener.services.report.noteRefusal(fault.status, of: listener.services.name, line)
+        listener.services.report.recordRefusal(fault.status, of: listener.services.name, line)
         keepsAlive = false
         state = .asking
         send(answer, isHead: isHead)

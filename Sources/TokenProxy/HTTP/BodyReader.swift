@@ -35,15 +35,15 @@ struct BodyReader {
         case ended
     }
 
-    private static let longestChunkLine = 1024
+    private static let maximumChunkLineLength = 1024
     /// The maximum number of digits in a chunk size.
     ///
     /// Leading zeros are allowed (RFC 9112 §7.1), but nobody needs many.
-    private static let mostDigits = 64
+    private static let maximumDigits = 64
     /// The maximum number of significant digits, which certainly fit into an `Int64`.
-    private static let mostSignificantDigits = 15
-    private static let longestTrailer = 8192
-    private static let mostTrailers = 64
+    private static let maximumSignificantDigits = 15
+    private static let maximumTrailerLength = 8192
+    private static let maximumTrailers = 64
 
     private var state: State
     private var trailers: [MessageField] = []
@@ -77,7 +77,7 @@ struct BodyReader {
             case .length(let left):
                 return take(upTo: left, &input) { .length(left - $0) }
             case .chunkSize:
-                guard let line = try input.takeLine(longest: BodyReader.longestChunkLine) else { return nil }
+                guard let line = try input.takeLine(longest: BodyReader.maximumChunkLineLength) else { return nil }
                 let size = try BodyReader.chunkSize(line)
                 state = size == 0 ? .trailers : .chunk(size)
             case .chunk(0):
@@ -89,7 +89,7 @@ struct BodyReader {
                 guard line.isEmpty else { throw .malformed("a chunk is longer than it says") }
                 state = .chunkSize
             case .trailers:
-                guard let line = try input.takeLine(longest: BodyReader.longestTrailer) else { return nil }
+                guard let line = try input.takeLine(longest: BodyReader.maximumTrailerLength) else { return nil }
                 try addTrailer(line)
             case .untilClose:
                 return take(upTo: .max, &input) { _ in .untilClose }
@@ -122,7 +122,7 @@ struct BodyReader {
             state = .ended
             return
         }
-        guard trailers.count < BodyReader.mostTrailers, let (name, value) = HTTPSyntax.field(line) else {
+        guard trailers.count < BodyReader.maximumTrailers, let (name, value) = HTTPSyntax.field(line) else {
             throw .malformed("a line after the last chunk is no field")
         }
         trailers.append(MessageField(name: name, value: value))
@@ -135,7 +135,7 @@ struct BodyReader {
         let digits = line.prefix { $0.hexDigitValue != nil }
         let significant = digits.drop { $0 == UInt8(ascii: "0") }
         let rest = line[digits.endIndex...]
-        guard (1...mostDigits).contains(digits.count), significant.count <= mostSignificantDigits,
+        guard (1...maximumDigits).contains(digits.count), significant.count <= maximumSignificantDigits,
             rest.isEmpty || rest.trimmedOfBlanks.first == UInt8(ascii: ";"), rest.allSatisfy(\.isFieldByte)
         else { throw .malformed("the size of a chunk is no number") }
         return significant.reduce(0) { $0 << 4 | Int64($1.hexDigitValue ?? 0) }

@@ -18,7 +18,7 @@ struct HTTPMessageError: Error, Equatable {
             switch problem {
             case .noField: .malformed("a line of the head is no field")
             case .tooManyFields:
-                HTTPMessageError(431, "the head has more than \(MessageHead.mostFields) fields")
+                HTTPMessageError(431, "the head has more than \(MessageHead.maximumFields) fields")
             }
     }
 

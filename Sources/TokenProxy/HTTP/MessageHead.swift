@@ -26,7 +26,7 @@ enum HTTPHeadError: Error {
 /// The lines of a head: the start line and the fields.
 struct MessageHead: Sendable {
     /// The maximum number of fields, more than any legitimate sender uses.
-    static let mostFields = 256
+    static let maximumFields = 256
     private static let usualFields = 16
 
     let startLine: ArraySlice<UInt8>
@@ -43,7 +43,7 @@ struct MessageHead: Sendable {
         var fields: [MessageField] = []
         fields.reserveCapacity(MessageHead.usualFields)
         while let line = lines.next() {
-            guard fields.count < MessageHead.mostFields else { throw .tooManyFields }
+            guard fields.count < MessageHead.maximumFields else { throw .tooManyFields }
             guard let (name, value) = HTTPSyntax.field(line) else { throw .noField }
             fields.append(MessageField(name: name, value: value))
         }

@@ -13,7 +13,7 @@ final class ServedListener: @unchecked Sendable {
     /// The maximum number of connections.
     ///
     /// Each may hold two file descriptors.
-    private static let mostConnections = 1024
+    private static let maximumConnections = 1024
     private static let sweepTime = TimeAmount.seconds(5)
 
     private let loop: any EventLoop
@@ -103,7 +103,7 @@ final class ServedListener: @unchecked Sendable {
 
     func add(_ connection: ClientConnection) {
         connections[ObjectIdentifier(connection)] = connection
-        services.report.noteConnections(1, of: services.name)
+        services.report.recordConnections(1, of: services.name)
         guard sweeping == nil else { return }
         let listener = LoopBound(self)
         sweeping = loop.scheduleRepeatedTask(
@@ -114,7 +114,7 @@ final class ServedListener: @unchecked Sendable {
 
     func remove(_ connection: ClientConnection) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        services.report.noteConnections(-1, of: services.name)
+        services.report.recordConnections(-1, of: services.name)
         tellIfEmpty()
     }
 
@@ -126,9 +126,9 @@ final class ServedListener: @unchecked Sendable {
     }
 
     /// Whether another connection may be accepted.
-    fileprivate var hasRoom: Bool { !isEnding && connections.count < ServedListener.mostConnections }
+    fileprivate var hasRoom: Bool { !isEnding && connections.count < ServedListener.maximumConnections }
 
-    fileprivate func noteStranger() { services.report.noteStranger(of: services.name) }
+    fileprivate func recordStranger() { services.report.recordStranger(of: services.name) }
 
     /// Ends connections that have waited too long.
     ///
@@ -213,7 +213,7 @@ private final class ConnectionIntake: @unchecked Sendable {
     func take(_ channel: any Channel) throws {
         guard let listener, listener.hasRoom else { throw NotOurs() }
         guard owner.isServed(channel, isTCP: listener.isTCP, listener.services.table.users) else {
-            listener.noteStranger()
+            listener.recordStranger()
             throw NotOurs()
         }
         try channel.pipeline.syncOperations.addHandler(ClientConnection(listener: listener))

@@ -6,7 +6,7 @@ import Text
 /// The logged part of a request, which never includes a query, a field or a byte of a body.
 struct AccessRecord: Sendable {
     /// The maximum length of a logged path, in bytes.
-    private static let longestPath = 256
+    private static let maximumPathLength = 256
 
     private let method: ArraySlice<UInt8>
     private let path: ArraySlice<UInt8>
@@ -24,7 +24,7 @@ struct AccessRecord: Sendable {
     /// Creates the record of a request of which only the first line is readable.
     init(_ line: HTTPSyntax.RequestLine) {
         method = line.method.prefix(16)
-        let path = line.target.prefix { $0 != UInt8(ascii: "?") }.prefix(AccessRecord.longestPath)
+        let path = line.target.prefix { $0 != UInt8(ascii: "?") }.prefix(AccessRecord.maximumPathLength)
         // A URL in place of a path may contain a password.
         self.path = path.first == UInt8(ascii: "/") ? path : [UInt8(ascii: "-")]
         startedAt = .now()
@@ -32,7 +32,7 @@ struct AccessRecord: Sendable {
 
     init(_ request: ProxiedRequest, startedAt: NIODeadline = .now()) {
         method = request.method.prefix(16)
-        path = request.path.prefix(AccessRecord.longestPath)
+        path = request.path.prefix(AccessRecord.maximumPathLength)
         self.startedAt = startedAt
     }
 

@@ -65,7 +65,7 @@ final class ControlChannel: ChannelInboundHandler, @unchecked Sendable {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         input.writeBuffer(&bytes)
-        guard input.readableBytes <= ProxyProgram.longestLine else { return context.close(promise: nil) }
+        guard input.readableBytes <= ProxyProgram.maximumLineLength else { return context.close(promise: nil) }
         takeLines()
     }
 

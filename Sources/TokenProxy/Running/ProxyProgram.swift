@@ -16,7 +16,7 @@ import NIOPosix
 /// - Runs on: one event loop. Log lines are written on another thread.
 package struct ProxyProgram {
     /// The maximum size of the tables, in bytes: more than any configuration has.
-    static let longestLine = 64 << 20
+    static let maximumLineLength = 64 << 20
 
     /// The socket to `tokenctl`, which is standard input.
     private static let control: CInt = 0
@@ -89,7 +89,7 @@ package struct ProxyProgram {
         var status = stat()
         guard unsafe fstat(control, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
         // Reading stops at the end of the line, because the rest of the input is for the channel.
-        while line.count < longestLine {
+        while line.count < maximumLineLength {
             let count = unsafe read(control, &byte, 1)
             if count < 0, errno == EINTR { continue }
             guard count == 1 else { return nil }

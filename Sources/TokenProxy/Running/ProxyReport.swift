@@ -32,7 +32,7 @@ final class ProxyReport: @unchecked Sendable {
     /// The maximum number of lines waiting for a slow reader of the log.
     ///
     /// Further lines are counted and dropped.
-    private static let mostWaiting = 1024
+    private static let maximumWaiting = 1024
 
     private let pool: NIOThreadPool
     private let loop: any EventLoop
@@ -55,24 +55,24 @@ final class ProxyReport: @unchecked Sendable {
     /// Records a request that broke a rule.
     ///
     /// `line` is the log line, or `nil` if an exchange logs the request.
-    func noteRefusal(_ status: Int, of listener: String, _ line: String?) {
+    func recordRefusal(_ status: Int, of listener: String, _ line: String?) {
         counts[listener, default: Counts()].refused[status, default: 0] += 1
         if logsAccess, let line { log("\(listener): \(line)") }
     }
 
     /// Records a connection that was closed before a byte of it was read.
-    func noteStranger(of listener: String) {
+    func recordStranger(of listener: String) {
         counts[listener, default: Counts()].strangers += 1
         if logsAccess { log("\(listener): closed a connection that is not known to be of this user") }
     }
 
-    func noteConnections(_ change: Int64, of listener: String) {
+    func recordConnections(_ change: Int64, of listener: String) {
         counts[listener, default: Counts()].connections += change
     }
 
     /// Writes a line to standard error without blocking the event loop.
     func log(_ line: String) {
-        guard waiting < ProxyReport.mostWaiting else {
+        guard waiting < ProxyReport.maximumWaiting else {
             lost += 1
             return
         }

@@ -16,7 +16,7 @@ enum ListenAddress: Hashable, Sendable {
     /// Parses `/path`, `127.0.0.1:PORT` or `[::1]:PORT`, or returns `nil` for anything else.
     init?(_ text: String) {
         guard !text.hasPrefix("/") else {
-            guard text.utf8.count <= AgentPaths.longestSocketPath else { return nil }
+            guard text.utf8.count <= AgentPaths.maximumSocketPathLength else { return nil }
             self = .path(text)
             return
         }

@@ -50,16 +50,16 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
         case brokenOff
     }
 
-    private static let longestHead = 65_536
+    private static let maximumHeadLength = 65_536
     /// The maximum number of interim responses to one request.
-    private static let mostInterim = 16
+    private static let maximumInterim = 16
 
     private let tls: UpstreamTLS?
     private var security: NIOSSLClientHandler?
     private var state: State
     private var channel: (any Channel)?
     private var input = ByteBuffer()
-    private var search = HeadSearch(longest: UpstreamConnection.longestHead)
+    private var search = HeadSearch(longest: UpstreamConnection.maximumHeadLength)
     /// The receiver of the current response, or `nil` after its end.
     private weak var receiver: (any UpstreamResponseDelegate)?
     private weak var pool: UpstreamPool?
@@ -174,7 +174,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
             guard let bytes = try search.take(from: &input) else { return false }
             guard let head = try? MessageHead(bytes) else {
                 throw .badAnswer(
-                    "has a line that is no field, or more than \(MessageHead.mostFields) of them"
+                    "has a line that is no field, or more than \(MessageHead.maximumFields) of them"
                 )
             }
             try take(UpstreamResponse(head, toHead: answersHead), receiver)
@@ -201,7 +201,7 @@ final class UpstreamConnection: ChannelInboundHandler, @unchecked Sendable {
     ) throws(HTTPMessageError) {
         if answer.isInterim {
             interimCount += 1
-            guard interimCount <= UpstreamConnection.mostInterim else { throw .badAnswer("never begins") }
+            guard interimCount <= UpstreamConnection.maximumInterim else { throw .badAnswer("never begins") }
         } else {
             state = .body(BodyReader(answer.framing))
         }

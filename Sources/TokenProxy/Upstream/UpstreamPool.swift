@@ -17,11 +17,11 @@ final class UpstreamPool: @unchecked Sendable {
     ///
     /// A busy machine runs about as many programs at once. With fewer, connections would be opened and closed
     /// all the time.
-    private static let mostIdle = 256
+    private static let maximumIdle = 256
     /// The maximum time a connection may be idle.
     ///
     /// Servers close idle connections after about a minute.
-    private static let longestIdle = TimeAmount.seconds(30)
+    private static let maximumIdle = TimeAmount.seconds(30)
     /// The maximum idle time of a connection for a request that cannot be sent twice.
     ///
     /// No server closes sooner.
@@ -51,7 +51,7 @@ final class UpstreamPool: @unchecked Sendable {
     ///   - mayRepeat: whether the request can be sent again if the upstream has just closed the connection.
     ///   - taken: receives the connection, on which nothing has been sent for the request.
     func take(isFresh: Bool, mayRepeat: Bool, _ taken: @escaping Taken) {
-        let longest = mayRepeat ? UpstreamPool.longestIdle : UpstreamPool.safeIdle
+        let longest = mayRepeat ? UpstreamPool.maximumIdle : UpstreamPool.safeIdle
         while !isFresh, let (connection, since) = idle.popLast() {
             guard connection.isUsable, since + longest > .now() else {
                 connection.close()
@@ -65,7 +65,7 @@ final class UpstreamPool: @unchecked Sendable {
 
     /// Returns a connection to the pool, after its last response is complete.
     func give(_ connection: UpstreamConnection) {
-        guard !isOver, connection.isUsable, idle.count < UpstreamPool.mostIdle else {
+        guard !isOver, connection.isUsable, idle.count < UpstreamPool.maximumIdle else {
             return connection.close()
         }
         idle.append((connection, .now()))
@@ -79,7 +79,7 @@ final class UpstreamPool: @unchecked Sendable {
 
     /// Closes connections that have been idle too long.
     func sweep() {
-        let oldest = NIODeadline.now() - UpstreamPool.longestIdle
+        let oldest = NIODeadline.now() - UpstreamPool.maximumIdle
         while let first = idle.first, first.since < oldest {
             idle.removeFirst()
             first.connection.close()

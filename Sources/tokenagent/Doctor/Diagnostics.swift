@@ -15,7 +15,7 @@ import TokenCore
 /// The diagnostics of the store, the memory, the clock, the configuration and servers.
 struct Diagnostics: DiagnosticsProviding {
     /// The minimum free disk space: a refresh reserves 32 KiB and more, so below this the next ones may fail.
-    private static let leastFreeBytes: UInt64 = 1 << 20
+    private static let minimumFreeBytes: UInt64 = 1 << 20
 
     let control: StoreControl
     let configuration: ActiveConfiguration
@@ -144,7 +144,7 @@ struct Diagnostics: DiagnosticsProviding {
                 remedy: "mount it writable, or move the state directory"
             )
         }
-        guard free >= Diagnostics.leastFreeBytes else {
+        guard free >= Diagnostics.minimumFreeBytes else {
             return DiagnosticCheck(
                 name: "disk",
                 verdict: .problem,

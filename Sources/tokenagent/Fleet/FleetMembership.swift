@@ -40,15 +40,15 @@ struct FleetMembership: Sendable {
     /// Returns the agent's access to its fleet.
     ///
     /// `vault` is the store's ID in hexadecimal, which identifies this host in the fleet.
-    func port(vault: String?) -> FleetPort {
+    func port(vault: String?) -> FleetDependencies {
         // The store's ID is random and was created once on this host.
         let host = vault.flatMap { UInt64($0.prefix(16), radix: 16) } ?? .random(in: 1 ... .max)
-        return FleetPort(
+        return FleetDependencies(
             name: settings.name,
             label: settings.host,
             role: settings.role,
             host: host,
-            patience: settings.patience
+            takeoverTimeout: settings.takeoverTimeout
         ) { () async throws(FleetStoreError) in
             try await open()
         }

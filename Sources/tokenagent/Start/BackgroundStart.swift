@@ -36,7 +36,7 @@ struct BackgroundStart {
     /// The descriptor of the pipe in the started agent.
     private static let readiness: Int32 = 3
     /// The maximum time to wait for another agent to answer or to stop: 25 seconds.
-    private static let patience = Duration.seconds(25)
+    private static let timeout = Duration.seconds(25)
 
     /// Returns the agent of the store: the running one, or a new one.
     ///
@@ -88,7 +88,7 @@ struct BackgroundStart {
     ///
     /// - Returns: The agent, or `nil` if it has ended.
     private func awaitOther() throws(StartFailure) -> RunningAgent? {
-        let deadline = ContinuousClock.now + BackgroundStart.patience
+        let deadline = ContinuousClock.now + BackgroundStart.timeout
         while ContinuousClock.now < deadline {
             if let agent = try running() { return agent }
             guard StoreHolder.exists(places.stateDirectory) else { return nil }

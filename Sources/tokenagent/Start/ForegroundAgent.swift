@@ -60,7 +60,7 @@ enum ForegroundAgent {
         let summary = assembly.summary
         supervisor.notify("READY=1", "STATUS=\(summary)")
         Task {
-            if await !agent.runtime.untilOpened() { supervisor.notify("STATUS=\(summary), locked") }
+            if await !agent.runtime.waitUntilOpened() { supervisor.notify("STATUS=\(summary), locked") }
         }
         SignalLoop(agent: agent, supervisor: supervisor, logger: assembly.logger).run()
     }

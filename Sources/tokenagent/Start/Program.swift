@@ -40,9 +40,9 @@ enum Program {
         case .removeTokenFiles: try TokenFileCleanup.remove(AgentLocations(options, environment))
         case .listListeners: try ListenerList(options, environment).print()
         case .makeFleetKey(let name, let file): try FleetKeyWork(path: file).make(name)
-        case .renewFleetKey(let file): try FleetKeyWork(path: file).renew(.replace)
-        case .stageFleetKey(let file): try FleetKeyWork(path: file).renew(.stage)
-        case .activateFleetKey(let file): try FleetKeyWork(path: file).renew(.activate)
+        case .renewFleetKey(let file): try FleetKeyWork(path: file).rotate(.replace)
+        case .stageFleetKey(let file): try FleetKeyWork(path: file).rotate(.stage)
+        case .activateFleetKey(let file): try FleetKeyWork(path: file).rotate(.activate)
         case .stop:
             try RunningAgent.stop(AgentLocations(options, environment))
             Console.write(syntax(options, environment).forgettingCommands)

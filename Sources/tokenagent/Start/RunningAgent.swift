@@ -78,11 +78,11 @@ struct RunningAgent {
     }
 
     /// The maximum wait in milliseconds, longer than an agent lets a refresh in flight finish.
-    private static let patience: Int32 = 30_000
+    private static let timeout: Int32 = 30_000
 
     private static func waitForEnd(of process: Int32) -> Bool {
         guard process >= 0 else { return true }
         var event = pollfd(fd: process, events: Int16(POLLIN), revents: 0)
-        return unsafe poll(&event, 1, patience) == 1
+        return unsafe poll(&event, 1, timeout) == 1
     }
 }

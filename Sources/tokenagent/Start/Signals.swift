@@ -43,7 +43,7 @@ struct SignalLoop {
     func run() -> Never {
         // A shutdown requested over the socket stops the agent in the same way as a signal.
         Task { [agent] in
-            await agent.runtime.untilStopRequested()
+            await agent.runtime.waitUntilStopRequested()
             if !SignalLoop.isStopping.load(ordering: .relaxed) { kill(getpid(), SIGTERM) }
         }
         while true {

@@ -15,14 +15,14 @@ final class SystemLog: Sendable {
     /// The socket of syslog (RFC 3164, as syslog(3) sends it).
     private static let syslog = "/dev/log"
     /// The file size at which the file is rotated: about 10,000 lines.
-    private static let largestFile = 1 << 20
+    private static let maximumFileSize = 1 << 20
     /// The facility `LOG_DAEMON` of syslog(3).
     private static let facility = 3 << 3
 
     private let file: Mutex<AuditFile>
 
     init(stateDirectory: String) {
-        file = Mutex(AuditFile(path: stateDirectory + "/agent.log", limit: SystemLog.largestFile))
+        file = Mutex(AuditFile(path: stateDirectory + "/agent.log", limit: SystemLog.maximumFileSize))
     }
 
     /// Writes one line, which contains no line feed.

@@ -37,9 +37,9 @@ struct FleetKeyWork {
     /// Replaces, stages or activates a fleet's key, and keeps as many older keys as a file can hold.
     ///
     /// - Throws: ``StartFailure`` if the file cannot be read or written.
-    func renew(_ renewal: FleetKeyFile.Renewal) throws(StartFailure) {
+    func rotate(_ step: FleetKeyFile.KeyRotationStep) throws(StartFailure) {
         try work { () throws(FleetKeyError) in
-            try FleetKeyFile.renew(path, renewal, keeping: FleetKeys.maximumEpochs - 1)
+            try FleetKeyFile.rotate(path, step, keeping: FleetKeys.maximumEpochs - 1)
         }
     }
 

@@ -8,7 +8,7 @@ import Glibc
 struct StoreReservation: ~Copyable {
     /// The maximum wait in nanoseconds for a killed agent to end: as long as a slow disk blocks one of its
     /// threads.
-    private static let patience: Int64 = 10_000_000_000
+    private static let timeout: Int64 = 10_000_000_000
     /// The maximum time in nanoseconds to search for the process that holds the lock.
     private static let lookupTimeout: Int64 = 200_000_000
     /// The time between two checks of the lock, in microseconds.
@@ -29,7 +29,7 @@ struct StoreReservation: ~Copyable {
             let waited = hardening_boot_clock() - start
             switch holder.flatMap(StoreReservation.sleeps) {
             case true?: return nil
-            case false? where waited >= StoreReservation.patience:
+            case false? where waited >= StoreReservation.timeout:
                 throw StartFailure(
                     .temporarilyUnavailable,
                     "process \(holder ?? 0) holds \(stateDirectory)/lock and has not ended; try again when it has"

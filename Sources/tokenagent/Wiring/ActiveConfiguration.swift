@@ -371,7 +371,7 @@ extension SessionSettings {
 }
 
 extension SessionSources {
-    fileprivate init(_ sources: ConfiguredSources) {
+    fileprivate init(_ sources: DerivationSources) {
         self.init(
             subject: sources.subject.map {
                 Source(session: $0, usesIDToken: sources.usesIDToken, isShownOnce: sources.areAssertions)

@@ -15,7 +15,7 @@ final class EventHooks: EventObserving {
     /// The maximum number of events that wait for a slow hook.
     ///
     /// Beyond it the oldest are dropped.
-    private static let longestQueue = 64
+    private static let maximumQueue = 64
     /// The events that are shown to the user of a desktop.
     private static let noticed: Set<EventName> = [.loginRequired, .expiring]
     /// The events that make such a notice obsolete.
@@ -47,7 +47,7 @@ final class EventHooks: EventObserving {
         self.commands = commands
         self.desktop = desktop
         self.logger = logger
-        (events, arrival) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EventHooks.longestQueue))
+        (events, arrival) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(EventHooks.maximumQueue))
     }
 
     /// Applies a new configuration.

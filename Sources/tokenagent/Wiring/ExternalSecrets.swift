@@ -16,7 +16,7 @@ struct ExternalSecrets: Sendable {
     /// The maximum size of a credential in bytes.
     ///
     /// No key is longer.
-    private static let largestSecret = 8192
+    private static let maximumSecretSize = 8192
 
     let commands: any CommandRunning
     let eventLoop: any EventLoop
@@ -93,12 +93,12 @@ struct ExternalSecrets: Sendable {
         guard file >= 0 else { throw failure("\(path): \(unsafe String(cString: strerror(errno)))") }
         defer { close(file) }
         // One additional byte shows that the file is longer.
-        var bytes = [UInt8](repeating: 0, count: ExternalSecrets.largestSecret + 1)
+        var bytes = [UInt8](repeating: 0, count: ExternalSecrets.maximumSecretSize + 1)
         let count = unsafe Glibc.read(file, &bytes, bytes.count)
         guard count >= 0 else { throw failure("\(path): \(unsafe String(cString: strerror(errno)))") }
-        guard count <= ExternalSecrets.largestSecret else {
+        guard count <= ExternalSecrets.maximumSecretSize else {
             bytes.wipe()
-            throw failure("\(path) is longer than \(ExternalSecrets.largestSecret) bytes")
+            throw failure("\(path) is longer than \(ExternalSecrets.maximumSecretSize) bytes")
         }
         return try secret(Array(bytes[..<count]), orThrow: failure("\(path) is empty"))
     }

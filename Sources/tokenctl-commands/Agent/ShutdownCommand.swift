@@ -15,7 +15,7 @@ struct ShutdownCommand: ParsableCommand {
     )
 
     /// The maximum time to wait for the agent, in seconds: longer than it lets refreshes in flight finish.
-    private static let patience: Int64 = 30
+    private static let timeout: Int64 = 30
 
     @OptionGroup var agent: AgentOptions
 
@@ -26,7 +26,7 @@ struct ShutdownCommand: ParsableCommand {
         // If this process cannot see the store, there is nothing to wait for.
         let lock = about.store.flatMap { StoreLockFile(of: $0) }
         try endpoint.send(AgentRequest(.post, "shutdown"))
-        guard lock?.isFree(within: ShutdownCommand.patience) != false else {
+        guard lock?.isFree(within: ShutdownCommand.timeout) != false else {
             throw AgentError(
                 .temporarilyUnavailable,
                 "the agent is still stopping",

@@ -58,7 +58,7 @@ struct DockerCredentialCommand: ParsableCommand {
     private func list() throws {
         var servers = JSONObject()
         for entry in try helper.sessions().entries {
-            servers["https://" + entry.host] = .string(entry.user ?? TokenDestination.commonUser)
+            servers["https://" + entry.host] = .string(entry.user ?? HostAndUser.commonUser)
         }
         try StandardOutput.json(.object(servers))
     }

@@ -14,14 +14,14 @@ struct RecentRequestCache {
     /// The minimum time between two refreshes of a session for repeated requests, in seconds: one minute.
     ///
     /// A server that rejects every token must not cause a refresh at each attempt.
-    private static let shortestPause: Int64 = 60
+    private static let minimumDelay: Int64 = 60
     /// The maximum number of files, so that a program with ever new requests cannot fill the directory.
-    private static let mostNotes = 512
+    private static let maximumNotes = 512
     /// The time for which a repeated request is known to be harmless, in seconds: ten minutes.
     private static let habitLife: Int64 = 600
     /// The prefixes of files that belong to no single process, and the lifetime of each in seconds.
     private static let commonMarks: [(mark: String, life: Int64)] = [
-        (refreshMark, shortestPause), (broughtMark, habitLife), (habitMark, habitLife),
+        (refreshMark, minimumDelay), (broughtMark, habitLife), (habitMark, habitLife),
     ]
     /// The prefix of files about refreshes.
     private static let refreshMark = "refreshed-"
@@ -67,7 +67,7 @@ struct RecentRequestCache {
 
     /// Records that the program receives `token`, after it has received it `times` in a row.
     func remember(_ token: AgentToken, for question: String, after times: Int = 0) {
-        guard removeOldNotes() < RecentRequestCache.mostNotes else { return }
+        guard removeOldNotes() < RecentRequestCache.maximumNotes else { return }
         write(
             "\(RecentRequestCache.now) \(RecentRequestCache.hash(token.value)) \(times + 1)",
             to: path(question),
@@ -86,14 +86,14 @@ struct RecentRequestCache {
     func mayRefresh(_ session: String, repeatedAgain isAgain: Bool = false) -> Bool {
         let path = common(RecentRequestCache.refreshMark, isAgain ? "\(session) again" : session)
         if write("\(RecentRequestCache.now) 0", to: path, O_EXCL) { return true }
-        if let note = entry(path), RecentRequestCache.says(note.time, for: RecentRequestCache.shortestPause) {
+        if let note = entry(path), RecentRequestCache.says(note.time, for: RecentRequestCache.minimumDelay) {
             return false
         }
         return write("\(RecentRequestCache.now) 0", to: path, O_TRUNC)
     }
 
     /// Records that a refresh for a repeated request returned `token`.
-    func noteBrought(_ token: AgentToken, for question: String) {
+    func recordObtained(_ token: AgentToken, for question: String) {
         write(
             "\(RecentRequestCache.now) \(RecentRequestCache.hash(token.value))",
             to: common(RecentRequestCache.broughtMark, question),
@@ -152,7 +152,7 @@ struct RecentRequestCache {
     ///
     /// - Returns: The number of files of running programs.
     private func removeOldNotes() -> Int {
-        guard let listing = unsafe opendir(directory) else { return RecentRequestCache.mostNotes }
+        guard let listing = unsafe opendir(directory) else { return RecentRequestCache.maximumNotes }
         defer { unsafe closedir(listing) }
         var count = 0
         while let found = unsafe readdir(listing) {

@@ -20,7 +20,7 @@ struct RejectionAwareRequest {
     /// A program with an accepted token requests another one only when it expires.
     private static let window: Int64 = 10
     /// The time within which a program may pass on its server's response, in seconds: one hour.
-    private static let patience: Int64 = 3600
+    private static let repetitionWindow: Int64 = 3600
 
     let demand: TokenRequest
     let sign: RefusalSign
@@ -55,12 +55,12 @@ struct RejectionAwareRequest {
             guard isRefused(token, question, after: times, memory) else { return nil }
             endpoint.replace(token, demand)
             let fresh = try endpoint.token(demand)
-            memory.noteBrought(fresh, for: question)
+            memory.recordObtained(fresh, for: question)
             return fresh
         case .answer(let answer, _, let place):
             // The server may have rejected a request without a token of ours.
             guard let refusal = answer?.refusal,
-                memory.wasGiven(token, for: question, within: RejectionAwareRequest.patience)
+                memory.wasGiven(token, for: question, within: RejectionAwareRequest.repetitionWindow)
             else { return nil }
             let report = RefusalReport(
                 status: refusal.status,
@@ -116,6 +116,6 @@ extension AgentEndpoint {
         var body = JSONBody<RefreshMembers>()
         body.add(demand.scopes, demand.audience)
         let request = AgentRequest(.post, "sessions", demand.session, "refresh", body: body.finished())
-        try send(request, timeout: demand.patience)
+        try send(request, timeout: demand.responseTimeout)
     }
 }

@@ -7,9 +7,9 @@ import Glibc
 /// One run of curl whose output is held back until the server has accepted the token.
 struct CurlAttempt: ~Copyable {
     /// The maximum number of bytes of a rejection that are held back: 1 MiB.
-    private static let longestRefusal = 1 << 20
+    private static let maximumRefusalLength = 1 << 20
     /// The maximum number of bytes of a rejection's body that are sent to the agent: 8 KiB.
-    private static let longestReport = 8192
+    private static let maximumReportLength = 8192
     /// The exit status of curl if it cannot write its output.
     private static let writeFailure: Int32 = 23
 
@@ -120,7 +120,7 @@ struct CurlAttempt: ~Copyable {
     }
 
     /// Whether the server only rejected the token, and no output was released.
-    private var isHeld: Bool { !isPassing && refusal != nil && answer.verdict == .refused }
+    private var isHeld: Bool { !isPassing && refusal != nil && answer.refusalState == .refused }
 
     /// Whether another run may replace this one.
     var isRepeatable: Bool { isHeld && arguments.isRepeatable }
@@ -161,7 +161,7 @@ struct CurlAttempt: ~Copyable {
             body = body.dropFirst(head.count)
             rest = rest[head.endIndex...]
         }
-        return Array(body.prefix(CurlAttempt.longestReport))
+        return Array(body.prefix(CurlAttempt.maximumReportLength))
     }
 
     /// Processes the available output and signals.
@@ -195,7 +195,7 @@ struct CurlAttempt: ~Copyable {
             return
         }
         heads.hold(bytes)
-        guard answer.verdict == .settled else { return }
+        guard answer.refusalState == .settled else { return }
         // curl writes the body of a rejection before the head of the next response.
         if answer.refusal != nil { readOutput() }
         pass()
@@ -208,7 +208,7 @@ struct CurlAttempt: ~Copyable {
         // Output without a head is not HTTP, unless it is the head itself. Output beyond the limit is not
         // held back.
         let isForeign = !bytes.isEmpty && heads.held.isEmpty && !output.held.starts(with: "HTTP/".utf8)
-        if isForeign || output.held.count > CurlAttempt.longestRefusal { pass() }
+        if isForeign || output.held.count > CurlAttempt.maximumRefusalLength { pass() }
     }
 
     private mutating func passOutput(_ bytes: [UInt8]) {
@@ -223,7 +223,7 @@ struct CurlAttempt: ~Copyable {
         let bytes = errors.read()
         if isPassing { return errors.pass(bytes, to: STDERR_FILENO) }
         errors.hold(bytes)
-        if errors.held.count > CurlAttempt.longestRefusal { pass() }
+        if errors.held.count > CurlAttempt.maximumRefusalLength { pass() }
     }
 
     private mutating func openHeaderTarget() {
@@ -242,7 +242,7 @@ struct CurlAttempt: ~Copyable {
         let file = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { return [] }
         defer { close(file) }
-        return unsafe [UInt8](unsafeUninitializedCapacity: longestReport) { buffer, count in
+        return unsafe [UInt8](unsafeUninitializedCapacity: maximumReportLength) { buffer, count in
             count = unsafe max(0, read(file, buffer.baseAddress, buffer.count))
         }
     }

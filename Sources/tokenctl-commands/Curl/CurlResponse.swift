@@ -6,7 +6,7 @@ import Text
 /// A parser of response heads as they arrive, which decides whether the server rejected the token.
 struct CurlResponse {
     /// The result of requests with the token so far.
-    enum Verdict: Equatable {
+    enum RefusalState: Equatable {
         /// No response, or only interim responses and redirects. Next: `refused` or `settled`.
         case open
         /// Only rejections with 401 or 403. Next: `settled`, when any other response arrives.
@@ -25,7 +25,7 @@ struct CurlResponse {
         fileprivate(set) var challenge = ""
     }
 
-    private(set) var verdict = Verdict.open
+    private(set) var refusalState = RefusalState.open
     /// The rejection for the agent: the first one of several requests, or the last response of one request.
     private(set) var refusal: Refusal?
     /// The nonce that the last response requires in the next proof of possession (RFC 9449 §8.1).
@@ -77,7 +77,7 @@ struct CurlResponse {
         } else if (300..<400).contains(status), let value = CurlResponse.value(of: "location", in: line) {
             guard let server, !CurlResponse.stays(value, at: server) else { return }
             hasLeft = true
-            verdict = .settled
+            refusalState = .settled
         }
     }
 
@@ -97,15 +97,15 @@ struct CurlResponse {
                 refusal = Refusal(status: status, isFirst: !hasAnswered)
                 isReadingRefusal = true
             }
-            if verdict == .open { verdict = .refused }
+            if refusalState == .open { refusalState = .refused }
             hasAnswered = hasAnswered || isOfSeveral
         case 300..<400:
             // The redirected request may have been executed, so it must not be repeated together with the
             // rejected one.
-            if verdict == .refused { verdict = .settled }
+            if refusalState == .refused { refusalState = .settled }
             hasAnswered = hasAnswered || isOfSeveral
         default:
-            verdict = .settled
+            refusalState = .settled
             hasAnswered = true
         }
     }

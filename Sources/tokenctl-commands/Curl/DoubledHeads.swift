@@ -8,7 +8,7 @@ import Text
 /// descriptor, so that this process can parse them, and the lines of -i to its output.
 struct DoubledHeads {
     /// The maximum number of output bytes that wait for the end of a head, far more than curl allows: 1 MiB.
-    private static let longestHead = 1 << 20
+    private static let maximumHeadLength = 1 << 20
 
     /// Whether bytes other than heads have arrived; before that, nothing separates the heads.
     private var hasBody = false
@@ -81,7 +81,7 @@ struct DoubledHeads {
             let rest = open[start...]
             guard rest.count > head.count else { return head.starts(with: rest) }
             // Waiting for the rest of a head that never arrives must not hold back everything.
-            return rest.count <= DoubledHeads.longestHead && rest.starts(with: head)
+            return rest.count <= DoubledHeads.maximumHeadLength && rest.starts(with: head)
         }
     }
 

@@ -6,9 +6,9 @@ import Glibc
 /// A notice on standard error about a long wait for a token.
 enum WaitNotice {
     /// The delay of the notice after a rejection, in seconds; the server's response has already arrived.
-    private static let shortPatience: UInt32 = 2
+    private static let shortTimeout: UInt32 = 2
     /// The delay of the notice for a refresh, which is slow at some servers, in seconds.
-    private static let patience: UInt32 = 5
+    private static let timeout: UInt32 = 5
     /// The signals that end a wait; while curl runs they are relayed to it.
     private static let endings = [SIGINT, SIGTERM, SIGHUP]
 
@@ -27,7 +27,7 @@ enum WaitNotice {
     ) throws(AgentError) -> Value {
         _ = signal(SIGALRM, isRefused ? sayRefused : sayAwaited)
         let before = endings.map(withoutHandler)
-        alarm(isRefused ? shortPatience : patience)
+        alarm(isRefused ? shortTimeout : timeout)
         defer {
             alarm(0)
             for (number, action) in zip(endings, before) {

@@ -22,7 +22,7 @@ struct Doctor {
     }
 
     private func socketPath(_ path: String) -> Finding {
-        Finding(.ok, "socket path", "\(path), \(path.utf8.count) of \(AgentPaths.longestSocketPath) bytes")
+        Finding(.ok, "socket path", "\(path), \(path.utf8.count) of \(AgentPaths.maximumSocketPathLength) bytes")
     }
 
     private func directory(of path: String) -> [Finding] {

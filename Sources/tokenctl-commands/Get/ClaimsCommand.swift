@@ -25,7 +25,7 @@ struct ClaimsCommand: ParsableCommand {
         let demand = TokenRequest(session: session.name, wantsIDToken: wantsIDToken)
         let answer: TokenMessage
         do {
-            answer = try agent.endpoint.message(demand.request(plainText: false), timeout: demand.patience)
+            answer = try agent.endpoint.message(demand.request(plainText: false), timeout: demand.responseTimeout)
         } catch {
             throw error.about(session.name)
         }

@@ -82,7 +82,7 @@ struct GetCommand: ParsableCommand {
         return GetOptions(
             demand: demand,
             format: chosen,
-            place: TokenDestination(host: host, user: user),
+            place: HostAndUser(host: host, user: user),
             endpoint: agent.endpoint
         )
     }

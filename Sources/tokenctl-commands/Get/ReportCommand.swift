@@ -18,7 +18,7 @@ struct ReportCommand: ParsableCommand {
     )
 
     /// The maximum number of bytes of a body that are sent; the agent looks for an error code in JSON.
-    private static let longestBody = 32_768
+    private static let maximumBodyLength = 32_768
 
     @Argument(help: .sessionName)
     var session: SessionArgument
@@ -84,7 +84,7 @@ struct ReportCommand: ParsableCommand {
         }
     }
 
-    /// Returns the first ``longestBody`` bytes of the file at `path`.
+    /// Returns the first ``maximumBodyLength`` bytes of the file at `path`.
     private static func body(_ path: String) throws(AgentError) -> [UInt8] {
         let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {
@@ -92,8 +92,8 @@ struct ReportCommand: ParsableCommand {
         }
         defer { close(file) }
         var bytes: [UInt8] = []
-        while bytes.count < longestBody {
-            var chunk = [UInt8](repeating: 0, count: longestBody - bytes.count)
+        while bytes.count < maximumBodyLength {
+            var chunk = [UInt8](repeating: 0, count: maximumBodyLength - bytes.count)
             let count = unsafe read(file, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {

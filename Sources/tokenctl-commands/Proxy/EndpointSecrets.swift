@@ -12,13 +12,13 @@ struct EndpointSecrets: ~Copyable {
     /// The number of random bytes in a secret.
     private static let length = 32
 
-    private let places: EndpointPlaces
+    private let places: EndpointFilePaths
     private var secrets: [String: String] = [:]
     /// The files with the URLs, open and locked.
     private var locks: [String: Int32] = [:]
 
     init(besideSocket socket: String) {
-        places = EndpointPlaces(besideSocket: socket)
+        places = EndpointFilePaths(besideSocket: socket)
     }
 
     deinit {

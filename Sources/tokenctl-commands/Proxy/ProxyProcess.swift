@@ -7,7 +7,7 @@ import Text
 
 /// The process that listens, which is started by this process and ends with it.
 struct ProxyProcess: ~Copyable {
-    private static let longestLine = 1 << 20
+    private static let maximumLineLength = 1 << 20
 
     private let child: ChildProcess
     /// The socket to the process, which becomes readable when the process has exited.
@@ -82,7 +82,7 @@ struct ProxyProcess: ~Copyable {
     private borrowing func readLine() -> [UInt8]? {
         var line: [UInt8] = []
         var byte: UInt8 = 0
-        while line.count < ProxyProcess.longestLine {
+        while line.count < ProxyProcess.maximumLineLength {
             let count = unsafe read(socket, &byte, 1)
             if count < 0, errno == EINTR { continue }
             guard count == 1 else { return nil }

@@ -22,8 +22,8 @@ struct RunningEndpoint {
     /// Finds the endpoint `name` served by a `tokenctl proxy` of this user, or returns `nil` if there is
     /// none.
     init?(_ name: String, besideSocket socket: String) {
-        let places = EndpointPlaces(besideSocket: socket)
-        guard EndpointPlaces.isLocked(places.address(of: name)),
+        let places = EndpointFilePaths(besideSocket: socket)
+        guard EndpointFilePaths.isLocked(places.address(of: name)),
             let url = RunningEndpoint.word(places.address(of: name))
         else { return nil }
         self.url = url
@@ -49,7 +49,7 @@ struct RunningEndpoint {
 }
 
 /// The paths of the files of served endpoints, next to the agent's socket.
-struct EndpointPlaces {
+struct EndpointFilePaths {
     let directory: String
 
     init(besideSocket socket: String) {

@@ -12,7 +12,7 @@ import Glibc
 /// other host sends.
 struct ForwardedSocket: ~Copyable {
     /// The maximum number of simultaneous connections; more wait.
-    private static let mostConnections = 64
+    private static let maximumConnections = 64
     /// The maximum number of connections that wait to be accepted.
     private static let backlog: Int32 = 64
     /// The suffix that ssh appends to the path of its control socket while creating it.
@@ -85,7 +85,7 @@ struct ForwardedSocket: ~Copyable {
                 _ = raise(SIGSTOP)
                 kill(child.pid, SIGCONT)
             }
-            let hasRoom = connections.count < ForwardedSocket.mostConnections
+            let hasRoom = connections.count < ForwardedSocket.maximumConnections
             var wanted = [ended, signals.descriptor, hasRoom ? listener : -1].map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
             }

@@ -51,7 +51,7 @@ private struct RelayedBytes {
     /// The size of the buffer in bytes: more than a response with a token.
     private static let size = 16_384
     /// The maximum number of reads and writes before other connections have their turn.
-    private static let mostPieces = 16
+    private static let maximumPieces = 16
 
     private let source: Int32
     private let sink: Int32
@@ -74,7 +74,7 @@ private struct RelayedBytes {
     ///
     /// - Returns: `false` if a socket has failed.
     mutating func move() -> Bool {
-        for _ in 0..<RelayedBytes.mostPieces where !isOver {
+        for _ in 0..<RelayedBytes.maximumPieces where !isOver {
             let count = held.isEmpty ? read() : send()
             guard count >= 0 else { return [EAGAIN, EINTR].contains(errno) }
             if hasEnded, held.isEmpty {

@@ -10,7 +10,7 @@ enum RemoteShell {
     /// The line that the keeper prints after it has removed everything.
     private static let farewell = "tokenagent-ssh-end"
     /// The maximum number of bytes of a socket path on any system that runs sshd (sockaddr_un of the BSDs).
-    private static let longestSocket = 103
+    private static let maximumSocketLength = 103
 
     /// The keeper: a script that creates a private directory, prints the path of a socket in it, and removes
     /// the directory.
@@ -63,7 +63,7 @@ enum RemoteShell {
     /// Returns whether a path of the other host can be used unquoted in a command and in a forwarding.
     private static func isPlain(_ path: ArraySlice<UInt8>) -> Bool {
         let slash = UInt8(ascii: "/")
-        return path.first == slash && path.count <= longestSocket
+        return path.first == slash && path.count <= maximumSocketLength
             && path.allSatisfy { $0.isUnreserved || $0 == slash }
     }
 

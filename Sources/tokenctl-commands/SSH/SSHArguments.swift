@@ -26,13 +26,13 @@ struct SSHArguments: Equatable {
     /// The options with which no shell or command could use the tokens, or that need a separate connection.
     private static let refused = "fGMNOQsSVW"
     /// The maximum number of bytes of a host: a DNS name with a user and a port.
-    private static let longestHost = 320
+    private static let maximumHostLength = 320
 
     init(_ words: [String]) throws(AgentError) {
         var rest = words[...]
         let before = try SSHArguments.options(&rest)
         guard let host = rest.popFirst() else { throw AgentError(.badRequest, "the host is missing") }
-        guard host.utf8.count <= SSHArguments.longestHost, host.utf8.isVisibleWord, !host.hasPrefix("-")
+        guard host.utf8.count <= SSHArguments.maximumHostLength, host.utf8.isVisibleWord, !host.hasPrefix("-")
         else {
             throw AgentError(.badRequest, "the host is no name of visible ASCII: \(host)")
         }

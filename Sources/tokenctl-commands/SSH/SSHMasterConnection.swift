@@ -10,9 +10,9 @@ import Glibc
 /// The keeper of the socket's directory on the other host runs in this connection until this process ends.
 final class SSHMasterConnection {
     /// The maximum number of bytes that login shells may print before the directory exists.
-    private static let mostOutput = 65_536
+    private static let maximumOutput = 65_536
     /// The time for the other host to remove its directory at the end, in milliseconds.
-    private static let patience: Int64 = 5_000
+    private static let timeout: Int64 = 5_000
     /// The time for ssh to exit after that, in milliseconds; connections that it forwards may never end.
     private static let terminationGracePeriod: Int64 = 500
 
@@ -78,7 +78,7 @@ final class SSHMasterConnection {
         defer { if ended >= 0 { close(ended) } }
         // A program on the other host that holds a connection keeps ssh from exiting, and so do the user's
         // own connections.
-        if !isOver(ended, within: SSHMasterConnection.patience, orOnce: RemoteShell.hasEnded),
+        if !isOver(ended, within: SSHMasterConnection.timeout, orOnce: RemoteShell.hasEnded),
             !isOver(ended, within: SSHMasterConnection.terminationGracePeriod)
         {
             kill(keeper.pid, SIGTERM)
@@ -112,7 +112,7 @@ final class SSHMasterConnection {
             guard wanted[1].revents != 0 else { continue }
             let more = output.available()
             isOpen = !more.isEmpty
-            text = Array((text + more).suffix(SSHMasterConnection.mostOutput))
+            text = Array((text + more).suffix(SSHMasterConnection.maximumOutput))
             if isEnough(text) { return false }
         }
         return false
@@ -126,7 +126,7 @@ final class SSHMasterConnection {
         _ signals: borrowing RelayedSignals
     ) -> String? {
         var text: [UInt8] = []
-        while text.count < mostOutput {
+        while text.count < maximumOutput {
             var wanted = [output.reading, signals.descriptor].map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
             }

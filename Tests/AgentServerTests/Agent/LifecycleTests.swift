@@ -57,7 +57,7 @@ struct LifecycleTests {
         let tokens = try agent.granted("token-1")
         call.answer(
             .granted(
-                LoginGrant(tokens: tokens, renewal: .anew, tokenEndpoint: "https://id.example/t")
+                LoginGrant(tokens: tokens, renewal: .withoutLogin, tokenEndpoint: "https://id.example/t")
             )
         )
         let done = try line(await peer.chunk())
@@ -102,7 +102,7 @@ struct LifecycleTests {
         peer.leave()
         await #expect(throws: CancellationError.self) { _ = try await question.value }
         let late = try agent.granted("late")
-        call.answer(.granted(LoginGrant(tokens: late, renewal: .anew, tokenEndpoint: "")))
+        call.answer(.granted(LoginGrant(tokens: late, renewal: .withoutLogin, tokenEndpoint: "")))
         let revocation = await agent.serving.nextRevocation()
         #expect(revocation.request.accessToken == late.accessToken)
         revocation.answer(.revoked)
@@ -253,7 +253,7 @@ struct LifecycleTests {
     @Test func `a stop is asked for over the socket`() async throws {
         let agent = try await AgentHarness()
         #expect(try await agent.peer().exchange("POST", "/v1/shutdown").status == 200)
-        await agent.runtime.untilStopRequested()
+        await agent.runtime.waitUntilStopRequested()
         await agent.stop()
         #expect(throws: SystemFailure.self) { try agent.peer() }
     }

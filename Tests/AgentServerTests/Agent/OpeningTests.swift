@@ -31,7 +31,7 @@ import Text
         #expect(try await Polling.until { await agent.runtime.agent.waitingArrivals == 1 })
         file.arrive(right: true)
         #expect(try json(await waiting.answer())["reason"]?.string == "record_unreadable")
-        #expect(await agent.runtime.untilOpened())
+        #expect(await agent.runtime.waitUntilOpened())
         #expect(await agent.runtime.agent.waitingArrivals == 0)
         await agent.stop()
     }
@@ -46,7 +46,7 @@ import Text
         #expect(try await Polling.until { await agent.runtime.agent.waitingArrivals == 1 })
         file.arrive(right: false)
         #expect(try await waiting.answer().status == 423)
-        #expect(await !agent.runtime.untilOpened())
+        #expect(await !agent.runtime.waitUntilOpened())
         let peer = try agent.peer()
         #expect(try json(await peer.exchange("GET", "/v1"))["locked"]?.bool == true)
         let unlocked = try await peer.exchange("POST", "/v1/unlock", body: #"{"passphrase":"open sesame"}"#)
@@ -77,7 +77,7 @@ import Text
         }
         #expect(try await Polling.until { await agent.runtime.agent.waitingArrivals == 0 })
         file.arrive(right: true)
-        #expect(await agent.runtime.untilOpened())
+        #expect(await agent.runtime.waitUntilOpened())
         await agent.stop()
     }
 }

@@ -192,7 +192,7 @@ struct ReloadingTests {
         #expect(try agent.text(try #require(call.request.0.secret)) == "pass word")
         let grant = LoginGrant(
             tokens: try agent.granted("token-2"),
-            renewal: .anew,
+            renewal: .withoutLogin,
             tokenEndpoint: ""
         )
         call.answer(.granted(grant))

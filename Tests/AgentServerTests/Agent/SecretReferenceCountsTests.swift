@@ -10,7 +10,7 @@ import TokenCore
     private let two = SecretID(rawValue: 2)
 
     @Test func `what nobody works with is erased at once`() {
-        var lent = SecretReferenceCounts()
+        var lent = SecretsInFlight()
         let before = lent.mayErase(one)
         lent.lend([one])
         let free = lent.giveBack([one])
@@ -19,7 +19,7 @@ import TokenCore
     }
 
     @Test func `what a request works with is erased after the last one`() {
-        var lent = SecretReferenceCounts()
+        var lent = SecretsInFlight()
         lent.lend([one, two])
         lent.lend([one])
         let mayErase = [lent.mayErase(one), lent.mayErase(two)]

@@ -55,7 +55,7 @@ struct SilentLoginTests {
         #expect(command.timeLimits == [.seconds(30)])
         let grant = LoginGrant(
             tokens: try agent.granted("token-2"),
-            renewal: .anew,
+            renewal: .withoutLogin,
             tokenEndpoint: "https://id.example/token"
         )
         login.answer(.granted(grant))

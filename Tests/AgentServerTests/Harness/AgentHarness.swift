@@ -42,7 +42,7 @@ final class AgentHarness: Sendable {
         auditLimit: Int? = nil,
         chance: Double = 0,
         memory: SealedMemory? = nil,
-        fleet: FleetPort? = nil,
+        fleet: FleetDependencies? = nil,
         reserve: MovedSockets? = nil,
         prepare: (MemoryStore, SealedMemory) throws -> Void = { _, _ in },
         configure: (inout AgentConfiguration, TemporaryDirectory) -> Void = { _, _ in },

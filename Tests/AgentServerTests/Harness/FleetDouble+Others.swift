@@ -53,7 +53,7 @@ extension FleetDouble {
 
 extension AgentHarness {
     /// An agent that shares `work`, as `fleet` says.
-    static func sharing(_ fleet: FleetPort, memory: SealedMemory) async throws -> AgentHarness {
+    static func sharing(_ fleet: FleetDependencies, memory: SealedMemory) async throws -> AgentHarness {
         try await AgentHarness(
             memory: memory,
             fleet: fleet,

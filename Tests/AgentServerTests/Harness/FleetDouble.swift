@@ -51,8 +51,8 @@ final class FleetDouble: FleetSharing {
     /// The record that all hosts have.
     var record: FleetHeader? { state.withLock(\.view.record) }
 
-    var port: FleetPort {
-        FleetPort(name: "team", label: "here", role: role, host: 1, patience: .seconds(120)) { self }
+    var port: FleetDependencies {
+        FleetDependencies(name: "team", label: "here", role: role, host: 1, takeoverTimeout: .seconds(120)) { self }
     }
 
     /// Ends the watch: the host does not hear any more what happens.
@@ -107,11 +107,11 @@ final class FleetDouble: FleetSharing {
     // MARK: FleetSharing
 
     func look(at session: SessionName, since epoch: UInt32) async throws(FleetStoreError) -> FleetReadResult {
-        await untilLooksGo()
+        await waitUntilReads()
         return state.withLock { Self.sight(of: $0) }
     }
 
-    private func untilLooksGo() async {
+    private func waitUntilReads() async {
         await withCheckedContinuation { (look: CheckedContinuation<Void, Never>) in
             let isHeld = state.withLock { state -> Bool in
                 guard state.looks != nil else { return false }

@@ -92,7 +92,7 @@ struct ListeningSocketTests {
     }
 
     @Test func `a path of 107 bytes works and one of 108 is refused`() throws {
-        let room = ListeningSocket.longestPath - directory.path("/").utf8.count
+        let room = ListeningSocket.maximumPathLength - directory.path("/").utf8.count
         let path = directory.path("/" + String(repeating: "s", count: room))
         #expect(path.utf8.count == 107)
         close(try ListeningSocket.bind(to: path).descriptor)
@@ -161,7 +161,7 @@ struct ListeningSocketTests {
         let witness = PeerVerifier(process: getpid())
         let senders = SenderVerifier(descriptor: accepted, witness: witness)
         senders.look()
-        senders.noteRead()
+        senders.recordRead()
         let facts = PeerIdentity(programs: [], unit: nil, startedAt: Instant(nanoseconds: 1))
         witness.identify(facts, facts)
         #expect(witness.facts != nil)

@@ -148,7 +148,7 @@ struct PeersTests {
         let other = try ListeningSocket.bind(to: agent.path)
         defer { close(other.descriptor) }
         await agent.runtime.housekeep()
-        await agent.runtime.untilStopRequested()
+        await agent.runtime.waitUntilStopRequested()
         await agent.stop()
         #expect(other.isInPlace)
     }

@@ -51,7 +51,7 @@ struct LoginRoleTests {
         }
         let call = await agent.serving.nextRefresh()
         #expect(call.request.variant == TokenVariant(scopes: [], audience: "111122223333/Admin"))
-        #expect(call.request.renewal == .anew)
+        #expect(call.request.renewal == .withoutLogin)
         #expect(try call.request.accessToken.map(agent.text) == "token-1")
         call.answer(.granted(try agent.credentials(Self.members)))
         for peer in peers { #expect(try await peer.answer().body == "{\"Version\":1,\(Self.members)}\n") }

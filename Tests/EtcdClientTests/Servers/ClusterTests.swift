@@ -21,13 +21,13 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
     }
 
     /// A password costs etcd much time, of which a busy machine has little.
-    private let patience = Duration.seconds(60)
+    private let timeout = Duration.seconds(60)
 
     private func enter(_ etcd: RealEtcd) async throws {
         try await etcd.client(user: "keeper").whileOpen { client async throws in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<20 {
-                    group.addTask { try await client.put("/tokenagent/\(number)", "v", within: patience) }
+                    group.addTask { try await client.put("/tokenagent/\(number)", "v", within: timeout) }
                 }
                 try await group.waitForAll()
             }
@@ -45,7 +45,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             try await client.whileOpen { client async throws in
                 do throws(EtcdFailure) {
                     let change = EtcdTransaction.Change.put(key: Array(key.utf8), value: [])
-                    _ = try await client.transact(EtcdTransaction(if: [], then: [change]), within: patience)
+                    _ = try await client.transact(EtcdTransaction(if: [], then: [change]), within: timeout)
                 } catch {
                     found = error
                 }
@@ -82,7 +82,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
         let backup = etcd.work.path("backup")
         try await etcd.order("snapshot", backup)
         try await etcd.client(user: "keeper").whileOpen { client async throws in
-            try await client.put("/tokenagent/0", "later", within: patience)
+            try await client.put("/tokenagent/0", "later", within: timeout)
             try await etcd.order("restore", backup)
             #expect(try await Polling.until { (try? await client.value("/tokenagent/0")) == "v" })
         }

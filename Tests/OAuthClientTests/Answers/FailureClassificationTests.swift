@@ -14,7 +14,7 @@ struct FailureClassificationTests {
         var headers: [String: String] = [:]
         var kind: FailureClass
         var retryAfter: Duration?
-        var leastPause: Duration?
+        var minimumDelay: Duration?
 
         var testDescription: String { "\(status) \(body.prefix(60)) \(headers)" }
 
@@ -92,8 +92,8 @@ struct FailureClassificationTests {
         .error(429, "invalid_grant", .busy),
         .error(408, "invalid_grant", .busy), .error(407, "invalid_grant", .busy),
         .error(502, "invalid_grant", .ambiguous), .error(422, "invalid_grant", .busy),
-        Row(status: 404, body: #"{"error":"invalid_grant"}"#, kind: .busy, leastPause: .seconds(15)),
-        Row(status: 410, body: #"{"error":"access_denied"}"#, kind: .busy, leastPause: .seconds(15)),
+        Row(status: 404, body: #"{"error":"invalid_grant"}"#, kind: .busy, minimumDelay: .seconds(15)),
+        Row(status: 410, body: #"{"error":"access_denied"}"#, kind: .busy, minimumDelay: .seconds(15)),
         // 2xx without a token
         Row(status: 200, kind: .misbehaved), Row(status: 200, body: "<html>Welcome", kind: .misbehaved),
         Row(status: 200, body: #"{"token_type":"bearer"}"#, kind: .misbehaved),
@@ -107,19 +107,19 @@ struct FailureClassificationTests {
         Row(status: 400, kind: .unexplained), Row(status: 401, kind: .unexplained),
         Row(status: 400, body: #"{"message":"Bad Request"}"#, kind: .unexplained),
         Row(status: 400, body: #"{"error":{"code":400}}"#, kind: .unexplained),
-        Row(status: 400, body: "<html>", kind: .busy, leastPause: .seconds(60)),
+        Row(status: 400, body: "<html>", kind: .busy, minimumDelay: .seconds(60)),
         Row(
             status: 401,
             headers: ["content-type": "text/html; charset=utf-8"],
             kind: .busy,
-            leastPause: .seconds(60)
+            minimumDelay: .seconds(60)
         ),
         Row(status: 401, headers: ["www-authenticate": "Basic realm=\"x\""], kind: .clientRejected),
         Row(status: 401, headers: ["www-authenticate": "Bearer"], kind: .unexplained),
-        Row(status: 403, kind: .busy, leastPause: .seconds(60)),
-        Row(status: 404, kind: .busy, leastPause: .seconds(15)),
-        Row(status: 405, kind: .busy, leastPause: .seconds(15)),
-        Row(status: 410, kind: .busy, leastPause: .seconds(15)), Row(status: 407, kind: .busy),
+        Row(status: 403, kind: .busy, minimumDelay: .seconds(60)),
+        Row(status: 404, kind: .busy, minimumDelay: .seconds(15)),
+        Row(status: 405, kind: .busy, minimumDelay: .seconds(15)),
+        Row(status: 410, kind: .busy, minimumDelay: .seconds(15)), Row(status: 407, kind: .busy),
         Row(status: 511, kind: .busy),
         Row(status: 408, kind: .busy), Row(status: 425, kind: .busy), Row(status: 429, kind: .busy),
         Row(status: 413, kind: .misconfigured), Row(status: 431, kind: .misconfigured),
@@ -135,14 +135,14 @@ struct FailureClassificationTests {
             headers: ["retry-after": "5"],
             kind: .busy,
             retryAfter: .seconds(5),
-            leastPause: .seconds(60)
+            minimumDelay: .seconds(60)
         ),
         Row(
             status: 403,
             headers: ["retry-after": "120"],
             kind: .busy,
             retryAfter: .seconds(120),
-            leastPause: .seconds(60)
+            minimumDelay: .seconds(60)
         ),
     ]
 
@@ -158,7 +158,7 @@ struct FailureClassificationTests {
         let failure = try #require(try await bench.refresh().failure)
         #expect(failure.kind == row.kind)
         #expect(failure.retryAfter == row.retryAfter)
-        #expect(failure.leastPause == row.leastPause)
+        #expect(failure.minimumDelay == row.minimumDelay)
         #expect(failure.message.utf8.count <= ServerText.limit)
         #expect(bench.exchange.sent.count == 1)
     }

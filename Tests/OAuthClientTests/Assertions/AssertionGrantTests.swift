@@ -36,7 +36,7 @@ struct AssertionGrantTests {
     ) async throws -> RefreshOutcome {
         var request = RefreshRequest(
             attempt: AttemptNumber(rawValue: 1),
-            renewal: .anew,
+            renewal: .withoutLogin,
             variant: variant,
             tokenEndpoint: tokenEndpoint
         )

@@ -111,6 +111,6 @@ struct CognitoErrorResponseTests {
     }
 
     @Test func `a web firewall is left alone for a minute`() {
-        #expect(amazon("ForbiddenException", status: 403).failure.leastPause == .seconds(60))
+        #expect(amazon("ForbiddenException", status: 403).failure.minimumDelay == .seconds(60))
     }
 }

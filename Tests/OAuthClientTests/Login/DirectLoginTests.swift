@@ -90,7 +90,7 @@ struct DirectLoginTests {
         let person = ScriptedPerson(memory: bench.memory)
         let outcome = await bench.server.logIn(LoginRequest(flow: .clientCredentials), conversation: person)
         let grant = try #require(outcome.granted)
-        #expect(grant.renewal == .anew)
+        #expect(grant.renewal == .withoutLogin)
         #expect(grant.tokens.refreshToken == nil)
         #expect(
             bench.exchange.sent.first?.form

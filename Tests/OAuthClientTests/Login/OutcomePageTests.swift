@@ -105,7 +105,7 @@ struct OutcomePageTests {
                 let request = LoopbackListenerTests.get(path, port: address.port)
                 #expect(try await RawConnection.exchange(port: address.port, request).contains("logged in"))
             }
-            await listener.untilClosed()
+            await listener.waitUntilClosed()
         }
     }
 

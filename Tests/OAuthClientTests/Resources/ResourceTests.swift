@@ -237,7 +237,7 @@ struct ResourceTests {
         for server in [nil, place] {
             let request = RefreshRequest(
                 attempt: AttemptNumber(rawValue: 1),
-                renewal: .anew,
+                renewal: .withoutLogin,
                 variant: .primary,
                 server: server
             )

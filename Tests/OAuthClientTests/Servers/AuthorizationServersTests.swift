@@ -12,7 +12,7 @@ struct AuthorizationServersTests {
         let name = try #require(SessionName("work"))
         let request = RefreshRequest(
             attempt: AttemptNumber(rawValue: 1),
-            renewal: .anew,
+            renewal: .withoutLogin,
             variant: .primary
         )
         #expect(await servers.refresh(name, request).failure?.kind == .misconfigured)

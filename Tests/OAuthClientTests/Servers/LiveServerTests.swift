@@ -67,10 +67,10 @@ struct LiveServerTests {
         var own = profile
         own.scopes = ["api"]
         let byItself = try await live.logIn(own, flow: .clientCredentials)
-        #expect(byItself.renewal == .anew)
+        #expect(byItself.renewal == .withoutLogin)
         let request = RefreshRequest(
             attempt: AttemptNumber(rawValue: 2),
-            renewal: .anew,
+            renewal: .withoutLogin,
             variant: .primary,
             tokenEndpoint: byItself.tokenEndpoint
         )

@@ -50,7 +50,7 @@ struct AWSRoleTests {
         _ bench: KindBench,
         variant: TokenVariant = .primary
     ) async throws -> RefreshOutcome {
-        var request = RefreshRequest(attempt: AttemptNumber(rawValue: 1), renewal: .anew, variant: variant)
+        var request = RefreshRequest(attempt: AttemptNumber(rawValue: 1), renewal: .withoutLogin, variant: variant)
         request.sources.subject = try bench.secret("id-token-1", .idToken)
         return await bench.server.refresh(request)
     }
@@ -128,7 +128,7 @@ struct AWSRoleTests {
         let variant = TokenVariant(scopes: ["more"], audience: nil)
         #expect(try await Self.assume(bench, variant: variant).failure?.kind == .variantRefused)
         #expect(try await bench.logIn().failure?.kind == .misconfigured)
-        #expect(try await bench.refresh(.anew).failure?.kind == .sourceUnavailable)
+        #expect(try await bench.refresh(.withoutLogin).failure?.kind == .sourceUnavailable)
         let request = RevocationRequest(refreshToken: nil, accessToken: try bench.secret("x", .accessToken))
         guard case .unsupported = await bench.server.revoke(request) else {
             Issue.record("something was revoked")

@@ -48,7 +48,7 @@ struct AccessPortalTests {
         let token = try bench.secret("access-1", .accessToken)
         var request = RefreshRequest(
             attempt: AttemptNumber(rawValue: 1),
-            renewal: .anew,
+            renewal: .withoutLogin,
             variant: asker == .login ? role.variant : .primary,
             accessToken: asker == .login ? token : nil
         )

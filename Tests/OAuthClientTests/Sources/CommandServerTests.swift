@@ -19,7 +19,7 @@ struct CommandServerTests {
     @Test func `what a program prints is the token`() async throws {
         let commands = ScriptedCommands(prints: #"{"accessToken":"at-1","expires_in":90}"#)
         let bench = try Self.bench(commands)
-        let granted = try #require(try await bench.refresh(.anew).granted)
+        let granted = try #require(try await bench.refresh(.withoutLogin).granted)
         #expect(try bench.text(granted.accessToken) == "at-1")
         #expect(granted.lifetime == .seconds(90))
         #expect(commands.commands == [["/usr/bin/az", "token"]])
@@ -37,7 +37,7 @@ struct CommandServerTests {
         kind: FailureClass
     ) async throws {
         let bench = try Self.bench(ScriptedCommands(prints: "secret-output", status: status))
-        let failure = try #require(try await bench.refresh(.anew).failure)
+        let failure = try #require(try await bench.refresh(.withoutLogin).failure)
         #expect(failure.kind == kind)
         #expect(failure.remedy == (kind == .sourceEnded ? "az login" : nil))
         #expect(!"\(failure)".contains("secret-output"))
@@ -45,7 +45,7 @@ struct CommandServerTests {
 
     @Test func `output that is no token is tried again and told nowhere`() async throws {
         let bench = try Self.bench(ScriptedCommands(prints: "Opening a browser for alice@example.com"))
-        let failure = try #require(try await bench.refresh(.anew).failure)
+        let failure = try #require(try await bench.refresh(.withoutLogin).failure)
         #expect(failure.kind == .helperFailed)
         #expect(failure.message == "command: /usr/bin/az printed something else than one token")
     }
@@ -53,7 +53,7 @@ struct CommandServerTests {
     @Test func `no other scope can be asked of a program`() async throws {
         let bench = try Self.bench(ScriptedCommands(prints: "at"))
         let variant = TokenVariant(scopes: ["more"], audience: nil)
-        #expect(try await bench.refresh(.anew, variant: variant).failure?.kind == .variantRefused)
+        #expect(try await bench.refresh(.withoutLogin, variant: variant).failure?.kind == .variantRefused)
         #expect(try await bench.logIn().failure?.kind == .misconfigured)
     }
 }

@@ -32,7 +32,7 @@ struct GitHubAppServerTests {
     @Test func `the app signs for itself, and gets a token with its end`() async throws {
         let bench = try bench()
         bench.exchange.expect(Self.tokens, status: 201, Self.answer)
-        let granted = try #require(try await bench.refresh(.anew).granted)
+        let granted = try #require(try await bench.refresh(.withoutLogin).granted)
         #expect(try bench.text(granted.accessToken) == "ghs_secret-token")
         #expect(granted.lifetime == .seconds(1_200))
         let sent = try #require(bench.exchange.sent.first)
@@ -52,12 +52,12 @@ struct GitHubAppServerTests {
             $0.permissions = ["contents": "read"]
         }
         bench.exchange.expect(Self.tokens, status: 201, Self.answer)
-        #expect(try await bench.refresh(.anew).granted != nil)
+        #expect(try await bench.refresh(.withoutLogin).granted != nil)
         let body = try #require(bench.exchange.sent.first?.json)
         #expect(body["repositories"] == .strings(["web", "api"]))
         #expect(body["permissions"] == ["contents": "read"])
         let variant = TokenVariant(scopes: ["more"], audience: nil)
-        #expect(try await bench.refresh(.anew, variant: variant).failure?.kind == .variantRefused)
+        #expect(try await bench.refresh(.withoutLogin, variant: variant).failure?.kind == .variantRefused)
         #expect(bench.exchange.sent.count == 1)
     }
 
@@ -67,7 +67,7 @@ struct GitHubAppServerTests {
         bench.exchange.expect("\(Self.api)/orgs/a%2Fme/installation", #"{"id":42}"#)
         bench.exchange.expect(Self.tokens, status: 201, Self.answer)
         bench.exchange.expect(Self.tokens, status: 201, Self.answer)
-        for _ in 0..<2 { #expect(try await bench.refresh(.anew).granted != nil) }
+        for _ in 0..<2 { #expect(try await bench.refresh(.withoutLogin).granted != nil) }
         #expect(bench.exchange.isExhausted)
     }
 
@@ -78,8 +78,8 @@ struct GitHubAppServerTests {
         bench.exchange.expect("\(Self.api)/app/installations/41/access_tokens", status: 404, "{}")
         bench.exchange.expect(place, #"{"id":42}"#)
         bench.exchange.expect(Self.tokens, status: 201, Self.answer)
-        #expect(try await bench.refresh(.anew).failure?.kind == .misconfigured)
-        #expect(try await bench.refresh(.anew).granted != nil)
+        #expect(try await bench.refresh(.withoutLogin).failure?.kind == .misconfigured)
+        #expect(try await bench.refresh(.withoutLogin).granted != nil)
     }
 
     @Test(
@@ -92,7 +92,7 @@ struct GitHubAppServerTests {
     func `a refusal says what to check`(status: Int, kind: FailureClass, remedy: String?) async throws {
         let bench = try bench()
         bench.exchange.expect(Self.tokens, status: status, #"{"message":"Not\u001b[2J granted"}"#)
-        let failure = try #require(try await bench.refresh(.anew).failure)
+        let failure = try #require(try await bench.refresh(.withoutLogin).failure)
         #expect(failure.kind == kind)
         #expect(failure.message == "api.github.com answered \(status) Not [2J granted")
         #expect(remedy.map { failure.remedy?.contains($0) == true } ?? (failure.remedy == nil))
@@ -107,16 +107,16 @@ struct GitHubAppServerTests {
             "{}",
             headers: ["x-ratelimit-remaining": "0", "x-ratelimit-reset": "\(reset)"]
         )
-        #expect(try await bench.refresh(.anew).failure?.retryAfter == .seconds(600))
+        #expect(try await bench.refresh(.withoutLogin).failure?.retryAfter == .seconds(600))
         bench.exchange.expect(Self.tokens, status: 429, "{}", headers: ["retry-after": "30"])
-        #expect(try await bench.refresh(.anew).failure?.retryAfter == .seconds(30))
+        #expect(try await bench.refresh(.withoutLogin).failure?.retryAfter == .seconds(30))
     }
 
     @Test(arguments: ["{}", #"{"token":"a b","expires_at":"2027-01-15T08:20:00Z"}"#, #"{"token":"ghs_x"}"#])
     func `an answer without a token or its end is none`(body: String) async throws {
         let bench = try bench()
         bench.exchange.expect(Self.tokens, status: 201, body)
-        #expect(try await bench.refresh(.anew).failure?.kind == .misbehaved)
+        #expect(try await bench.refresh(.withoutLogin).failure?.kind == .misbehaved)
     }
 
     @Test func `a key that cannot be used is named, and nothing is sent`() async throws {
@@ -128,7 +128,7 @@ struct GitHubAppServerTests {
         ]
         for (path, words) in rows {
             let bench = try bench { $0.key = .file(path) }
-            let failure = try #require(try await bench.refresh(.anew).failure)
+            let failure = try #require(try await bench.refresh(.withoutLogin).failure)
             #expect(failure.kind == (words == "signs with ES256" ? .misconfigured : .helperFailed))
             #expect(failure.message.hasPrefix("key_file \(path): ") && failure.message.contains(words))
             #expect(bench.exchange.sent.isEmpty)

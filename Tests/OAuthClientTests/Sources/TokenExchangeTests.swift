@@ -33,7 +33,7 @@ struct TokenExchangeTests {
     }
 
     private static func request(_ variant: TokenVariant = .primary) -> RefreshRequest {
-        RefreshRequest(attempt: AttemptNumber(rawValue: 1), renewal: .anew, variant: variant)
+        RefreshRequest(attempt: AttemptNumber(rawValue: 1), renewal: .withoutLogin, variant: variant)
     }
 
     private static func exchange(

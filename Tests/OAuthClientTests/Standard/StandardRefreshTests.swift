@@ -160,7 +160,7 @@ struct StandardRefreshTests {
         bench.exchange.expect(endpoint, answer)
         let request = RefreshRequest(
             attempt: AttemptNumber(rawValue: 1),
-            renewal: .anew,
+            renewal: .withoutLogin,
             variant: .primary
         )
         #expect(await bench.server.refresh(request).granted != nil)
@@ -212,7 +212,7 @@ struct StandardRefreshTests {
         stranger.exchange.expect(TestIssuer.discoveryURL, document)
         let failure = try await stranger.refresh(tokenEndpoint: TestIssuer.tokenEndpoint).failure
         #expect(failure?.kind == .busy)
-        #expect(failure?.leastPause == .seconds(15))
+        #expect(failure?.minimumDelay == .seconds(15))
     }
 
     @Test func `hand-written endpoints that changed since the login get nothing`() async throws {

@@ -180,7 +180,7 @@ struct FleetKeyFileTests {
         for (keeping, epochs) in [
             (1, [2, 1]), (3, [3, 2, 1]), (3, [4, 3, 2, 1]), (9, [5, 4, 3, 2]), (0, [6]),
         ] {
-            let next = try FleetKeyFile.renew(path, keeping: keeping)
+            let next = try FleetKeyFile.rotate(path, keeping: keeping)
             #expect(next.epochs == epochs.map { UInt32($0) } && next.fleet == first.fleet)
             #expect(try FleetKeyFile.read(path, as: .keeper).epochs == next.epochs)
             #expect(try FleetKeyFile.read(readersPath, as: .reader).epochs == next.epochs)
@@ -199,14 +199,14 @@ struct FleetKeyFileTests {
     @Test func `a staged key is in both files, behind the one that is used`() throws {
         try FleetKeyFile.create(path, label: "production")
         for (renewal, epochs) in [
-            (FleetKeyFile.Renewal.stage, [1, 2] as [UInt32]), (.stage, [1, 2]), (.activate, [2, 1]),
+            (FleetKeyFile.KeyRotationStep.stage, [1, 2] as [UInt32]), (.stage, [1, 2]), (.activate, [2, 1]),
             (.stage, [2, 3, 1]), (.replace, [4, 3, 2, 1]),
         ] {
-            #expect(try FleetKeyFile.renew(path, renewal, keeping: 3).epochs == epochs)
+            #expect(try FleetKeyFile.rotate(path, renewal, keeping: 3).epochs == epochs)
             #expect(try FleetKeyFile.read(path, as: .keeper).epochs == epochs)
             #expect(try FleetKeyFile.read(readersPath, as: .reader).epochs == epochs)
         }
-        #expect(throws: FleetKeyError.nothingStaged) { try FleetKeyFile.renew(path, .activate) }
+        #expect(throws: FleetKeyError.nothingStaged) { try FleetKeyFile.rotate(path, .activate) }
     }
 
     @Test func `a disk that refuses a call leaves both files or none`() throws {
@@ -228,13 +228,13 @@ struct FleetKeyFileTests {
         let files = FaultyFiles()
         try FleetKeyFile.create(path, label: "production")
         files.arm(.none)
-        try FleetKeyFile.renew(path, files: files)
+        try FleetKeyFile.rotate(path, files: files)
         for number in 1...files.log.count {
             let directory = TemporaryDirectory.inMemory
             let path = "\(directory.path)/f.key"
             try FleetKeyFile.create(path, label: "production")
             files.arm(.only(number, code: ENOSPC))
-            let isRenewed = (try? FleetKeyFile.renew(path, files: files)) != nil
+            let isRenewed = (try? FleetKeyFile.rotate(path, files: files)) != nil
             let keepers = try FleetKeyFile.read(path, as: .keeper)
             let readers = try FleetKeyFile.read(path + ".reader", as: .reader)
             #expect(keepers.epoch >= readers.epoch && readers.epoch >= (isRenewed ? 2 : 1), "call \(number)")
@@ -244,7 +244,7 @@ struct FleetKeyFileTests {
                 "call \(number)"
             )
             // Once more is enough.
-            try FleetKeyFile.renew(path)
+            try FleetKeyFile.rotate(path)
             #expect(try FleetKeyFile.read(path + ".reader", as: .reader).epoch == keepers.epoch + 1)
         }
     }
@@ -258,17 +258,17 @@ struct FleetKeyFileTests {
             (try text(path + "2.reader"), "is of another fleet"),
         ] {
             Disk.write(Array(stranger.utf8), to: readersPath)
-            #expect(throws: FleetKeyError.otherReadersFile(reason)) { try FleetKeyFile.renew(path) }
+            #expect(throws: FleetKeyError.otherReadersFile(reason)) { try FleetKeyFile.rotate(path) }
             #expect(try text(path) == keepers && text(readersPath) == stranger)
         }
         #expect(unlink(readersPath) == 0)
-        try FleetKeyFile.renew(path)
+        try FleetKeyFile.rotate(path)
         #expect(try FleetKeyFile.read(readersPath, as: .reader).epochs == [2, 1])
     }
 
     @Test func `only keepers make a new epoch`() throws {
         try FleetKeyFile.create(path, label: "production")
-        #expect(throws: FleetKeyError.readersKey) { try FleetKeyFile.renew(readersPath) }
+        #expect(throws: FleetKeyError.readersKey) { try FleetKeyFile.rotate(readersPath) }
         let readers = try FleetKeyFile.read(readersPath, as: .reader)
         #expect(throws: FleetKeyError.readersKey) { try readers.renewed() }
         #expect(throws: FleetKeyError.readersKey) { try FleetKeyText.text(of: readers, for: .keeper) }

@@ -130,7 +130,7 @@ struct SnapshotCodingTests {
         #expect(snapshot.standing == .ended(reason, quarantinedUntil: nil))
     }
 
-    @Test(arguments: [Renewal.anew, .impossible])
+    @Test(arguments: [Renewal.withoutLogin, .impossible])
     func `sessions without refresh token survive`(renewal: Renewal) throws {
         let (snapshot, _) = try restored { snapshot, _ in snapshot.renewal = renewal }
         #expect(snapshot.renewal == renewal)

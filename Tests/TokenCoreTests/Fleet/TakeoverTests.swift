@@ -90,7 +90,7 @@ import Testing
 
     @Test func `a grace that is too short counts as none, and patience outlasts a lease`() {
         #expect(FleetTiming(reuse: .acceptedFor(.seconds(9))).reuse == .refused)
-        #expect(FleetTiming(reuse: .refused, patience: .zero).patience == .seconds(31))
+        #expect(FleetTiming(reuse: .refused, takeoverTimeout: .zero).takeoverTimeout == .seconds(31))
     }
 
     // MARK: Answers
@@ -181,7 +181,7 @@ import Testing
         #expect(FleetTime(seconds: .max) + .seconds(5) == FleetTime(seconds: .max))
         #expect(FleetTime(seconds: .min) + .seconds(-5) == FleetTime(seconds: .min))
         let intent = FleetIntent.attempt(60, before: Array(0..<100))
-        #expect(intent.before.count == FleetIntent.mostPredecessors)
+        #expect(intent.before.count == FleetIntent.maximumPredecessors)
         #expect(intent.before.last == .number(99))
         #expect(FleetHeader.record(.max, attempt: 1, proven: 0).loggedOut().generation == .max)
     }

@@ -54,7 +54,7 @@ import Testing
         }
         var now = start
         var done = 0
-        var mostInOneSecond = 0
+        var maximumInOneSecond = 0
         while done < 200 {
             var inThisSecond = 0
             for _ in 0..<20 {
@@ -65,11 +65,11 @@ import Testing
                 now = now + .milliseconds(50)
             }
             done += inThisSecond
-            mostInOneSecond = max(mostInOneSecond, inThisSecond)
+            maximumInOneSecond = max(maximumInOneSecond, inThisSecond)
             guard now - start < .seconds(60) else { break }
         }
         #expect(done == 200)
-        #expect(mostInOneSecond <= 15)
+        #expect(maximumInOneSecond <= 15)
     }
 
     @Test func `those somebody waits for go first, then those that end soonest`() {

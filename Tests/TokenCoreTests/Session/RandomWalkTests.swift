@@ -252,7 +252,7 @@ private struct World {
     mutating func loginOutcome() -> LoginOutcome {
         let tokens = tokens(rotating: true)
         var renewal = tokens.refreshToken.map(Renewal.refreshToken) ?? .impossible
-        if session.policy.startsByItself, jitter() < 0.7 { renewal = .anew }
+        if session.policy.startsByItself, jitter() < 0.7 { renewal = .withoutLogin }
         let grant = LoginGrant(tokens: tokens, renewal: renewal, tokenEndpoint: "https://id.example/token")
         return jitter() < 0.8 ? .granted(grant) : .cancelled
     }

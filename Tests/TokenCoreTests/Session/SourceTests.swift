@@ -10,7 +10,7 @@ import Testing
     private static let absent = RefreshFailure(
         kind: .sourceUnavailable,
         message: "the session work: no answer",
-        leastPause: .seconds(200)
+        minimumDelay: .seconds(200)
     )
 
     @Test func `a token that outlived its login is served, and nothing is made of it`() {

@@ -32,7 +32,7 @@ import Testing
         var script = Self.started()
         let (waiter, effects) = script.get()
         #expect(effects.reply(to: waiter)?.secret == SecretID(rawValue: 500))
-        #expect(script.session.snapshot(at: script.moment)?.renewal == .anew)
+        #expect(script.session.snapshot(at: script.moment)?.renewal == .withoutLogin)
         #expect(script.session.snapshot(at: script.moment)?.tokenEndpoint == "https://id.example/t")
     }
 

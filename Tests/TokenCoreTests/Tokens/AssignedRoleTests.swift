@@ -56,7 +56,7 @@ import Testing
         let requestSent = script.reserve(begin)
         let request = try #require(requestSent)
         #expect(!begin.contains { if case .reserve = $0 { true } else { false } })
-        #expect(request.renewal == .anew && request.accessToken == SessionScript.accessToken)
+        #expect(request.renewal == .withoutLogin && request.accessToken == SessionScript.accessToken)
         #expect(request.variant == Self.reader && !script.session.isReplaying)
         let done = script.answer(begin, script.granted(lifetime: Self.hour, secret: 600))
         #expect(done.reply(to: waiter)?.secret == SecretID(rawValue: 600))

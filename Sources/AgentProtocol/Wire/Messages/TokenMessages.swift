@@ -56,21 +56,21 @@ package struct ReportMembers: WireMembers {
 
 extension ReportMembers {
     /// The maximum number of bytes of a challenge in a report.
-    private static let longestChallenge = 2048
+    private static let maximumChallengeLength = 2048
     /// The maximum number of closing braces at which the end of an object is tried, as hostile text may
     /// consist of them.
-    private static let mostBraces = 64
+    private static let maximumBraces = 64
 
     /// Returns the beginning of a server's challenge, as much as the agent accepts.
     package static func fitting(_ challenge: String) -> String {
-        String(decoding: challenge.utf8.prefix(longestChallenge), as: UTF8.self)
+        String(decoding: challenge.utf8.prefix(maximumChallengeLength), as: UTF8.self)
     }
 
     /// Returns the JSON object at the beginning of a server's response, without text that follows it, or else
     /// the whole text.
     package static func readable(_ body: [UInt8]) -> String {
         let ends = body.indices.reversed().lazy.filter { body[$0] == UInt8(ascii: "}") }
-        for end in ends.prefix(mostBraces) where (try? JSONValue(parsing: Array(body[...end]))) != nil {
+        for end in ends.prefix(maximumBraces) where (try? JSONValue(parsing: Array(body[...end]))) != nil {
             return String(decoding: body[...end], as: UTF8.self)
         }
         return String(decoding: body, as: UTF8.self)

@@ -300,7 +300,7 @@ final class SharedSession {
             }
             return
         }
-        noteReplaced(by: transaction, in: agent)
+        recordReplaced(by: transaction, in: agent)
         let sharing = sharing
         agent.fleet.call(in: agent) { () async throws(FleetStoreError) in
             try await sharing.transact(sealed)
@@ -344,7 +344,7 @@ final class SharedSession {
             // The tokens are served as soon as they are durable here.
             if let answer = record.settleAnswer() {
                 attempt = nil
-                agent.fleet.removed.noteRecord(by: host, of: name)
+                agent.fleet.removed.recordAuthor(by: host, of: name)
                 finish(answer, outcome, in: agent)
             }
             apply(in: agent) { member, now in member.kept(at: now) }
@@ -448,7 +448,7 @@ final class SharedSession {
     /// Keeps the tokens of the login that `transaction` replaces.
     ///
     /// They are in etcd only until it is carried out.
-    private func noteReplaced(by transaction: FleetTransaction, in agent: isolated SessionAgent) {
+    private func recordReplaced(by transaction: FleetTransaction, in agent: isolated SessionAgent) {
         guard member.memory.isNews, let old = transaction.replacedLogin, revokesSingly(in: agent) else {
             return
         }

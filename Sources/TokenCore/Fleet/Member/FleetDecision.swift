@@ -246,8 +246,8 @@ struct FleetDecision: Equatable, Sendable {
     /// The maximum time that a host waits for its turn.
     ///
     /// It leaves time for another turn within a grace.
-    var longestTurn: Duration {
-        guard case .now(let left?) = takeover else { return timing.longestTurn }
+    var maximumClaimDuration: Duration {
+        guard case .now(let left?) = takeover else { return timing.maximumClaimDuration }
         return left / 2
     }
 

@@ -256,7 +256,7 @@ package struct FleetMember: Equatable, Sendable {
         case .granted: return granted(look.view.place, at: now)
         case .end(let stage): return end(stage, at: now)
         case .reserve:
-            wish?.takeTurn(within: look.longestTurn, at: now)
+            wish?.takeTurn(within: look.maximumClaimDuration, at: now)
             if let turn = wish?.turn, now < turn { return rest(until: turn, at: now) }
             guard let viewedSince else { return self.look(at: now) }
             step = .leasing(look, viewedSince: viewedSince, since: now)
@@ -286,7 +286,7 @@ package struct FleetMember: Equatable, Sendable {
     {
         guard let wish else { return rest(at: now) }
         self.wish = nil
-        let until = now + (time - look.view.time) + timing.longestTurn * wish.attempt.share
+        let until = now + (time - look.view.time) + timing.maximumClaimDuration * wish.attempt.share
         return look.asked + [.postpone(wish.attempt, until: until)] + rest(at: now)
     }
 
@@ -343,7 +343,7 @@ package struct FleetMember: Equatable, Sendable {
     /// Grants a reservation that is in etcd, if it was in time and in the cluster that was read.
     private mutating func granted(_ place: FleetRevision, at now: Instant) -> [FleetAction] {
         guard let hold else { return look(at: now) }
-        noteDelay(of: hold, at: now)
+        recordDelay(of: hold, at: now)
         guard let wish, wish.attempt == hold.intent.attempt, news == nil, hold.counts(place, at: now) else {
             return end(.untouched, at: now)
         }
@@ -357,7 +357,7 @@ package struct FleetMember: Equatable, Sendable {
     /// Counts a lease that left no time to send.
     ///
     /// The next lease is longer.
-    private mutating func noteDelay(of hold: RefreshClaim, at now: Instant) {
+    private mutating func recordDelay(of hold: RefreshClaim, at now: Instant) {
         if now >= hold.deadline { delays += 1 }
     }
 
@@ -398,7 +398,7 @@ package struct FleetMember: Equatable, Sendable {
         guard step == .exchanging || step == .recovering, let hold else { return [] }
         let isRecovered = step == .recovering
         guard answer != .untouched || !isRecovered else { return scheduleRead(at: now) }
-        if answer == .untouched { noteDelay(of: hold, at: now) } else { delays = max(delays - 1, 0) }
+        if answer == .untouched { recordDelay(of: hold, at: now) } else { delays = max(delays - 1, 0) }
         memory.sending = nil
         switch answer {
         case .tokens(let tokenMark):

@@ -93,12 +93,12 @@ struct FleetPollSchedule: Equatable, Sendable {
         guard isUnsettled || isOwing else { return }
         let delay = RetrySchedule.backoff(
             failures: max(failures, refusedWrites),
-            cap: FleetPollSchedule.longestPause,
+            cap: FleetPollSchedule.maximumDelay,
             jitter: jitter
         )
         wakeTime = now + delay
     }
 
     /// The maximum delay before a failed read or write is retried, 60 seconds.
-    private static let longestPause = Duration.seconds(60)
+    private static let maximumDelay = Duration.seconds(60)
 }

@@ -77,9 +77,9 @@ struct RefreshClaim: Hashable, Sendable {
         let arrival = deadline + timing.request
         arrivalDeadline = arrival
         let lastMoment = timing.graceLeft(since: intent.first, at: view.time).map {
-            viewedSince + RefreshClaim.longestRead($0, calls: now - viewedSince)
+            viewedSince + RefreshClaim.maximumReadDuration($0, calls: now - viewedSince)
         }
-        let patient = max(viewedSince + timing.patience - timing.margin, arrival)
+        let patient = max(viewedSince + timing.takeoverTimeout - timing.margin, arrival)
         readDeadline = lastMoment.flatMap { $0 < arrival ? nil : $0 } ?? patient
     }
 
@@ -95,7 +95,7 @@ struct RefreshClaim: Hashable, Sendable {
     ///   - left: the time for which the token may be sent again.
     ///   - calls: the time that etcd took for the read and the lease.
     /// - Returns: the time, negative if there is not enough for another attempt.
-    private static func longestRead(_ left: Duration, calls: Duration) -> Duration {
+    private static func maximumReadDuration(_ left: Duration, calls: Duration) -> Duration {
         let spare = Duration.milliseconds(250)
         // Another attempt reads, requests a lease and reserves.
         let latest = left - (calls * 2 + spare)

@@ -74,7 +74,7 @@ enum FleetTakeover: Equatable, Sendable {
             self = .now(within: left)
             return
         }
-        let patient = max(intent.at, expiry ?? intent.at) + timing.patience
+        let patient = max(intent.at, expiry ?? intent.at) + timing.takeoverTimeout
         self = view.time < patient ? .notBefore(patient) : .now(within: nil)
     }
 }

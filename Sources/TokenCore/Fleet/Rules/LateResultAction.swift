@@ -60,7 +60,7 @@ extension FleetSnapshot {
     /// that host is waited for, unless the server is known to have rejected it.
     private func isDoubtful(_ late: LateResponse, _ timing: FleetTiming) -> Bool {
         guard case .acceptedFor = timing.reuse, let intent = presentIntent else { return false }
-        guard intent.before.contains(late.attempt), time < intent.at + timing.patience else { return false }
+        guard intent.before.contains(late.attempt), time < intent.at + timing.takeoverTimeout else { return false }
         return !intent.isRefused || intent.before.last != late.attempt
     }
 }

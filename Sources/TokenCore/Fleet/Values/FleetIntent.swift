@@ -8,7 +8,7 @@ package struct FleetIntent: Hashable, Sendable {
     /// The maximum number of stored attempts.
     ///
     /// The oldest are dropped first.
-    package static let mostPredecessors = 16
+    package static let maximumPredecessors = 16
 
     package var lineage: Lineage
     package var generation: UInt64
@@ -38,7 +38,7 @@ package struct FleetIntent: Hashable, Sendable {
         self.attempt = attempt
         self.at = at
         self.first = first
-        self.before = Array(before.suffix(FleetIntent.mostPredecessors))
+        self.before = Array(before.suffix(FleetIntent.maximumPredecessors))
         self.isRefused = isRefused
     }
 

@@ -23,18 +23,18 @@ package struct FleetTiming: Equatable, Sendable {
     package var reuse: Reuse
     /// The time after the access token's expiry for which an unanswered attempt blocks sending its token
     /// again.
-    package var patience: Duration
+    package var takeoverTimeout: Duration
 
-    package init(lease: Duration, request: Duration, margin: Duration, reuse: Reuse, patience: Duration) {
+    package init(lease: Duration, request: Duration, margin: Duration, reuse: Reuse, takeoverTimeout: Duration) {
         self.lease = lease
         self.request = request
         self.margin = margin
         self.reuse = reuse
-        self.patience = max(patience, FleetTiming.maximumLease + margin)
+        self.takeoverTimeout = max(takeoverTimeout, FleetTiming.maximumLease + margin)
     }
 
     /// The time over which hosts spread that would all act at one moment.
-    var longestTurn: Duration { patience / 4 }
+    var maximumClaimDuration: Duration { takeoverTimeout / 4 }
 
     /// Returns the time after a read at `time` within which a refresh token first sent at `first` may be sent
     /// again.
@@ -49,7 +49,7 @@ package struct FleetTiming: Equatable, Sendable {
     }
 
     /// The timing for a server that has turned out not to replace refresh tokens.
-    package var whereTokensAreKept: FleetTiming { FleetTiming(reuse: .accepted, patience: patience) }
+    package var whereTokensAreKept: FleetTiming { FleetTiming(reuse: .accepted, takeoverTimeout: takeoverTimeout) }
 
     /// Returns the lease to request after `delays` consecutive attempts that etcd responded to too late.
     ///
@@ -64,16 +64,16 @@ package struct FleetTiming: Equatable, Sendable {
     /// The patience is longer, so a lock never outlasts it.
     private static let maximumLease = Duration.seconds(30)
 
-    /// The default of ``patience``, 120 seconds.
+    /// The default of ``takeoverTimeout``, 120 seconds.
     ///
     /// A reboot takes no longer.
-    package static let defaultPatience = Duration.seconds(120)
+    package static let defaultTakeoverTimeout = Duration.seconds(120)
 
     /// Creates the timing for a server with this treatment of used refresh tokens.
     ///
     /// A lease, a request and the margin have to fit into the grace together. If they do not, the grace is
     /// useless, and the times are those of a server without one.
-    package init(reuse: Reuse, patience: Duration = defaultPatience) {
+    package init(reuse: Reuse, takeoverTimeout: Duration = defaultTakeoverTimeout) {
         let margin = Duration.seconds(1)
         switch reuse {
         case .acceptedFor(let grace) where grace >= .seconds(30):
@@ -82,7 +82,7 @@ package struct FleetTiming: Equatable, Sendable {
                 request: .seconds(8),
                 margin: margin,
                 reuse: reuse,
-                patience: patience
+                takeoverTimeout: takeoverTimeout
             )
         case .acceptedFor(let grace) where grace >= .seconds(10):
             self.init(
@@ -90,7 +90,7 @@ package struct FleetTiming: Equatable, Sendable {
                 request: .milliseconds(2_500),
                 margin: margin,
                 reuse: reuse,
-                patience: patience
+                takeoverTimeout: takeoverTimeout
             )
         case .accepted:
             self.init(
@@ -98,7 +98,7 @@ package struct FleetTiming: Equatable, Sendable {
                 request: .seconds(20),
                 margin: margin,
                 reuse: reuse,
-                patience: patience
+                takeoverTimeout: takeoverTimeout
             )
         case .acceptedFor, .refused:
             self.init(
@@ -106,7 +106,7 @@ package struct FleetTiming: Equatable, Sendable {
                 request: .seconds(20),
                 margin: margin,
                 reuse: .refused,
-                patience: patience
+                takeoverTimeout: takeoverTimeout
             )
         }
     }

@@ -6,11 +6,11 @@ import TokenCore
 struct EtcdAccess {
     /// The maximum number of concurrent calls of a host to one cluster: the connections that its HTTP client
     /// opens.
-    static let mostUnderway: Int32 = 8
+    static let maximumInFlight: Int32 = 8
     /// The time after which a host abandons a call.
-    static let patience = 5 * Course.second
+    static let timeout = 5 * Course.second
     /// The time after which the HTTP client closes an unused connection.
-    static let longestIdle = 60 * Course.second
+    static let maximumIdle = 60 * Course.second
     /// The time after which an unused token of etcd expires.
     static let tokenIdle = 300 * Course.second
 
@@ -91,7 +91,7 @@ struct EtcdAccess {
             calls.append(call)
         }
         if case .watch = kind { return launch(index, &course) }
-        guard links[link].underway < EtcdAccess.mostUnderway else {
+        guard links[link].underway < EtcdAccess.maximumInFlight else {
             return links[link].waiting.append(Int32(index))
         }
         links[link].underway += 1
@@ -102,9 +102,9 @@ struct EtcdAccess {
         let (now, link) = (course.now, calls[index].link)
         let (host, etcd) = (link / plan.etcds, link % plan.etcds)
         calls[index].etcdLife = etcds[etcd].life
-        calls[index].deadline = now + EtcdAccess.patience
+        calls[index].deadline = now + EtcdAccess.timeout
         guard !links[link].isUnreachable else {
-            return put(.expired(call: Int32(index)), index, at: now + EtcdAccess.patience, &course)
+            return put(.expired(call: Int32(index)), index, at: now + EtcdAccess.timeout, &course)
         }
         guard etcds[etcd].isUp else {
             // The connection is refused.
@@ -126,7 +126,7 @@ struct EtcdAccess {
         let (now, link) = (course.now, calls[index].link)
         var cost = workload(calls[index].kind, host: link / plan.etcds)
         var delay: Int64 = 0
-        if now - links[link].lastUse > EtcdAccess.longestIdle { links[link].connections = 0 }
+        if now - links[link].lastUse > EtcdAccess.maximumIdle { links[link].connections = 0 }
         let isWatch = if case .watch = calls[index].kind { true } else { false }
         if isWatch || links[link].underway > links[link].connections {
             if !isWatch { links[link].connections += 1 }

@@ -32,7 +32,7 @@ extension SimulatedFleet {
             if let slot { retry(index, slot) }
             return
         }
-        noteRequest(attempt, index)
+        recordRequest(attempt, index)
         if troubles.losesKeeper {
             troubles.losesKeeper = false
             return lose(host(index))
@@ -54,7 +54,7 @@ extension SimulatedFleet {
         due(index, at: course.now)
     }
 
-    private mutating func noteRequest(_ attempt: AttemptID, _ index: Int) {
+    private mutating func recordRequest(_ attempt: AttemptID, _ index: Int) {
         let known = Int(members.known[index])
         let isFirst = ledgers[session(index)].send(attempt, of: known, at: course.now)
         if let grace = plan.grace,
@@ -95,7 +95,7 @@ extension SimulatedFleet {
     }
 
     /// Updates the counts if a member's record has changed.
-    mutating func noteRecord(_ index: Int, _ slot: Int) {
+    mutating func recordAuthor(_ index: Int, _ slot: Int) {
         let (session, old) = (session(index), Int(members.known[index]))
         guard let record = members.active[slot].member.memory.record,
             record != ledgers[session].entries[old].record,

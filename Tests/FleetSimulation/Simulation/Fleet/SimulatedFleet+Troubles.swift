@@ -91,7 +91,7 @@ extension SimulatedFleet {
     }
 
     /// Records the time at which every host watches again and no member is busy.
-    mutating func noteQuiet() {
+    mutating func recordRecovery() {
         guard let endedAt = troubles.endedAt, course.now > endedAt, troubles.quietAt == nil else { return }
         guard lost.isEmpty, members.activeCount == 0, etcd.isWholeWatched else { return }
         troubles.quietAt = course.now

@@ -66,7 +66,7 @@ extension SimulatedFleet {
                 hear(index, link / plan.etcds * plan.sessions + etcd.changes[index].session)
             }
         }
-        noteQuiet()
+        recordRecovery()
     }
 
     /// Reads every session, because the watch does not report earlier changes.
@@ -89,6 +89,6 @@ extension SimulatedFleet {
             let member = host * plan.sessions + etcd.changes[Int(change)].session
             show(Int(change), member)
         }
-        noteQuiet()
+        recordRecovery()
     }
 }

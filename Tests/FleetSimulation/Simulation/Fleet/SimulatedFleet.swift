@@ -104,14 +104,14 @@ struct SimulatedFleet {
         let slot = members.wake(index, record)
         let actions = event(&members.active[slot].member, course.instant)
         for action in actions { perform(action, index, slot) }
-        noteRecord(index, slot)
+        recordAuthor(index, slot)
         let wakeTime = members.active[slot].member.wakeTime?.nanoseconds
         if let wakeTime, members.active[slot].wakeAt != wakeTime {
             course.agenda.put(.wake(member: Int32(index)), at: max(wakeTime, course.now))
         }
         members.active[slot].wakeAt = wakeTime
         members.rest(index)
-        if members.activeCount == 0 { noteQuiet() }
+        if members.activeCount == 0 { recordRecovery() }
     }
 
     /// Performs an action of a member.

@@ -42,5 +42,5 @@ struct Histogram {
         return 0
     }
 
-    var longestSeconds: Double { Double(longest) / 1e9 }
+    var maximumSeconds: Double { Double(longest) / 1e9 }
 }

@@ -92,7 +92,7 @@ extension FleetFigures.Durations {
             count: histogram.count,
             median: histogram.quantile(0.5),
             p99: histogram.quantile(0.99),
-            longest: histogram.longestSeconds
+            longest: histogram.maximumSeconds
         )
     }
 }

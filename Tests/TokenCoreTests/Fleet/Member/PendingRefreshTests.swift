@@ -35,7 +35,7 @@ import Testing
             Issue.record("\(actions)")
             return
         }
-        #expect(time >= expiry + FleetTiming.defaultPatience, "\(time)")
+        #expect(time >= expiry + FleetTiming.defaultTakeoverTimeout, "\(time)")
     }
 
     @Test func `a wish made while a login goes to the disk, or to etcd, is refused`() throws {
@@ -103,8 +103,8 @@ import Testing
             Issue.record("it is not told to wait: \(told)")
             return
         }
-        #expect(until >= expiry + member.timing.patience)
-        #expect(until <= expiry + member.timing.patience * 2)
+        #expect(until >= expiry + member.timing.takeoverTimeout)
+        #expect(until <= expiry + member.timing.takeoverTimeout * 2)
         #expect(view.reasonToWait(at: 2).contains("another host's refresh has not come"))
         #expect(member.wish == nil && member.isAtRest)
     }

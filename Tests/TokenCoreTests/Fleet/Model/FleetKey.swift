@@ -25,12 +25,12 @@ struct FleetKey: Hashable {
         var attempts: [AttemptID] = []
         var tokens: [Int] = []
         var logins: [Lineage] = []
-        let patience: Int64
+        let takeoverTimeout: Int64
         let grace: Int64
 
         init(_ world: FleetWorld) {
             self.world = world
-            patience = world.habit == .keeps ? 0 : world.habit.timing.patience.wholeSeconds
+            takeoverTimeout = world.habit == .keeps ? 0 : world.habit.timing.takeoverTimeout.wholeSeconds
             grace = world.habit.hasGrace ? Habit.grace : 0
         }
 
@@ -135,7 +135,7 @@ extension FleetKey.Encoder {
         add(intent.lineage)
         add(intent.generation)
         add(intent.attempt)
-        add(age: intent.at.seconds, upTo: intent.isRefused ? max(patience, 30) : patience)
+        add(age: intent.at.seconds, upTo: intent.isRefused ? max(takeoverTimeout, 30) : takeoverTimeout)
         add(intent.isRefused)
         add(age: intent.first.seconds, upTo: grace)
         add(intent.before.count)

@@ -87,7 +87,7 @@ extension FleetWorld {
             return false
         }
         let timing = habit.timing
-        return request.readDeadline >= (intent.at + (timing.patience - timing.margin)).seconds
+        return request.readDeadline >= (intent.at + (timing.takeoverTimeout - timing.margin)).seconds
     }
 
     private func ended(since old: FleetWorld) -> String? {

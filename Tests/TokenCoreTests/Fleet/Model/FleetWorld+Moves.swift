@@ -199,7 +199,7 @@ extension FleetWorld {
         if let lock = etcd.lock { instants.append(lock.endsAt) }
         instants += hosts.compactMap { $0.request?.answer == nil ? nil : $0.request?.readDeadline }
         if let record = etcd.record, let intent = etcd.intent, intent.concerns(record) {
-            instants.append(intent.at.seconds + timing.patience.wholeSeconds)
+            instants.append(intent.at.seconds + timing.takeoverTimeout.wholeSeconds)
             if intent.isRefused { instants.append(intent.at.seconds + 30) }
             if habit.hasGrace {
                 let used = server.tokens[record.token]

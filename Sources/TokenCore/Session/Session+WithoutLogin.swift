@@ -39,7 +39,7 @@ extension Session {
         restoredAt = nil
         let held = heldSecrets
         let login =
-            ended.login.flatMap { $0.renewal == .anew ? $0 : nil }
+            ended.login.flatMap { $0.renewal == .withoutLogin ? $0 : nil }
             ?? Login(startingAt: moment, of: policy.madeOf)
         state = .ready(login)
         var obsolete = held.subtracting(login.secrets)
@@ -70,7 +70,7 @@ extension Session {
 
     /// Whether the session has ended without a login, and its token is served until it expires.
     var isServedAfterItsEnd: Bool {
-        guard case .loggedOut(let ended) = state, servable?.renewal == .anew else { return false }
+        guard case .loggedOut(let ended) = state, servable?.renewal == .withoutLogin else { return false }
         if case .revoking = ended.afterlife { return false }
         return true
     }

@@ -3,7 +3,7 @@
 import TokenCore
 
 /// The times of the agent's own checks for a changed configuration, and the error that the last one found.
-struct ConfigurationWatch {
+struct ConfigurationCheckThrottle {
     /// The minimum time between two checks, so that nobody can make the agent read the disk all day.
     private static let pause = Duration.seconds(1)
 

@@ -4,7 +4,7 @@ import AgentProtocol
 import TokenCore
 
 /// The agent's access to a fleet.
-package struct FleetPort: Sendable {
+package struct FleetDependencies: Sendable {
     /// The fleet's name for the user.
     package var name: String
     /// The name of this host for the user.
@@ -15,22 +15,22 @@ package struct FleetPort: Sendable {
     package var open: @Sendable () async throws(FleetStoreError) -> any FleetSharing
     /// The random number that identifies this host.
     package var host: UInt64
-    /// The maximum wait for another host's unfinished attempt (``FleetTiming/patience``).
-    package var patience: Duration
+    /// The maximum wait for another host's unfinished attempt (``FleetTiming/takeoverTimeout``).
+    package var takeoverTimeout: Duration
 
     package init(
         name: String,
         label: String,
         role: FleetRole,
         host: UInt64,
-        patience: Duration,
+        takeoverTimeout: Duration,
         open: @escaping @Sendable () async throws(FleetStoreError) -> any FleetSharing
     ) {
         self.name = name
         self.label = label
         self.role = role
         self.host = host
-        self.patience = patience
+        self.takeoverTimeout = takeoverTimeout
         self.open = open
     }
 

@@ -6,7 +6,7 @@ import TokenCore
 ///
 /// A login may replace a session whose refresh is in flight. The late response must still be readable, so
 /// that its tokens can be revoked.
-struct SecretReferenceCounts {
+struct SecretsInFlight {
     private var users: [SecretID: Int] = [:]
     private var owed: Set<SecretID> = []
 

@@ -5,7 +5,7 @@ import Text
 import TokenCore
 
 /// The sources of a session without a login.
-package struct ConfiguredSources: Equatable, Sendable {
+package struct DerivationSources: Equatable, Sendable {
     /// The session in `from`.
     package var subject: SessionName?
     /// The session in `actor_from`.
@@ -24,7 +24,7 @@ package struct ConfiguredSources: Equatable, Sendable {
     package var areAssertions: Bool { assertion != nil }
 
     /// The maximum number of exchanges between a login and a session.
-    static let longestChain = 4
+    static let maximumChain = 4
 
     /// The file read for its requests, with its key.
     var file: (key: String, path: String)? { grant?.file }
@@ -43,7 +43,7 @@ package struct ConfiguredSources: Equatable, Sendable {
     }
 
     /// Returns the keys that differ from `old`.
-    func keys(differingFrom old: ConfiguredSources) -> [String] {
+    func keys(differingFrom old: DerivationSources) -> [String] {
         let differing: [(String, Bool)] = [
             ("from", subject != old.subject), ("actor_from", actor != old.actor),
             ("derived", isOpen != old.isOpen),
@@ -62,7 +62,7 @@ package struct ConfiguredSources: Equatable, Sendable {
     /// Returns the keys for the source of the assertion that differ from `old`.
     ///
     /// `from` is compared elsewhere.
-    private func assertionKeys(differingFrom old: ConfiguredSources) -> [String] {
+    private func assertionKeys(differingFrom old: DerivationSources) -> [String] {
         let supplies = [old.assertion?.source.supply, assertion?.source.supply]
         guard supplies[0]?.source != supplies[1]?.source || supplies[0]?.name != supplies[1]?.name else {
             return []

@@ -6,9 +6,9 @@ import TokenCore
 /// The sessions that are about to leave their fleet, once the other hosts have everything this host has.
 ///
 /// Confined to the agent's event loop.
-final class DepartingSessions {
+final class DrainingSessions {
     /// The limit of a wait: 30 seconds, as a request takes at most 20.
-    private static let longestWait = TimeAmount.seconds(30)
+    private static let maximumWait = TimeAmount.seconds(30)
 
     private let waiters: LoopWaiters
     private var names: [SessionName: Int] = [:]
@@ -42,7 +42,7 @@ final class DepartingSessions {
     ///
     /// ``look()`` checks the condition again.
     func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
-        let end = NIODeadline.now() + DepartingSessions.longestWait
+        let end = NIODeadline.now() + DrainingSessions.maximumWait
         while NIODeadline.now() < end, isNeeded() { await waiters.wait(atMost: end - .now()) }
     }
 
