@@ -20,6 +20,6 @@ package struct TOMLPosition: Comparable, Sendable {
 /// The reason bytes are not accepted as TOML, with the position at which this was detected.
 package struct TOMLError: Error, Equatable, Sendable {
     package let position: TOMLPosition
-    /// A clause for the user, without the position: "a value is missing after =".
+    /// A clause for the user, without the position: "unexpected text at end of line".
     package let message: String
 }

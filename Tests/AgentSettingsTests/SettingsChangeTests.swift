@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import AgentSettings
 
-/// What differs between two configurations, and how a changed file shows.
+/// The differences between two configurations, and the detection of a changed file.
 @Suite struct SettingsChangeTests {
     private static let plain = """
         [session.work]

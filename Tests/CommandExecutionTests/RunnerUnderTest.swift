@@ -34,7 +34,7 @@ final class RunnerUnderTest: Sendable {
         runner.start()
         runner.submit { _ in
             CommandRunnerProcess(socket: runnerEnd, environment: environment, source: source).serve()
-            // Not closed: a program that was stopped is still reported, to whoever had the number by then.
+            // Not closed: the runner may still report a stopped program here, so the number must not be reused.
             shutdown(runnerEnd, Int32(SHUT_RDWR))
         }
         let result: Result<Void, any Error>

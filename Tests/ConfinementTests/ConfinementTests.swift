@@ -6,10 +6,10 @@ import TestSupport
 import Testing
 
 @Suite struct ConfinementTests {
-    /// What the agent may read besides its own files.
+    /// The paths that the agent may read besides its own files.
     private static let system = ["/etc", "/usr", "/lib", "/lib64", "/proc", "/dev/urandom"]
 
-    /// Runs the probe with a home beside its own directory; answers what each attempt got.
+    /// Runs the probe with a home directory next to its own directory, and returns the result of each attempt.
     private func outcomes(
         _ attempts: [String],
         confined: Bool = true,

@@ -150,7 +150,7 @@ struct ExchangeGuardTests {
         scene.send(GuardFrame.whole.head(0))
         #expect(scene.frame()?.kind == .sending)
         #expect(scene.request() == "request")
-        // Whoever hands this on has taken the alarm back.
+        // The guard forwards this only after it has canceled its alarm.
         scene.answer("an")
         #expect(scene.frame()?.text == "an")
         scene.signal(SIGSTOP)

@@ -6,9 +6,11 @@ import TestSupport
 
 @testable import ExchangeGuard
 
-/// A guard at work, with a test in place of its agent and of its server.
+/// A running guard.
+///
+/// The test plays its agent and its server.
 final class GuardScene {
-    /// The agent's end; -1 once the agent is dead.
+    /// The agent's end of the connection, or -1 after ``die()``.
     private(set) var agent: Int32
     /// The server's end.
     let server: Int32
@@ -17,9 +19,11 @@ final class GuardScene {
     private let pid: pid_t
     private let directory: TemporaryDirectory
 
-    /// Starts a guard and hands it a connection and a file; the exchange ends `end` from now.
+    /// Starts a guard with a connection and a file.
     ///
-    /// `isCongested`: the kernel takes much to send at once, and little of it arrives unless the server reads.
+    /// The exchange ends after `end`.
+    ///
+    /// If `isCongested` is `true`, the kernel buffers much data, but little of it arrives until the server reads.
     init(end: Duration = .seconds(20), keepsAnswer: Bool = true, isCongested: Bool = false) throws {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -101,7 +105,7 @@ extension GuardScene {
         send(GuardFrame.outgoing.head(text.utf8.count) + text.utf8)
     }
 
-    /// Arms the guard for moments that are so far from now.
+    /// Arms the guard with deadlines relative to now.
     func arm(_ sendBefore: Duration, arriveBefore: Duration = .seconds(20), head: String = "HEAD") {
         let now = GuardScene.now
         let arming = GuardArming(
@@ -112,7 +116,7 @@ extension GuardScene {
         send(arming.frame)
     }
 
-    /// The next frame of the guard; `nil` at its end.
+    /// Reads the next frame of the guard, or returns `nil` at its end.
     func frame() -> (kind: GuardFrame, text: String)? {
         guard let head = GuardScene.read(agent, exactly: GuardFrame.headCount) else { return nil }
         var count = 0
@@ -122,7 +126,7 @@ extension GuardScene {
         return (kind, String(decoding: bytes, as: UTF8.self))
     }
 
-    /// The agent is killed.
+    /// Closes the agent's connection, as if the agent had been killed.
     func die() {
         close(agent)
         agent = -1
@@ -132,12 +136,14 @@ extension GuardScene {
         kill(pid, number)
     }
 
-    /// Whether the guard has stopped, once it has been told to.
+    /// Waits until the guard is stopped, and returns `true` if it is.
     func hasStopped() async throws -> Bool {
         try await Polling.until { File.text("/proc/\(self.pid)/stat")?.contains(") T ") == true }
     }
 
-    /// The signal that ended the guard, 0 for an end in order; `nil`: it goes on.
+    /// Waits until the guard ends.
+    ///
+    /// - Returns: 0 if it exited, `SIGKILL` if a signal ended it, or `nil` if it is still running.
     func ending(within limit: Duration = .seconds(20)) async throws -> Int32? {
         try await Polling.value(within: limit) {
             var report = siginfo_t()
@@ -156,7 +162,9 @@ extension GuardScene {
         _ = Glibc.send(server, text, text.utf8.count, Int32(MSG_NOSIGNAL))
     }
 
-    /// What the server gets next: empty at an end in order, `nil` if the connection was reset.
+    /// Receives the next bytes at the server.
+    ///
+    /// - Returns: the bytes, empty if the connection was closed, or `nil` if it was reset.
     func request() -> String? {
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = recv(server, &bytes, bytes.count, 0)
@@ -167,7 +175,7 @@ extension GuardScene {
         shutdown(server, Int32(SHUT_WR))
     }
 
-    /// What the file holds.
+    /// Returns `count` bytes of the file at `offset`.
     func kept(_ count: Int, at offset: Int) -> String {
         var bytes = [UInt8](repeating: 0, count: count)
         let got = pread(file, &bytes, count, off_t(offset))

@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Everything that is done with the body of a token answer, whoever sent it.
+/// Feeds the body of a token response to all its parsers.
 func fuzzTokenAnswer(_ bytes: [UInt8]) {
     guard let value = ProcessorTime.limited("parsing", { try? JSONValue(parsing: bytes) }) else { return }
     precondition(
@@ -24,7 +24,7 @@ func fuzzTokenAnswer(_ bytes: [UInt8]) {
     for answer in answers.compactMap(\.self) {
         let shown = [answer.accessToken, answer.idToken].compactMap(\.self)
         precondition(shown.allSatisfy { $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } })
-        // A refresh token goes into forms and JSON alone, and may hold blanks.
+        // A refresh token is only sent in forms and JSON, so it may contain spaces.
         precondition(answer.refreshToken?.utf8.allSatisfy { (0x20...0x7E).contains($0) } != false)
     }
     for status in [200, 400, 401, 403, 500] {
@@ -57,7 +57,7 @@ private func savedTokens(_ bytes: [UInt8]) -> TokenResponse? {
     return bytes.withUnsafeBytes { try? SavedLoginResponse($0, JSONRules.common, at: now) }?.tokens
 }
 
-/// The same body as the refusal of a back end of kind `json`, of a pool, and as the answer to a device.
+/// Reads the body as an error of a back end of kind `json`, as an error of a user pool, and as a device response.
 private func fuzzOtherKinds(_ reply: ServerResponse, at now: WallTime) {
     let failures = [
         ProcessorTime.limited("a back end's refusal") {
@@ -82,7 +82,7 @@ private func fuzzOtherKinds(_ reply: ServerResponse, at now: WallTime) {
     }
 }
 
-/// A token nobody signed must never be believed, whatever the key set.
+/// Checks that an unsigned token is never accepted, for any key set.
 func fuzzIDToken(_ bytes: [UInt8]) {
     let parts = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1)
     guard let first = parts.first,
@@ -118,7 +118,7 @@ func fuzzIDToken(_ bytes: [UInt8]) {
     }
 }
 
-/// Every beginning of a request must be waited for or refused as the whole is.
+/// Checks that each prefix of a request is either incomplete or rejected in the same way as the whole request.
 func fuzzCallback(_ bytes: [UInt8]) {
     var place = LoopbackRedirect.standard(port: 49_152)
     place.takesForms = true

@@ -7,7 +7,7 @@ import TokenCore
 @testable import AgentServer
 @testable import OAuthClient
 
-/// What a server says before it has anything of ours, and what it says of the client that it registers.
+/// Feeds `bytes` to the parsers of metadata, challenges and client registrations.
 func fuzzMetadata(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let text = Array(bytes.dropFirst())
@@ -25,7 +25,9 @@ private func fuzzDocument(_ text: [UInt8], _ body: (JSONObject) -> Void) {
     if let object { body(object) }
 }
 
-/// An address that the tests ask, or `nil`, which no test would survive.
+/// The address of the tests' resource.
+///
+/// Every test fails if it is `nil`.
 private let resource = try? EndpointURL("https://api.example.com/v1/mcp")
 
 private func fuzzResource(_ object: JSONObject) {
@@ -48,7 +50,7 @@ private func fuzzResource(_ object: JSONObject) {
     check(scopes ?? [])
 }
 
-/// Words that go into an address and a command.
+/// Checks the scopes, which become parts of an address and of a command.
 private func check(_ scopes: [String]) {
     precondition(scopes.count <= 64 && scopes.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(\.isNQChar) })
 }

@@ -2,16 +2,16 @@
 
 import Glibc
 
-/// What one call of ours may take: input that needs more than this stops everybody who waits behind it.
+/// A limit on the processor time of one call, because slow input would delay all other requests.
 ///
-/// Processor time of the calling thread, so that neither a busy machine nor work on another thread matters; the
-/// shortest of three calls, because what a host takes away from its guests is counted too, and is another time each
-/// time. The instrumented build takes several times as long as the one that ships, which is to our advantage.
+/// The processor time of the calling thread does not depend on the load of the machine or on other threads. The
+/// fastest of three calls counts, because a virtual machine's time includes varying time of its host. The instrumented
+/// build takes several times as long as the shipped one, which makes the limit stricter.
 enum ProcessorTime {
     static let limit: Duration = .milliseconds(100)
     private static let calls = 3
 
-    /// What `body` returns; ends the process, so that the input is kept, when it takes more than ``limit`` each time.
+    /// Calls `body` and ends the process if each call takes more than ``limit``, so that the fuzzer saves the input.
     ///
     /// - Parameters:
     ///   - what: the work, for the report.

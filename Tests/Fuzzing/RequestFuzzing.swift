@@ -4,13 +4,15 @@ import NIOCore
 
 @testable import AgentServer
 
-/// What came out of a stream of requests: the whole ones, and whether it ended with a refusal.
+/// The result of reading a stream: the complete requests, and the error that ended it.
 private struct Reading: Equatable {
     var requests: [HTTPRequest] = []
     var refusal: RequestError?
 }
 
-/// The first byte says how large the pieces are; the stream must read the same in one piece.
+/// Feeds the stream in pieces, whose size is the first byte.
+///
+/// The result must be the same as in one piece.
 func fuzzRequest(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let stream = bytes.dropFirst()

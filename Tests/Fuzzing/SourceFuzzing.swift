@@ -5,7 +5,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// What tokens without a login are made of: answers of AWS and of GitHub, output of programs, keys.
+/// Feeds `bytes` to the parsers of token sources: responses of AWS and GitHub, output of programs, and keys.
 func fuzzSources(_ bytes: [UInt8]) {
     guard let first = bytes.first else { return }
     let text = Array(bytes.dropFirst())
@@ -20,7 +20,7 @@ func fuzzSources(_ bytes: [UInt8]) {
 private let now = WallTime(secondsSince1970: 1_800_000_000)
 private let endpoint = try? EndpointURL("https://api.example.com/")
 
-/// What a person is told must not move a terminal.
+/// Checks that the failure's message contains no control characters for the terminal.
 private func check(_ failure: RefreshFailure) {
     precondition(failure.message.utf8.allSatisfy { (0x20...0x7E).contains($0) }, "a terminal might act")
     precondition((failure.retryAfter ?? .zero) >= .zero)
@@ -77,7 +77,9 @@ private func fuzzOutput(_ output: [UInt8]) {
     }
 }
 
-/// How long the library takes over an odd number is not measured: the key is the person's own.
+/// Parses a key of the user.
+///
+/// The library's time for unusual keys is not limited, because the key comes from the user.
 private func fuzzKey(_ bytes: [UInt8]) {
     let text = String(decoding: bytes.prefix(ReloadableFile.limit), as: UTF8.self)
     ProcessorTime.limited("the blocks of a key") { _ = PEMBlock.all(in: text) }

@@ -18,13 +18,15 @@ else {
     exit(2)
 }
 chosen = target
-// libFuzzer starts itself again with the same words, so the target stays where it is, as a directory would.
+// libFuzzer starts itself again with the same arguments, so the target remains one of them, as a directory would.
 var count = CommandLine.argc - 1
 var arguments = CommandLine.unsafeArgv + 1
 arguments[0] = CommandLine.unsafeArgv[0]
 exit(runDriver(&count, &arguments, testOneInput))
 
-/// What the fuzzer calls; its library also looks for it by name.
+/// Runs the chosen target.
+///
+/// The fuzzer's library finds this function by its name.
 @_cdecl("LLVMFuzzerTestOneInput")
 func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
     chosen.run(Array(UnsafeBufferPointer(start: bytes, count: count)))

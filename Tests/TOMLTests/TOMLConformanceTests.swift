@@ -15,7 +15,7 @@ struct TOMLConformanceTests {
         #expect(TOMLConformance.names("invalid").count >= 234)
     }
 
-    /// But for `\e`, which is an escape of TOML 1.1.
+    /// All valid texts except that with `\e`, which is an escape of TOML 1.1.
     @Test(arguments: TOMLConformance.names("valid").filter { $0 != "valid/string/escape-esc" })
     func `a text is read as what it means`(name: String) throws {
         let text = try #require(File.bytes(TOMLConformance.directory + name + ".toml"))
@@ -34,12 +34,12 @@ struct TOMLConformanceTests {
 private enum TOMLConformance {
     static let directory = "/usr/share/gocode/src/github.com/BurntSushi/toml/internal/toml-test/tests/"
 
-    /// What of the suite is for TOML 1.0; editions before TOML 1.1 have no such list.
+    /// The texts of the suite for TOML 1.0, or `nil` for editions before TOML 1.1, which have no such list.
     private static let listed = File.text(directory + "files-toml-1.0.0").map { text in
         Set(text.split(separator: "\n").map(String.init))
     }
 
-    /// Paths of the texts below `folder`, without their `.toml`.
+    /// Returns the paths of the texts below `folder`, without their extension.
     static func names(_ folder: String) -> [String] {
         File.names(in: directory + folder).flatMap { name in
             let path = "\(folder)/\(name)"
@@ -48,7 +48,9 @@ private enum TOMLConformance {
         }
     }
 
-    /// Whether the value is what the suite says: simple values are objects with their type and their text.
+    /// Returns `true` if the value is the expected one.
+    ///
+    /// The suite writes simple values as objects of a type and a text.
     static func means(_ content: TOMLValue.Content, _ expected: JSONValue) -> Bool {
         switch (content, expected) {
         case (.array(let values), .array(let elements)):
@@ -73,7 +75,7 @@ private enum TOMLConformance {
         case (.boolean(let boolean), "bool"): boolean == Bool(text)
         case (.float(let float), "float"):
             float == Double(text) || float.isNaN && Double(text)?.isNaN == true
-        // Nothing of ours is a date: that it is one is all that is kept.
+        // The configuration has no dates, so the parser stores only the type.
         case (.dateTime, "datetime"), (.dateTime, "datetime-local"), (.dateTime, "date-local"),
             (.dateTime, "time-local"):
             true

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TokenProxy
 
-/// What goes on to the upstream, and what comes back to the client.
+/// Requests forwarded to the upstream, and responses forwarded to the client.
 @Suite struct PassingTests {
     private static func rules(
         _ upstream: String = "https://api.example.com",

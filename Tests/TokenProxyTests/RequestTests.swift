@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenProxy
 
-/// What is read from a client, and what is refused because two readers might read it differently.
+/// The parsing of clients' requests, and the rejection of requests that two parsers might read differently.
 @Suite struct RequestTests {
     static func request(_ text: String) throws -> ProxiedRequest {
         let bytes = Array(

@@ -87,7 +87,8 @@ extension Endpoint {
                 showsSessions: true
             )
         case .session: APIEndpointTraits(method: .get, path: "/sessions/NAME", worksAtRestrictedSocket: true)
-        case .token: APIEndpointTraits(method: .get, path: "/sessions/NAME/token", worksAtRestrictedSocket: true)
+        case .token:
+            APIEndpointTraits(method: .get, path: "/sessions/NAME/token", worksAtRestrictedSocket: true)
         case .aws: APIEndpointTraits(method: .get, path: "/sessions/NAME/aws", worksAtRestrictedSocket: true)
         case .refresh: APIEndpointTraits(method: .post, path: "/sessions/NAME/refresh")
         case .report:
@@ -106,14 +107,16 @@ extension Endpoint {
                 isEndless: true
             )
         case .audit: APIEndpointTraits(method: .get, path: "/audit", showsSessions: true, isEndless: true)
-        case .metrics: APIEndpointTraits(method: .get, path: "/metrics", worksLocked: true, showsSessions: true)
+        case .metrics:
+            APIEndpointTraits(method: .get, path: "/metrics", worksLocked: true, showsSessions: true)
         case .doctor: APIEndpointTraits(method: .get, path: "/doctor", worksLocked: true, showsSessions: true)
         case .examine: APIEndpointTraits(method: .post, path: "/examine", worksLocked: true)
         case .restrict:
             APIEndpointTraits(method: .post, path: "/restrict", worksLocked: true, whileOpening: .isAnswered)
         case .lock: APIEndpointTraits(method: .post, path: "/lock", worksLocked: true)
         case .unlock: APIEndpointTraits(method: .post, path: "/unlock", worksLocked: true)
-        case .reload: APIEndpointTraits(method: .post, path: "/reload", worksLocked: true, showsSessions: true)
+        case .reload:
+            APIEndpointTraits(method: .post, path: "/reload", worksLocked: true, showsSessions: true)
         case .shutdown:
             APIEndpointTraits(method: .post, path: "/shutdown", worksLocked: true, whileOpening: .isAnswered)
         case .vault: APIEndpointTraits(method: .get, path: "/vault", worksLocked: true)

@@ -7,7 +7,7 @@ import TokenCore
 ///
 /// Confined to the agent's event loop.
 final class DrainingSessions {
-    /// The limit of a wait: 30 seconds, as a request takes at most 20.
+    /// The maximum time to wait, 30 seconds, because a request takes at most 20.
     private static let maximumWait = TimeAmount.seconds(30)
 
     private let waiters: LoopWaiters
@@ -17,12 +17,13 @@ final class DrainingSessions {
         waiters = LoopWaiters(eventLoop: eventLoop)
     }
 
-    /// Returns whether the session is leaving, so that nothing more is sent for it.
+    /// Returns whether the session is about to leave, so that no new request is sent for it.
     func contains(_ name: SessionName) -> Bool { names[name] != nil }
 
-    /// Waits until `isNeeded` is false for all these sessions, and marks them as leaving meanwhile.
+    /// Waits until `isNeeded` is false for all these sessions, 30 seconds at most, and marks them as leaving
+    /// during that time.
     ///
-    /// ``look()`` checks the condition again.
+    /// A call of ``look()`` checks the condition again.
     func wait(
         for names: Set<SessionName>,
         while isNeeded: (SessionName) -> Bool,
@@ -38,14 +39,12 @@ final class DrainingSessions {
 
     /// Waits while `isNeeded` is true, for 30 seconds at most.
     ///
-    /// Nothing else is blocked meanwhile.
-    ///
-    /// ``look()`` checks the condition again.
+    /// The agent serves other requests during that time. A call of ``look()`` checks the condition again.
     func wait(while isNeeded: () -> Bool, isolation: isolated (any Actor)? = #isolation) async {
         let end = NIODeadline.now() + DrainingSessions.maximumWait
         while NIODeadline.now() < end, isNeeded() { await waiters.wait(atMost: end - .now()) }
     }
 
-    /// Checks the conditions of all waiters again, as something has changed.
+    /// Checks the conditions of all waiters again, because a session has changed.
     func look() { waiters.resumeAll() }
 }

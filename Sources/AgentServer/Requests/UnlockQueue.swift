@@ -47,7 +47,7 @@ final class UnlockQueue {
         return takeRequests()
     }
 
-    /// Fails the requests that wait, as the agent stops instead.
+    /// Answers all waiting requests with `failure`, because the agent stops before it was unlocked.
     func refuse(_ failure: RequestFailure) {
         for arrival in takeRequests() { arrival.connection.answer(HTTPResponse(failure)) }
     }

@@ -4,7 +4,7 @@ import Synchronization
 import TOML
 import TokenCore
 
-/// An error in the configuration: its position, its key, and a message that says what to write instead.
+/// An error in the configuration: its position, its key, and a message that says what is accepted.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
     /// The file or directory with the error, or `nil` if it is the configuration file itself.
     package var file: String?
@@ -12,7 +12,7 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
     package var line: Int?
     /// The dotted key, such as `session.work.issuer`; empty if the error concerns no key.
     package var key: String
-    /// A clause for the user: "must be a string, not an integer".
+    /// A clause for the user, such as "must be a string, not an integer", with its remedy in parentheses.
     package var message: String
     /// The session that is unavailable because of the error, if nothing else is.
     package var session: SessionName?
@@ -72,7 +72,7 @@ final class ProblemList: Sendable {
 
     var isEmpty: Bool { found.withLock(\.isEmpty) }
 
-    /// Adds a problem; `session` replaces the session of the list, if given.
+    /// Adds a problem of `session`, by default of the list's session.
     func add(
         _ key: String,
         at position: TOMLPosition?,

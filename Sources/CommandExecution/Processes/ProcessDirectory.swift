@@ -48,7 +48,7 @@ struct ProcessDirectory: ~Copyable {
         return Executable(path: path, file: running)
     }
 
-    /// The identity of the running file, even without a path, or `nil` if this process may not read it.
+    /// The device and inode of the process's executable file, or `nil` if this process may not read them.
     var image: String? { FileIdentity(at: "exe", in: descriptor)?.file }
 
     /// Whether ``executable`` is unknown because the kernel denied access.

@@ -26,8 +26,9 @@ package struct ProcessIdentity: Equatable, Sendable {
     package var unit: String?
     /// The start time in nanoseconds since boot.
     package var startedAt: Int64
-    /// The device and inode of the running file, or `?` and the name of the process if the runner may not
-    /// read it.
+    /// The device and inode of the process's executable file, or `nil` if unknown.
+    ///
+    /// If the runner process may not read them, it is `?` and the name of the process.
     package var image: String?
     /// Whether the process is `tokenagent-proxy`.
     package var isProxy: Bool

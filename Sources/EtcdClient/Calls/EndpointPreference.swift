@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The order in which endpoints are tried.
+/// The order in which the endpoints of etcd are tried.
 ///
 /// The endpoint of the last response comes first.
 final class EndpointPreference: Sendable {

@@ -23,7 +23,7 @@ struct GatewayError: Equatable, Sendable {
         self.init(status: status, answer)
     }
 
-    /// Parses the JSON of an error, which may be a response or a line of a stream.
+    /// Parses an error from JSON, which may be a response or a line of a stream.
     init(status: Int, _ answer: GatewayResponseBody) {
         let code = (try? answer.number("code")).flatMap { $0 == 0 ? try? answer.number("grpc_code") : $0 }
         let words = (try? answer.text("message")) ?? (try? answer.text("error"))
@@ -41,7 +41,7 @@ struct GatewayError: Equatable, Sendable {
         message = GatewayError.cleaned(words)
     }
 
-    /// Whether the token is no longer valid.
+    /// Whether the authentication token is no longer valid.
     ///
     /// It ends with the member that issued it, or after five idle minutes.
     ///
@@ -50,7 +50,7 @@ struct GatewayError: Equatable, Sendable {
         status == 401 || code == 16 || says("invalid auth token") || says("revision of auth store is old")
     }
 
-    /// The meaning of the error for the call.
+    /// The failure of the call that this error means.
     ///
     /// Only messages that etcd sends before it proposes a request to the other members prove that nothing was
     /// done.

@@ -8,7 +8,7 @@ import Text
 struct GatewayRequest: Equatable, Sendable {
     var path: String
     var body: JSONObject
-    /// Whether the request is about the member itself, which answers without authentication and without a
+    /// Whether the request is about the member itself, which responds without authentication and without a
     /// leader.
     var isAboutMember = false
 

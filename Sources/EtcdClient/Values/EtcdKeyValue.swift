@@ -67,7 +67,7 @@ package struct EtcdKeys: Hashable, Sendable {
 
 /// The header of every response, which identifies the cluster and the state of its history.
 package struct EtcdHeader: Hashable, Sendable {
-    /// The cluster, which changes when it is restored from a snapshot.
+    /// The ID of the cluster, which changes when the cluster is restored from a snapshot.
     package var cluster: UInt64
     package var member: UInt64
     /// The revision, which rises with each change and falls only when a snapshot is restored.
@@ -94,7 +94,7 @@ extension EtcdResponse: Equatable where Content: Equatable {}
 /// The result of a range request.
 package struct EtcdRange: Equatable, Sendable {
     package var pairs: [EtcdKeyValue]
-    /// Whether there are more keys than requested.
+    /// Whether there are more keys than the request's limit.
     package var hasMore: Bool
 }
 

@@ -13,7 +13,7 @@ package struct EtcdTransaction: Equatable, Sendable {
     }
 
     package enum Change: Equatable, Sendable {
-        /// Writes the key, which expires with `lease` if there is one.
+        /// Writes the key, which expires with `lease` unless the lease is `nil`.
         case put(key: [UInt8], value: [UInt8], lease: Int64? = nil)
         case delete(EtcdKeys)
     }

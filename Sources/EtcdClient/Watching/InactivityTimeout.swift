@@ -22,7 +22,7 @@ final class InactivityTimeout: Sendable {
         end.withLock { $0 = .now + limit }
     }
 
-    /// Runs `body` with the timeout suspended.
+    /// Runs `body`, and does not count its time as inactivity.
     func resting(_ body: () async -> Void) async {
         end.withLock { $0 = nil }
         await body()

@@ -68,7 +68,8 @@ struct KeySet: Equatable, Sendable {
             else { return nil }
             return .elliptic(curve, x: x, y: y)
         case "OKP":
-            guard jwk["crv"] == "Ed25519", let x = number("x", of: jwk, atMost: maximumCoordinateLength) else {
+            guard jwk["crv"] == "Ed25519", let x = number("x", of: jwk, atMost: maximumCoordinateLength)
+            else {
                 return nil
             }
             return .edwards(x: x)

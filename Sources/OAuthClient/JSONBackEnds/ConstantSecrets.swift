@@ -55,7 +55,7 @@ struct ConstantSecrets: Sendable {
         }
     }
 
-    /// Forgets the output of commands, which the back end may have rejected.
+    /// Forgets the secrets that commands have printed, because the back end may have rejected them.
     func forget() async {
         for (_, reader) in readers { await reader.forget() }
     }

@@ -10,7 +10,7 @@ package struct JSONBackEnd: Equatable, Sendable {
     /// The logout endpoint, or `nil` if a logout sends nothing to the server.
     package var logoutURL: String?
     package var rules: JSONRules
-    /// The first step of a login with a code, or `nil` if a login sends a password.
+    /// The request that makes the back end send a code to the user, or `nil` if a login sends a password.
     package var codeStep: CodeStep?
     package var constants: JSONConstants
 
@@ -31,17 +31,17 @@ package struct JSONBackEnd: Equatable, Sendable {
     }
 }
 
-/// The first step of a login with a code, in which the back end sends the code to the user by mail or text
-/// message.
+/// The request that makes the back end send a code to the user by mail or text message, the first step of a
+/// login.
 package struct CodeStep: Equatable, Sendable {
     /// The URL that the user name is sent to.
     package var url: String
     /// The members of the response that are sent to the login endpoint with the code.
     package var carriedMembers: [String]
 
-    /// The maximum number of carried members.
+    /// The maximum number of ``carriedMembers``.
     ///
-    /// One names the attempt, and some back ends send another.
+    /// One of them identifies the login, and some back ends send another.
     static let maximumCarried = 8
 
     package init(url: String, carriedMembers: [String] = []) {
@@ -57,13 +57,13 @@ enum JSONPurpose: Sendable {
     case logout
 }
 
-/// The differences between back ends of kind `json`: names and codes, all of them data.
+/// The names and codes in which back ends of kind `json` differ.
 package struct JSONRules: Equatable, Sendable {
-    /// The names of members in requests and responses.
+    /// The names of the JSON members in requests and responses.
     package struct Fields: Equatable, Sendable {
         package var username = "username"
         package var password = "password"
-        /// The code that the back end has sent to the user.
+        /// The member with the code that the back end has sent to the user.
         package var code = "code"
         package var accessToken = "accessToken"
         package var refreshToken = "refreshToken"
@@ -78,19 +78,21 @@ package struct JSONRules: Equatable, Sendable {
     }
 
     package var fields = Fields()
-    /// The object that contains the members of a response, or `nil` for the response itself.
+    /// The path of the object that contains the members of a response, or `nil` if the response itself
+    /// contains them.
     package var envelope: JSONPath?
-    /// The envelope of a login response, or `nil` if it is ``envelope``.
+    /// The ``envelope`` of login responses, or `nil` if it is the same.
     package var loginEnvelope: JSONPath?
-    /// The location of an error code, in addition to the usual ones.
+    /// The path of the error code in a response, in addition to the usual ones.
     package var errorCode: JSONPath?
-    /// The additional members of token responses that are kept and shown.
+    /// The members of token responses that the session keeps and shows to the user, in addition to the
+    /// tokens.
     package var keptMembers: [String]
     /// The error codes that mean "the access token has expired, refresh it".
     package var refreshCodes: [String]
     /// The error codes that end the session.
     package var logoutCodes: [String]
-    /// The error codes that end the session in a response to a refresh, or `nil` if they are ``logoutCodes``.
+    /// The error codes that end the session in response to a refresh, or `nil` if they are ``logoutCodes``.
     ///
     /// One code may mean less in such a response than elsewhere.
     package var refreshLogoutCodes: [String]?
@@ -113,7 +115,7 @@ package struct JSONRules: Equatable, Sendable {
         self.endsWithSecondRefusal = endsWithSecondRefusal
     }
 
-    /// The locations of members and errors in responses.
+    /// The paths of members and errors in a response.
     package var places: JSONResponsePaths {
         JSONResponsePaths(envelope: envelope, errorCode: errorCode, loginDemand: fields.requiresReauth)
     }
@@ -125,7 +127,9 @@ package struct JSONRules: Equatable, Sendable {
         return places
     }
 
-    /// The accounts of a signaling server: 15 minutes of access and 30 days of refresh, rolling.
+    /// The rules for the back end of a signaling server, at which users log in.
+    ///
+    /// Access tokens are valid for 15 minutes, and refresh tokens for 30 days from their last use.
     package static let signaling = JSONRules(
         keptMembers: ["userId", "deviceId"],
         refreshCodes: ["access_token_expired"],
@@ -136,7 +140,7 @@ package struct JSONRules: Equatable, Sendable {
         endsWithSecondRefusal: false
     )
 
-    /// The registered devices of an emergency-call app.
+    /// The rules for the back end of an emergency-call app, at which registered devices log in.
     package static let ecall = JSONRules(
         keptMembers: ["userId", "deviceId"],
         refreshCodes: ["ErrAccessTokenExpired"],
@@ -145,7 +149,7 @@ package struct JSONRules: Equatable, Sendable {
         endsWithSecondRefusal: true
     )
 
-    /// The rules without a preset: the codes of both presets.
+    /// The rules for back ends without a preset, with the codes of both presets.
     package static let common = JSONRules(
         keptMembers: signaling.keptMembers,
         refreshCodes: signaling.refreshCodes + ecall.refreshCodes,

@@ -11,7 +11,7 @@ final class JSONRequestBody: Sendable {
     let contentType: String
     private let buffer = WipingBuffer()
 
-    /// Creates the object that `members` writes.
+    /// Creates the body with the members that the closure `members` adds.
     init(
         contentType: String = "application/json",
         _ members: (Members) throws(RefreshFailure) -> Void
@@ -47,13 +47,13 @@ final class JSONRequestBody: Sendable {
             append(value.utf8)
         }
 
-        /// Adds a number or keyword as JSON text.
+        /// Adds a member with a number or a keyword, given as JSON text.
         func add(_ name: String, literal: String) {
             begin(name)
             for byte in literal.utf8 { buffer.append(byte) }
         }
 
-        /// Adds an array.
+        /// Adds a member with an array of strings.
         func add(_ name: String, _ values: [String]) {
             begin(name)
             for (number, value) in values.enumerated() {
@@ -64,13 +64,13 @@ final class JSONRequestBody: Sendable {
             buffer.append(UInt8(ascii: "]"))
         }
 
-        /// Adds a value that exists nowhere else in the clear.
+        /// Adds a member with a secret string, without making another copy of it in memory.
         func add(_ name: String, secret value: UnsafeRawBufferPointer) {
             begin(name)
             unsafe append(value)
         }
 
-        /// Adds a sealed value.
+        /// Adds a member with a string from sealed memory.
         func add(_ name: String, _ secret: SecretID, from memory: SealedMemory) throws(RefreshFailure) {
             do {
                 try unsafe memory.open(secret) { unsafe add(name, secret: $0) }
@@ -79,7 +79,7 @@ final class JSONRequestBody: Sendable {
             }
         }
 
-        /// Adds a sealed JSON text.
+        /// Adds a member whose JSON text is in sealed memory.
         func add(_ name: String, json: SecretID, from memory: SealedMemory) throws(RefreshFailure) {
             begin(name)
             do {
@@ -91,7 +91,7 @@ final class JSONRequestBody: Sendable {
             }
         }
 
-        /// Adds an object.
+        /// Adds a member with an object.
         func add(
             _ name: String,
             _ members: (Members) throws(RefreshFailure) -> Void

@@ -47,7 +47,7 @@ package struct RandomID: Hashable, Sendable, CustomStringConvertible {
 
     private static let digitCount = 2 * byteCount
 
-    /// The identifier as 32 lower-case digits.
+    /// The identifier as 32 hexadecimal digits in lower case.
     package var description: String {
         unsafe String(unsafeUninitializedCapacity: RandomID.digitCount) { digits in
             var words = (high: high, low: low)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// The clear header of a store file that is sealed as a whole, authenticated with it.
+/// The unencrypted header of a store file that is sealed as a whole; opening the file authenticates the
+/// header too.
 ///
 /// ```
 /// magic | u8 version | u16 suite 1 | vault_id[16] | u32 epoch

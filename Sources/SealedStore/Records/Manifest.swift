@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The highest durable generation of every record, which reveals an old copy of a single record.
+/// The highest durable generation of every record, by which an old copy of a single record is detected.
 ///
 /// The manifest may lag behind the records but never lead: a record is flushed before its generation is
 /// added. The file is written in batches, so that refreshes do not wait for it. An old copy is therefore
@@ -33,7 +33,9 @@ struct Manifest: Equatable, Sendable {
 
     private var version: UInt8 { counter == nil ? Manifest.plainVersion : Manifest.countedVersion }
 
-    /// The generation below which a copy of `record` is old.
+    /// The highest known generation of `record`.
+    ///
+    /// A copy with a lower generation is old.
     subscript(record: RandomID) -> UInt64 { generations[record] ?? 0 }
 
     /// Records that `generation` of `record` is durable.
@@ -41,7 +43,7 @@ struct Manifest: Equatable, Sendable {
         generations[record] = max(self[record], generation)
     }
 
-    /// Records that the records of `gone` were removed.
+    /// Marks the records with the IDs `gone` as removed from the store.
     mutating func remove(_ gone: some Sequence<RandomID>) {
         removed += gone.filter { generations[$0] != nil && !removed.contains($0) }
         guard removed.count > Manifest.maximumRemoved else { return }
@@ -49,7 +51,7 @@ struct Manifest: Equatable, Sendable {
         removed.removeFirst(removed.count - Manifest.maximumRemoved)
     }
 
-    /// Returns the known records that are neither present nor removed.
+    /// Returns the records that the manifest contains, but that are neither in `present` nor removed.
     func missing(from present: Set<RandomID>) -> [RandomID] {
         let known = present.union(removed)
         return generations.keys.filter { !known.contains($0) }
@@ -112,7 +114,9 @@ struct Manifest: Equatable, Sendable {
 
     init() {}
 
-    /// Adds the content of an opened manifest, which begins with a counter's value if it `isCounted`.
+    /// Adds the content of an opened manifest file.
+    ///
+    /// If it `isCounted`, the content begins with the counter's value.
     mutating func read(_ reader: ByteReader, isCounted: Bool = false) throws(FormatError) {
         var reader = reader
         if isCounted { counter = try reader.integer() }

@@ -2,12 +2,13 @@
 
 import TokenCore
 
-/// The store's knowledge of one session's files.
+/// The state of one session's files, as far as the store knows it.
 struct RecordEntry {
     let id: RandomID
     /// The highest generation written so far, durable or not.
     var generation: UInt64
-    /// The epoch of the durable record's key, or `nil` if there is no durable record.
+    /// The epoch of the master key under which the durable record is sealed, or `nil` if there is no durable
+    /// record.
     var epoch: UInt32?
     /// The space reserved for the result of a refresh.
     var reservation: Reservation?
@@ -28,7 +29,7 @@ struct RecordEntry {
         self.committed = committed
     }
 
-    /// A durable intent with space for its commit.
+    /// An intent on disk, with reserved space for the commit that follows.
     struct Reservation {
         /// The file, kept open while the response is pending, so that a lack of descriptors cannot prevent
         /// the commit.
@@ -36,10 +37,10 @@ struct RecordEntry {
         var half: Int
         var generation: UInt64
         var epoch: UInt32
-        /// The attempt known to the fleet, or `nil` if the session is not shared or an earlier process left
-        /// the reservation.
+        /// The fleet's ID of the refresh attempt, or `nil` if the session is not shared or an earlier process
+        /// left the reservation.
         var attempt: AttemptID?
-        /// The recording of the response.
+        /// The recording of the server's response, which another process writes to `ID.ans`.
         var answer: ResponseRecording?
     }
 
@@ -53,7 +54,7 @@ struct RecordEntry {
         var failure: StorageFailure
     }
 
-    /// The epochs of the keys that its files require.
+    /// The epochs of the master keys that the session's files require.
     var epochs: Set<UInt32> {
         Set([epoch, reservation?.epoch, pending?.epoch].compactMap(\.self))
     }

@@ -23,15 +23,15 @@ struct RecordFiles: Sendable {
         func name(of record: RandomID) -> String { "\(record).\(rawValue)" }
     }
 
-    /// The minimum size of a half in bytes, which is also the minimum space for a commit.
+    /// The minimum size of half a file in bytes, which is also the minimum space for a commit.
     static let minimumHalf = 16_384
 
-    /// Returns the size of a half with space for a commit twice as long as this record.
+    /// Returns the size of half a file that leaves space for a commit twice as long as this record.
     static func half(for record: [UInt8]) -> Int {
         max(minimumHalf, (2 * record.count + 4095) / 4096 * 4096)
     }
 
-    /// Creates the reservation of `record` with `intent` in it, durably.
+    /// Creates the reservation file of `record` with `intent` in its first half, and makes it durable.
     ///
     /// With `replacing`, an older reservation exists and stays until the new one is durable. Pass the
     /// returned file to ``commit(_:into:half:of:)``.
@@ -64,7 +64,8 @@ struct RecordFiles: Sendable {
         try directory.open(Role.reservation.name(of: record), writing: true)
     }
 
-    /// Writes `commit` into the second half of a reservation and makes it the record, durably.
+    /// Writes `commit` into the second half of a reservation, renames the file to the record, and makes both
+    /// durable.
     func commit(
         _ commit: [UInt8],
         into reservation: OpenFile,
@@ -79,7 +80,7 @@ struct RecordFiles: Sendable {
         try directory.synchronize()
     }
 
-    /// Replaces the record by a new file with `commit` in its second half, durably.
+    /// Replaces the record by a new file with `commit` in its second half, and makes it durable.
     func replace(
         _ record: RandomID,
         _ commit: [UInt8],

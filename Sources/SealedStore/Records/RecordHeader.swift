@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The clear header of a sealed record, to which its ciphertext is bound.
+/// The unencrypted header of a sealed record, without which the ciphertext does not decrypt.
 ///
 /// ```
 /// "TKAREC\0" | u8 version 1 | u16 suite 1 | vault_id[16] | record_id[16] | u32 epoch
@@ -17,11 +17,11 @@ struct RecordHeader: Equatable, Sendable {
 
     /// The type of a record's content.
     enum Phase: UInt8 {
-        /// The refresh token inside is about to be sent.
+        /// An intent: the refresh token in the record is about to be sent.
         case intent = 1
-        /// The current state of the session.
+        /// A commit: the current state of the session.
         case commit = 2
-        /// The session was logged out.
+        /// A tombstone: the session was logged out.
         case tombstone = 3
     }
 

@@ -5,9 +5,9 @@ import TokenCore
 /// The content of an opened record.
 struct OpenedRecord: Sendable {
     var header: RecordHeader
-    /// The size in bytes of a half of its file.
+    /// The size in bytes of half of the record's file.
     var half: Int
-    /// The content, or `nil` for a tombstone.
+    /// The content, or `nil` if the record is a tombstone.
     var content: Content?
 
     /// The content of a record that is not a tombstone.
@@ -87,7 +87,7 @@ struct RecordReader {
         return OpenedRecord(header: header, half: half, content: try content(of: bytes, record))
     }
 
-    /// Returns the content of a record that was read into memory.
+    /// Opens a record whose bytes are already in memory.
     func content(of bytes: [UInt8], _ record: RandomID) throws(RecordError) -> OpenedRecord.Content? {
         try unsafe RecordSealing.open(bytes, of: record, under: ring, decode)
     }

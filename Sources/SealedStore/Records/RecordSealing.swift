@@ -23,9 +23,9 @@ enum RecordSealing {
         }
     }
 
-    /// Opens the record at the start of `bytes` and ignores the bytes after it.
+    /// Opens the record at the start of `bytes`, and calls `body` with the plaintext without its padding.
     ///
-    /// `body` gets the plaintext without its padding; the bytes are wiped when it returns.
+    /// The bytes after the record are ignored. The plaintext is wiped when `body` returns.
     static func open<Result>(
         _ bytes: [UInt8],
         of record: RandomID,

@@ -3,7 +3,7 @@
 import CSodium
 import TokenCore
 
-/// The clients registered at servers, sealed in one file.
+/// The clients that the agent has registered at servers, sealed in one file.
 ///
 /// ```
 /// "TKAREG\0" | u8 version 1 | u16 suite 1 | vault_id[16] | u32 epoch | nonce | sealed | tag

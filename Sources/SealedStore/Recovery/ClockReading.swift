@@ -3,7 +3,8 @@
 import Glibc
 import TokenCore
 
-/// Both clocks at one moment, with the boot ID, so that a stored instant remains meaningful.
+/// The boot-time clock and the wall clock at one moment, with the boot ID, so that a stored instant remains
+/// meaningful after a reboot.
 struct ClockReading: Equatable, Sendable {
     var boot: RandomID
     var now: Instant
@@ -12,7 +13,7 @@ struct ClockReading: Equatable, Sendable {
     /// moment.
     var tolerance = Duration.zero
 
-    /// Whether the wall clock is etcd's, shared by all hosts of a fleet.
+    /// Whether the wall clock is etcd's, which all hosts of a fleet use.
     var isOfManyHosts: Bool { tolerance > .zero }
 
     var offset: ClockOffset { ClockOffset(Moment(now: now, wallTime: wallTime)) }

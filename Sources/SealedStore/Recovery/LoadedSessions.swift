@@ -2,11 +2,11 @@
 
 import TokenCore
 
-/// The result of unlocking.
+/// The sessions and the irregularities that unlocking the store has found.
 package struct LoadedSessions: Sendable {
     package var sessions: [LoadedSession] = []
     package var problems: [StoreProblem] = []
-    /// The result of comparing the store with its counter.
+    /// The result of comparing the store with the counter that reveals an old copy of the whole store.
     package var counter = CounterVerdict.noCounter
 }
 
@@ -45,7 +45,7 @@ package struct StoreProblem: Equatable, Sendable, CustomStringConvertible {
         case rolledBack = "rolled_back"
         /// A record is missing.
         case missing
-        /// The list of generations is missing or damaged, so old copies could not be detected this time.
+        /// The manifest is missing or damaged, so old copies could not be detected this time.
         case manifest
         /// The vault file is an old copy, which a removed slot may open.
         case oldVault = "old_vault"

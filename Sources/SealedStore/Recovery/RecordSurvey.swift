@@ -4,13 +4,13 @@ import TokenCore
 
 /// The contents of one record's files, before anything is decided about them.
 struct RecordSurvey {
-    /// The location of a commit.
+    /// The file, or the memory, in which a commit was found.
     enum Place {
         case record
         case reservation
         case replacement
         case lifeboat
-        /// Only in this process, kept while the store was locked.
+        /// Only in the memory of this process, which kept the commit while the store was locked.
         case memory
     }
 
@@ -30,7 +30,7 @@ struct RecordSurvey {
     private(set) var hasAnswer = false
     private(set) var replacementIsStale = false
     private(set) var lifeboatIsStale = false
-    /// The commit of the lifeboat or of memory, ready to be written.
+    /// The commit in the lifeboat or in memory, ready to be written to the disk.
     private(set) var lifeboatCommit: RecordEntry.PendingCommit?
     private(set) var faults: [(name: String, fault: RecordError)] = []
     /// The names of files to which nothing was written yet.
@@ -42,7 +42,7 @@ struct RecordSurvey {
         self.reader = reader
     }
 
-    /// The number described at `InterruptedRefresh.readings`.
+    /// The value for `InterruptedRefresh.readings`.
     var readings: Int? {
         hasAnswer && isInterrupted ? (try? files.recoveredResponse(of: record).get())?.readings : nil
     }

@@ -179,7 +179,7 @@ package final class SessionStore: SessionStoring {
         ClockReading(boot: boot, now: timekeeper.now, wallTime: timekeeper.wallTime)
     }
 
-    /// Updates the values that are available without waiting for the disk.
+    /// Updates the ``Summary``, which callers read without waiting for the disk, to the state of `work`.
     func publish(_ work: Work) {
         var next = Summary()
         if work.ledger != nil { next.state = .unlocked } else if work.keeper != nil { next.state = .locked }

@@ -28,8 +28,9 @@ package struct JSONResponsePaths: Hashable, Sendable {
         return answer[envelope]?.object
     }
 
-    /// Returns the objects of `answer` from the envelope outwards: errors are often next to an envelope, not
-    /// in it.
+    /// Returns the object at the envelope's path and the objects around it, innermost first.
+    ///
+    /// Errors are often next to an envelope, not in it.
     package func layers(of answer: JSONObject) -> [JSONObject] {
         envelope.map { answer.objects(onTheWayTo: $0) } ?? [answer]
     }

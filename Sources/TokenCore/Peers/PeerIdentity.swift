@@ -32,9 +32,9 @@ package struct PeerIdentity: Equatable, Sendable {
     ///
     /// It distinguishes the process from a later one with the same number.
     package var startedAt: Instant
-    /// The identity of the executed file, or `nil` if unknown.
+    /// The device and inode of the peer's executable file, or `nil` if unknown.
     ///
-    /// It is known even where the path is not.
+    /// They are known even where the path is not. If they cannot be read, it is `?` and the process's name.
     package var image: String?
     /// The name that the process chose for itself, or `nil` if unknown.
     ///

@@ -18,7 +18,7 @@ struct UpstreamAddress: Hashable, Sendable {
     /// It is empty, or begins with a slash and does not end with one.
     let prefix: [UInt8]
 
-    /// Parses an address that the agent's program has checked, or returns `nil` if it is not valid.
+    /// Parses an address that `tokenagent` has checked, or returns `nil` if it is not valid.
     init?(_ text: String) {
         guard let address = ServerAddress(url: text), let port = address.place.port,
             let scheme = address.scheme, scheme == "https" || scheme == "http"

@@ -40,7 +40,7 @@ struct CurlResponse {
     private let server: ServerAddress?
     private let isOfSeveral: Bool
 
-    /// Creates a parser.
+    /// Creates a parser of the responses to one run of curl.
     ///
     /// - Parameters:
     ///   - server: The server whose responses count, until a redirect leads away from it, or `nil` to count

@@ -16,9 +16,10 @@ struct StatusCheck {
     var session: String?
     var endpoint: AgentEndpoint
 
-    /// The first that applies: 6 locked, 4 login required, 5 in trouble, 9 a login ends soon, 0.
+    /// The exit status of the first condition that is true: 6 locked, 4 login required, 5 failing, 9 a login
+    /// ends soon, or else 0.
     ///
-    /// If the agent does not respond, it is the status of that error. No agent is started.
+    /// If the agent does not respond, the exit status is that of the error. No agent is started.
     var exitStatus: Int32 {
         do throws(AgentError) {
             return StatusCheck.exitStatus(of: try sessions(), isEachMeant: session != nil)

@@ -9,7 +9,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// Sessions whose tokens a person confirms.
+/// Sessions whose tokens require a confirmation by the user.
 @Suite(.timeLimit(.minutes(10)))
 struct ConfirmationTests {
     static let token = "/v1/sessions/work/token"
@@ -21,7 +21,7 @@ struct ConfirmationTests {
                 RestrictedSocket(path: directory.path("run/remote.sock"), sessions: [AgentHarness.work])
             ]
         }
-        // Before anybody is asked about it.
+        // The login comes before the rule, so it needs no confirmation.
         try await agent.logIn()
         agent.configuration.change { configuration in
             configuration.sessions[AgentHarness.work]?.rules = [AllowRule(asksForConfirmation: true)]
@@ -142,7 +142,7 @@ struct ConfirmationTests {
         let answer = try await agent.peer().exchange("GET", Self.token)
         #expect(answer.status == 503)
         #expect(answer.head.contains("Retry-After"))
-        // A lock ends the wait of all of them.
+        // A lock ends all waiting requests.
         await agent.runtime.agent.lock()
         for peer in waiting { #expect(try await peer.answer().status == 423) }
         agent.stopSoon()
@@ -165,7 +165,7 @@ struct ConfirmationTests {
         #expect(asked.last?.environment["TOKENAGENT_PEER_PID"] == "\(other.pid)")
         asked.last?.answer(.success(CommandResult(status: 0, standardOutput: [])))
         #expect(try await other.finish().standardOutput.contains("token-1"))
-        // It is the first process alone that has to wait.
+        // Only the first process is limited.
         #expect(try await agent.peer().exchange("GET", Self.token).status == 503)
         #expect(greedy.count == 4)
         agent.stopSoon()
@@ -201,11 +201,11 @@ struct ConfirmationTests {
 }
 
 extension SessionAgent {
-    /// Requests that wait for a person.
+    /// The number of requests that wait for the user's confirmation.
     fileprivate var unconfirmedCount: Int { requests.waitingForPerson }
 }
 
-/// A person the test plays: every question waits until the test answers it.
+/// A user played by the test: every prompt waits until the test answers it.
 final class BusyPerson: CommandRunning {
     struct Question: Sendable {
         let command: [String]
@@ -225,7 +225,7 @@ final class BusyPerson: CommandRunning {
         (questions, arrival) = AsyncStream.makeStream()
     }
 
-    /// Questions so far, taken or not.
+    /// The number of prompts so far, answered or not.
     var count: Int { asked.withLock(\.self) }
 
     func nextQuestion() async -> Question {

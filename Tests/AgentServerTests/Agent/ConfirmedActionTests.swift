@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What a person is asked about beside tokens, and for whom the answer is.
+/// Confirmation prompts for actions other than getting a token, and the program that each answer applies to.
 @Suite(.timeLimit(.minutes(10)))
 struct ConfirmedActionTests {
     @Test(arguments: ["login", "logout"])

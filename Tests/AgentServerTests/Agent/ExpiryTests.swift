@@ -5,20 +5,21 @@ import Testing
 import Text
 import TokenCore
 
-/// Tokens near their end.
+/// Tokens near their expiry.
 @Suite(.timeLimit(.minutes(30)))
 struct ExpiryTests {
     private static let lifetime = Duration.seconds(60)
 
-    /// What came of the gets so far.
+    /// The results of the `get` requests so far.
     private struct Tally {
         var served = 0
         var refused = 0
         var short: [String] = []
     }
 
-    /// The clock goes on by up to 1.5 s between two rounds of gets, over and over the end of a token of a minute; a
-    /// server that was asked answers in one round of eight.
+    /// Requests tokens around the expiry of tokens that are valid for one minute.
+    ///
+    /// The clock advances by up to 1.5 s between rounds, and the server responds to a refresh in one round of eight.
     @Test func `no get around an expiry brings a token with less life than it asked for`() async throws {
         let agent = try await AgentHarness()
         try await agent.logIn(token: "token-0", lifetime: Self.lifetime)
@@ -38,7 +39,7 @@ struct ExpiryTests {
             let end = agent.time.now + Self.lifetime
             await agent.serving.nextRefresh()
                 .answer(.granted(try agent.granted(token, lifetime: Self.lifetime)))
-            // Kept before it is served, on another thread.
+            // Another thread stores the token before it is served.
             let refreshes = Int64(ends.count)
             #expect(try await Polling.until { try await Self.refreshes(peer) == refreshes })
             ends[token] = end

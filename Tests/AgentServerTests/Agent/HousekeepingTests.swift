@@ -52,7 +52,7 @@ struct HousekeepingTests {
         #expect(house.pass(29) == 0)
         #expect(house.pass(1) == 1)
         #expect(house.pass(60) == 2)
-        // A short pause is not begun anew, however many connections come and go.
+        // A short pause does not start again, even if many connections come and go.
         for _ in 0..<6 {
             _ = house.pass(5)
             house.housekeeping.runSoon()

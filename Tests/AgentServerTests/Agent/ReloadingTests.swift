@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What the configuration and the store change about sessions.
+/// Changes of sessions after a reload of the configuration or of the store.
 @Suite(.timeLimit(.minutes(10)))
 struct ReloadingTests {
     private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {
@@ -96,7 +96,7 @@ struct ReloadingTests {
         #expect(try await peer.exchange("GET", "/v1/sessions/work/token").body.contains("token-1"))
         let home = try json(await peer.exchange("GET", "/v1/sessions/home"))
         #expect(home["reason"]?.string == "configuration_changed")
-        // Once is enough.
+        // One reload is enough: the next unlock does not repeat it.
         agent.configuration.change { $0.sessions[added] = nil }
         await agent.runtime.agent.lock()
         #expect(try await unlock(peer) == 200)

@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// `reauth_command`, as the test wants it to end.
+/// A `reauth_command` that ends with the outcome the test chose.
 private final class ScriptedCommand: CommandRunning {
     private let outcome: Result<CommandResult, CommandFailure>
     private let limits = Mutex<[Duration]>([])
@@ -17,7 +17,7 @@ private final class ScriptedCommand: CommandRunning {
         self.outcome = outcome
     }
 
-    /// How long each run was given.
+    /// The time limit of each run.
     var timeLimits: [Duration] { limits.withLock { $0 } }
 
     func run(
@@ -39,7 +39,7 @@ struct SilentLoginTests {
         return agent
     }
 
-    /// Ends the session with a refused refresh.
+    /// Ends the session by a rejected refresh.
     private func end(_ agent: AgentHarness) async {
         await agent.advance(by: .seconds(3300))
         let dead = RefreshFailure(kind: .grantDead, code: "invalid_grant", message: "it is dead")

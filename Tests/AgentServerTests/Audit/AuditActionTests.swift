@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What is done to sessions and to the agent is in the audit log, with who did it.
+/// Audit log entries for actions on sessions and on the agent, with the peer that requested them.
 @Suite(.timeLimit(.minutes(10)))
 struct AuditActionTests {
     private func actions(_ agent: AgentHarness) async throws -> [JSONObject] {

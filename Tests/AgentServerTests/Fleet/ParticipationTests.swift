@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// How a keeper comes to its fleet's store, and what it does there and after it has left.
+/// A keeper that joins its fleet's store, works with it and leaves it.
 @Suite(.timeLimit(.minutes(10)))
 struct ParticipationTests {
     @Test func `a record under an older key is sealed anew as soon as it is taken over`() async throws {
@@ -34,7 +34,7 @@ struct ParticipationTests {
             body: "{\"host\":\"other\"}"
         )
         #expect(removal.status == 200, "\(removal.body)")
-        // Its request was under way.
+        // Its request was in flight.
         #expect(try await Polling.until { fleet.heldLooks == 1 })
         fleet.write(login: 5, generation: 1, token: "token-2")
         fleet.letLooksGo()
@@ -81,7 +81,7 @@ struct ParticipationTests {
         #expect(left.status == 200, "\(left.body)")
         fleet.write(login: 5, generation: 1, token: "token-2")
         fleet.letLooksGo()
-        // Whatever follows from the look is done by then.
+        // All consequences of the read have been handled by then.
         await agent.runtime.agent.endWork()
         #expect(try await agent.sharedToken() == nil)
         let status = try await agent.peer().exchange("GET", "/v1/sessions/work")
@@ -123,7 +123,7 @@ struct ParticipationTests {
     }
 }
 
-/// Holds whoever comes until it is opened.
+/// Suspends callers of ``pass()`` until it is opened.
 private final class Gate: Sendable {
     private let (passes, opening) = AsyncStream<Void>.makeStream()
 
@@ -133,6 +133,6 @@ private final class Gate: Sendable {
 }
 
 extension SessionAgent {
-    /// Waits until nothing is under way.
+    /// Waits until the agent has finished all pending work.
     fileprivate func endWork() async { await work.drain(within: .seconds(60)) }
 }

@@ -7,10 +7,10 @@ import Testing
 
 @testable import AgentServer
 
-/// Text that costs whoever compares it as Unicode does the square of its length, in every place a peer can put it.
+/// Text whose comparison as Unicode takes quadratic time, in every place where a peer can put it.
 @Suite(.timeLimit(.minutes(10)))
 struct HostileTextTests {
-    /// Marks above and below by turns: to put them into their order is what takes so long.
+    /// Returns alternating marks above and below the base character, which normalization is slow to sort.
     private static func marks(_ count: Int) -> String {
         String(repeating: "\u{301}\u{323}", count: count / 4)
     }
@@ -23,7 +23,7 @@ struct HostileTextTests {
     private static let body = marks(62_000)
     private static let token = "/v1/sessions/work/token"
 
-    /// What is sent, by the place the text stands in.
+    /// Requests with the text, each with the place where it contains it.
     private static let requests: [(place: String, text: String)] = [
         ("a member's name", SocketPeer.request("POST", "/v1/unlock", body: "{\"\(body)\":1}")),
         ("two members' names", SocketPeer.request("POST", "/v1/unlock", body: twoNames)),
@@ -87,7 +87,7 @@ struct HostileTextTests {
 }
 
 extension AgentHarness {
-    /// What the loop has computed so far, however busy the machine is with other things.
+    /// Returns the processor time that the event loop's thread has used, which does not depend on the machine's load.
     func loopTime() async throws -> Duration {
         try await runtime.agent.eventLoop.submit { ThreadTime.now }.get()
     }

@@ -10,7 +10,9 @@ import TokenCore
 
 @testable import AgentServer
 
-/// A whole agent on a real socket, with the authorization servers, the disk and the clocks played by the test.
+/// A whole agent on a real socket.
+///
+/// The test simulates the authorization servers, the disk and the clocks.
 final class AgentHarness: Sendable {
     let directory: TemporaryDirectory
     let path: String
@@ -33,7 +35,7 @@ final class AgentHarness: Sendable {
         return name
     }
 
-    /// Starts an agent that knows the sessions `work` and `home`.
+    /// Starts an agent with the sessions `work` and `home`.
     init(
         policy: SessionPolicy = SessionPolicy(),
         commands: any CommandRunning = NoCommands(),
@@ -105,12 +107,12 @@ final class AgentHarness: Sendable {
 
     func peer() throws -> SocketPeer { try SocketPeer(path) }
 
-    /// The lines of the audit log about tokens, once all that were added are there.
+    /// Returns the lines of the audit log about tokens, after all pending lines have been written.
     func auditLines() async throws -> [JSONObject] {
         try await wholeAudit().filter { $0["action"] == nil }
     }
 
-    /// All lines of the audit log on disk, once all that were added are there.
+    /// Returns all lines of the audit log, after all pending lines have been written.
     func wholeAudit() async throws -> [JSONObject] {
         let answer = try await peer().exchange("GET", "/v1/audit")
         return try answer.body.split(separator: "\n").map { line in
@@ -121,13 +123,13 @@ final class AgentHarness: Sendable {
         }
     }
 
-    /// Lets time pass, then wakes what is due.
+    /// Advances the clocks, then performs all work that is due.
     func advance(by duration: Duration) async {
         time.advance(by: duration)
         await runtime.agent.timeReached()
     }
 
-    /// Logs `name` in, with an access token that lives an hour.
+    /// Logs `name` in, with an access token that is valid for one hour.
     func logIn(
         _ name: SessionName = work,
         token: String = "token-1",
@@ -159,26 +161,26 @@ final class AgentHarness: Sendable {
     }
 }
 
-/// What of the agent's inside tests wait for.
+/// Internal state of the agent that tests wait for.
 extension SessionAgent {
     var storeJobs: Int { storeThread.jobs }
     var waitingCalls: Int { requests.tokens.waitingCount }
     var waitingPreparations: Int { requests.tokens.preparations.count }
     var waitingArrivals: Int { requests.arrivals.count }
     var subscriberCount: Int { requests.events.count }
-    /// Peers that are being looked at for the audit log.
+    /// The number of peers that are being inspected for the audit log.
     var looksUnderWay: Int { requests.examiner.looksUnderWay }
-    /// Requests that wait for their socket's or program's turn.
+    /// The number of requests that wait because of the limit of their socket or program.
     var turnsAwaited: Int { requests.waitingForTurn }
     var heldAttempts: Int { refreshes.count(at: .held) }
 
-    /// Attempts that count at their issuers.
+    /// The number of attempts that count against the limits of their issuers.
     var admittedAttempts: Int {
         [.admitted, .reserving, .sent].map { refreshes.count(at: $0) }.reduce(0, +)
     }
 }
 
-/// Writes down every event.
+/// A log of all events.
 final class EventLog: EventObserving {
     private let events = Mutex<[AgentEvent]>([])
 
@@ -189,7 +191,7 @@ final class EventLog: EventObserving {
     }
 }
 
-/// The configuration file, as the test wants it to be.
+/// A configuration file whose contents the test chooses.
 final class ScriptedConfiguration: ConfigurationProviding {
     private struct State {
         var next: Result<AgentConfiguration, RequestFailure>
@@ -205,9 +207,9 @@ final class ScriptedConfiguration: ConfigurationProviding {
         state = Mutex(State(next: .success(configuration), inForce: configuration))
     }
 
-    /// How often the agent looked whether there is another file.
+    /// The number of times the agent checked the file for changes.
     var looks: Int { state.withLock { $0.looks } }
-    /// How often it was to be put in force.
+    /// The number of times the agent loaded the file.
     var loads: Int { state.withLock { $0.loads } }
 
     func change(_ change: (inout AgentConfiguration) -> Void) {
@@ -279,7 +281,7 @@ struct NoCommands: CommandRunning {
     }
 }
 
-/// How often something happened.
+/// A counter of events.
 final class Count: Sendable {
     private let count = Mutex(0)
     var value: Int { count.withLock { $0 } }

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import AgentServer
 
-/// Connections on a loop that the test turns and whose clock it moves, and the peers' ends of their sockets.
+/// Connections and the peers' ends of their sockets, on an event loop whose turns and clock the test controls.
 final class ConnectionBench: @unchecked Sendable {
     // Unchecked: used by one test, which is the loop's thread.
     /// The peer's end of a connection.
@@ -29,7 +29,7 @@ final class ConnectionBench: @unchecked Sendable {
 
         var isOpen: Bool { connection.state != .closed }
 
-        /// - Returns: whether the kernel takes it.
+        /// - Returns: `true` if the kernel accepts it.
         @discardableResult
         func write(_ text: String) -> Bool {
             Array(text.utf8).withUnsafeBytes {
@@ -38,17 +38,17 @@ final class ConnectionBench: @unchecked Sendable {
             }
         }
 
-        /// Says that nothing more comes.
+        /// Closes the writing side of the connection.
         func endWriting() { shutdown(descriptor, CInt(SHUT_WR)) }
 
-        /// Everything that is here, at most what fits into the kernel.
+        /// Returns everything that can be read without waiting, at most the size of the kernel's buffer.
         func read() -> String {
             var text: [UInt8] = []
             while let piece = readPiece(), !piece.isEmpty { text += piece }
             return String(decoding: text, as: UTF8.self)
         }
 
-        /// Whether everything has been read and nothing more comes.
+        /// Whether the other side has closed the connection and everything has been read.
         var isAtEnd: Bool {
             // A program that another test starts at this moment holds a copy of the closed socket until it runs.
             if !isOpen {
@@ -59,7 +59,9 @@ final class ConnectionBench: @unchecked Sendable {
             return recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) == 0
         }
 
-        /// What comes next: empty at the end, `nil` if nothing is here.
+        /// Reads the next bytes.
+        ///
+        /// - Returns: the bytes, empty at the end of the stream, or `nil` if nothing can be read yet.
         private func readPiece() -> [UInt8]? {
             var room = [UInt8](repeating: 0, count: 65_536)
             let count = recv(descriptor, &room, room.count, CInt(MSG_DONTWAIT))
@@ -77,7 +79,9 @@ final class ConnectionBench: @unchecked Sendable {
         loop = try AgentLoop { [clock] in clock.now }
     }
 
-    /// A connection of `process`; one that is not `reading` leaves what comes with the kernel.
+    /// Connects as `process`.
+    ///
+    /// If `reading` is `false`, received bytes stay in the kernel.
     func connect(_ process: pid_t = 1, reading: Bool = true) throws -> PeerEnd {
         var ends: [CInt] = [-1, -1]
         let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -94,7 +98,7 @@ final class ConnectionBench: @unchecked Sendable {
         return PeerEnd(connection, ends[1])
     }
 
-    /// Lets the loop do what is there to be done.
+    /// Performs the pending work of the loop.
     func turn() { loop.turn() }
 
     func advance(by amount: TimeAmount) {

@@ -8,9 +8,9 @@ import TokenCore
 @testable import AgentServer
 
 extension FleetDouble {
-    /// Plays another host that logs in, or refreshes with the next generation of a login.
+    /// Writes a record as another host that logs in, or that refreshes with the next generation of a login.
     ///
-    /// `epoch`: of its key.
+    /// `epoch` is the epoch of the host's key.
     func write(login: UInt64, generation: UInt64, token: String, epoch: UInt32 = 1) {
         let attempt = AttemptID(host: 2, random: login << 32 | generation)
         let header = FleetHeader(
@@ -32,7 +32,7 @@ extension FleetDouble {
         changed()
     }
 
-    /// Plays another host that is about to refresh: it has the lock, and its request is under way.
+    /// Writes the lock and the intent of another host whose refresh is in flight.
     func beginRefresh() {
         state.withLock { state in
             guard let record = state.view.record else { return }
@@ -52,7 +52,7 @@ extension FleetDouble {
 }
 
 extension AgentHarness {
-    /// An agent that shares `work`, as `fleet` says.
+    /// Starts an agent that shares `work` through `fleet`.
     static func sharing(_ fleet: FleetDependencies, memory: SealedMemory) async throws -> AgentHarness {
         try await AgentHarness(
             memory: memory,
@@ -65,14 +65,14 @@ extension AgentHarness {
         )
     }
 
-    /// The token of `work` that the agent gives out, of those that tests use; `nil`: none.
+    /// Returns the token of `work` that the agent serves, `token-1` or `token-2`, or `nil` if it serves neither.
     func sharedToken() async throws -> String? {
         let answer = try await peer().exchange("GET", "/v1/sessions/work/token")
         guard answer.status == 200 else { return nil }
         return ["token-1", "token-2"].first { answer.body.contains("\"\($0)\"") }
     }
 
-    /// An agent that has taken over the other host's login, whose token is `token-1`.
+    /// Starts an agent that has adopted the other host's login, whose token is `token-1`.
     static func adopting(from fleet: FleetDouble, memory: SealedMemory) async throws -> AgentHarness {
         let agent = try await sharing(fleet.port, memory: memory)
         #expect(try await Polling.until { try await agent.sharedToken() == "token-1" })

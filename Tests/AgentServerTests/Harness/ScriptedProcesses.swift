@@ -3,11 +3,13 @@
 import Synchronization
 import TokenCore
 
-/// Peers that are whatever the test says: all of them are the test's own process in truth.
+/// Peers with identities that the test chooses.
+///
+/// In fact, all peers are the test's own process.
 final class ScriptedProcesses: ProcessExamining {
     private let answers = Mutex<(next: PeerIdentity?, count: Int)>((nil, 0))
 
-    /// What the next peers that are examined are; `nil`: nothing can be found out.
+    /// Sets the identity of the peers inspected next, or `nil` if it cannot be determined.
     func next(_ facts: PeerIdentity?) {
         answers.withLock { $0.next = facts }
     }
@@ -17,7 +19,7 @@ final class ScriptedProcesses: ProcessExamining {
         next(PeerIdentity(programs: [program], unit: unit, startedAt: .seconds(1), image: image))
     }
 
-    /// How many peers were examined.
+    /// The number of peers inspected so far.
     var count: Int { answers.withLock(\.count) }
 
     func examine(

@@ -6,7 +6,7 @@ import TestSupport
 
 /// A client that speaks to the agent byte by byte, as any program might.
 ///
-/// Its calls block, so they run on threads of their own: the tests' own threads are few.
+/// Its calls block, so they run on their own threads, because there are only a few threads for tests.
 final class SocketPeer: Sendable {
     struct Answer: Equatable, Sendable {
         var status: Int
@@ -22,12 +22,14 @@ final class SocketPeer: Sendable {
 
     private let descriptor: CInt
 
-    /// Connects; where no more peers may wait it waits itself, or fails if it is not `waiting`.
+    /// Connects.
+    ///
+    /// If the socket's queue is full, waits, or throws if `waiting` is `false`.
     init(_ path: String, waiting: Bool = true) throws {
         let flags = waiting ? 0 : SOCK_NONBLOCK.rawValue
         descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | flags), 0)
         guard descriptor >= 0 else { throw SystemFailure("socket") }
-        // What the agent waits for may be played by a test that others keep from its turn.
+        // The limit is long, because the agent may wait for a test that other tests delay.
         var limit = timeval(tv_sec: 500, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -39,7 +41,7 @@ final class SocketPeer: Sendable {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        // Everything is set by now, so that even a failure ends in `deinit`, which closes.
+        // All properties are set, so `deinit` closes the descriptor even if this throws.
         guard connected == 0 else { throw SystemFailure("connect \(path)") }
     }
 
@@ -57,7 +59,7 @@ final class SocketPeer: Sendable {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
     }
 
-    /// Says that nothing more will come.
+    /// Closes the writing side of the connection.
     func endSending() {
         shutdown(descriptor, CInt(SHUT_WR))
     }
@@ -142,7 +144,7 @@ final class SocketPeer: Sendable {
         }
     }
 
-    /// Reads until the agent closes; `nil` if the connection is reset instead.
+    /// Reads until the agent closes the connection, and returns the text, or `nil` if the connection is reset.
     func wholeRest() async throws -> String? {
         try await onThread { [self] in
             var all: [UInt8] = []
@@ -159,7 +161,7 @@ final class SocketPeer: Sendable {
         }
     }
 
-    /// Whether as many bytes have come and are not read yet.
+    /// Returns `true` if `count` bytes have arrived that are not read yet.
     func hasUnread(_ count: Int) -> Bool {
         var bytes = [UInt8](repeating: 0, count: count)
         return recv(descriptor, &bytes, count, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) == count

@@ -3,10 +3,10 @@
 import TestSupport
 import Testing
 
-/// What each route of a locked agent says.
+/// The response of each route while the agent is locked.
 @Suite(.timeLimit(.minutes(10)))
 struct LockedRoutesTests {
-    /// Refused, whatever is asked.
+    /// Routes that a locked agent rejects for every request.
     private static let refused = [
         ("GET", "/v1/sessions"), ("GET", "/v1/sessions/work"), ("GET", "/v1/sessions/work/token"),
         ("POST", "/v1/sessions/work/refresh"), ("POST", "/v1/sessions/work/report"),
@@ -16,7 +16,7 @@ struct LockedRoutesTests {
         ("POST", "/v1/vault/slots"), ("DELETE", "/v1/vault/slots/0"), ("POST", "/v1/vault/passwd"),
         ("POST", "/v1/vault/rekey"),
     ]
-    /// Answered without a word of a session.
+    /// Routes that a locked agent answers without naming a session.
     private static let answered = ["/v1", "/v1/metrics", "/v1/doctor", "/v1/vault"]
 
     @Test func `a locked agent refuses every route but those that say how it stands`() async throws {
@@ -50,7 +50,7 @@ struct LockedRoutesTests {
         await agent.stop()
     }
 
-    /// Nothing of the session but what the question itself named.
+    /// Returns `true` if the response contains nothing about the session that the request did not contain.
     private static func isSilent(_ answer: SocketPeer.Answer, of target: String) -> Bool {
         let hidden =
             ["token-1", "alice@example.org", "id.example"] + (target.contains("work") ? [] : ["work"])

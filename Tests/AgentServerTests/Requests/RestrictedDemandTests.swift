@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What the peers of a `[[socket]]` can have done: tokens of other scopes, and refreshes by reports.
+/// Requests of the peers of a `[[socket]]` for tokens with other scopes, and for refreshes by reports.
 @Suite(.timeLimit(.minutes(10)))
 struct RestrictedDemandTests {
     @Test(arguments: [
@@ -39,7 +39,7 @@ struct RestrictedDemandTests {
             let error = try JSONValue(parsing: answer.body.utf8).object?["error"]?.object
             #expect(error?["code"] == "denied")
             #expect(error?["remedy"]?.string?.contains(" \(key) ") == true)
-            // The owner's programs are not limited by it.
+            // The restrictions do not apply to the owner's programs.
             let own = try agent.peer()
             try own.send(SocketPeer.request("GET", "/v1/sessions/work/token?\(query)"))
             await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
@@ -62,7 +62,7 @@ struct RestrictedDemandTests {
     @Test func `one token is made for it at a time, and what the owner wants comes first`() async throws {
         let names = (0..<150).map { ByteText("a\($0)") }
         let agent = try await RestrictedSocketTests.agent(audiences: Set(names))
-        // The login's token is older than what is asked for from here on.
+        // The login's token is older than the tokens requested from here on.
         agent.time.advance(by: .seconds(1))
         let peers = try names.map { name in
             let peer = try SocketPeer(RestrictedSocketTests.path(agent))
@@ -80,13 +80,13 @@ struct RestrictedDemandTests {
         #expect(second.request.variant == .primary)
         second.answer(.granted(try agent.granted("token-2")))
         #expect(try await own.answer().body.contains("token-2"))
-        // The others in their turn.
+        // The other requests follow one after the other.
         let third = await agent.serving.nextRefresh()
         let thirdAudience = try #require(third.request.variant.audience)
         #expect(agent.serving.refreshCount == 3)
         third.answer(.granted(try agent.granted("of-\(thirdAudience)")))
         _ = await agent.serving.nextRefresh()
-        // What is there is not kept from anybody meanwhile.
+        // Existing tokens are served meanwhile.
         let again = try await SocketPeer(RestrictedSocketTests.path(agent)).exchange(
             "GET",
             "/v1/sessions/work/token?audience=\(firstAudience)"
@@ -143,7 +143,7 @@ struct RestrictedDemandTests {
         await agent.serving.nextRefresh().answer(.granted(try agent.granted("token-2")))
         let fresh = try await peer.answer().body
         #expect(fresh.contains(#""action":"retry""#) && fresh.contains("token-2"))
-        // Who is late gets what is there.
+        // A late report gets the current token.
         try peer.send(report("token-1"))
         #expect(try await peer.answer().body.contains("token-2"))
         for _ in 0..<100 {
@@ -183,7 +183,7 @@ struct RestrictedDemandTests {
             let answer = try await peer.answer()
             #expect(answer.status == 503 || answer.body.contains("token-2"))
         }
-        // A report is one more way to the same refresh.
+        // A report would cause the same refresh.
         try peer.send(report("token-2"))
         #expect(try await peer.answer().body == "{\"action\":\"none\"}\n")
         #expect(agent.serving.refreshCount == 1)

@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// What a session tells about itself.
+/// The status of a session.
 @Suite(.timeLimit(.minutes(10)))
 struct StatusTests {
     private func json(_ answer: SocketPeer.Answer) throws -> JSONObject {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AgentServer
 
-/// What a resource wants of a login, as far as it is believed and shown.
+/// The requirements of a resource for a login, and which of them are accepted and shown.
 struct StepUpChallengeTests {
     @Test func `what the standards define is understood`() {
         let scope = StepUpChallenge(

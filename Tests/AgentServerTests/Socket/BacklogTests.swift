@@ -8,10 +8,10 @@ import Testing
 
 @testable import AgentServer
 
-/// How many peers may connect while the agent is busy.
+/// The number of peers that can connect while the agent is busy.
 @Suite(.timeLimit(.minutes(10)))
 struct BacklogTests {
-    /// In a process of its own, which may open that many descriptors.
+    /// Runs in its own process, because it needs a higher limit of descriptors.
     @Test func `a thousand peers may wait to be accepted, at every socket`() async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
             var limit = rlimit()
@@ -58,7 +58,7 @@ private final class Waiting {
 }
 
 extension AgentHarness {
-    /// Lets `body` run while the loop does nothing else.
+    /// Runs `body` while the loop is blocked.
     fileprivate func whileBusy<Result>(_ body: () -> Result) -> Result {
         let (begun, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         loop.execute {

@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import AgentServer
 
-/// Whether a peer is still who connected, and speaks for itself.
+/// Checks that a peer is still the program that connected, and that it sends its own requests.
 @Suite(.timeLimit(.minutes(10)))
 struct PeerVerifierTests {
     @Test func `a peer that has become another program since it came is nobody`() async throws {
@@ -17,7 +17,7 @@ struct PeerVerifierTests {
         #expect(try await Polling.until { processes.count == 1 })
         processes.next(program: PeerRulesTests.git, image: "1:2")
         #expect(try await peer.exchange("GET", "/v1/sessions/of-git").status == 404)
-        // Nor may one that was allowed hand its place on.
+        // An allowed program must not pass its connection on either.
         let honest = try agent.peer()
         #expect(try await honest.exchange("GET", "/v1/sessions/of-git").status == 200)
         processes.next(program: PeerRulesTests.git, image: "1:3")
@@ -41,7 +41,7 @@ struct PeerVerifierTests {
         let answer = try await peer.answer()
         #expect(answer.status == (isSame ? 200 : 404))
         #expect(answer.body.contains("token-2") == isSame)
-        // The look that an answer was given after is not one for the next request.
+        // The check before a response does not count for the next request.
         processes.next(program: "/usr/bin/evil", image: "1:2")
         #expect(try await peer.exchange("GET", "/v1/sessions/of-git").status == 404)
         processes.next(program: PeerRulesTests.git, image: "1:1")

@@ -6,13 +6,13 @@ import Testing
 
 @testable import AgentServer
 
-/// What peers can do to the agent: nothing that others notice.
+/// Peers that misbehave, which must not disturb other peers.
 @Suite(.timeLimit(.minutes(10)))
 struct PeersTests {
     @Test(.enabled(if: geteuid() == 0, "only root can become another user"))
     func `a peer of another user is refused before a byte is read`() async throws {
         let agent = try await AgentHarness()
-        // Everything but the peer check would let it in.
+        // Only the check of the peer's user keeps it out.
         chmod(agent.directory.path, 0o755)
         chmod(agent.directory.path("run"), 0o755)
         chmod(agent.path, 0o666)
@@ -69,7 +69,7 @@ struct PeersTests {
             let request = SocketPeer.request("GET", "/v1/sessions/work/token")
             let isWarm = try await agent.peer().exchange("GET", "/v1").status == 200
             let descriptors = { @Sendable in File.names(in: "/proc/self/fd").count }
-            // What the login and the question above left open goes first.
+            // Waits until the descriptors of the login and of the request above are closed.
             _ = try await Polling.until(within: .seconds(2)) { descriptors() <= 10 }
             let before = descriptors()
             for length in 0..<(TestEnvironment.isFull ? 5_000 : 500) {
@@ -106,7 +106,7 @@ struct PeersTests {
         greedy.setNonBlocking()
         let request = SocketPeer.request("GET", "/v1/sessions")
         var sent = 0
-        // Until the agent takes no more: then both buffers are full.
+        // Sends until the agent accepts no more, because both buffers are full.
         while (try? greedy.send(request)) != nil, sent < 100_000 { sent += 1 }
         #expect(sent < 100_000)
         #expect(try await agent.peer().exchange("GET", "/v1").status == 200)

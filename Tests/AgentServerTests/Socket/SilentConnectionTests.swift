@@ -34,7 +34,7 @@ struct SilentConnectionTests {
         await agent.stop()
     }
 
-    /// Whoever is answered may use the others.
+    /// A program that gets a response at one socket may use the others.
     @Test func `when the agent answers at its socket all others are there`() async throws {
         for _ in 0..<20 {
             let answered = AsyncStream<Bool>.makeStream()

@@ -22,7 +22,7 @@ struct RoleTests {
                 subject: SessionSources.Source(session: AgentHarness.work)
             )
         }
-        // The login's own token is due in no test: the refreshes are the role's.
+        // The login's own token is not due in any test, so all refreshes are those of the role.
         try await agent.logIn(lifetime: .seconds(86_400))
         try await agent.answerRole(members)
         #expect(try await Polling.until { try await agent.role().status == 200 })
@@ -95,7 +95,7 @@ struct RoleTests {
         await agent.stop()
     }
 
-    /// How old the credentials are that live an hour, and what is answered while the service is down.
+    /// The age of credentials with a lifetime of one hour, in seconds, and the status while the service is down.
     @Test(arguments: [(2_400, 200), (2_699, 200), (2_701, 503), (3_590, 503)])
     func `credentials that are about to end are not handed out, even if there are no others`(
         age: Int64,

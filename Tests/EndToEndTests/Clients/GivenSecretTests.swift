@@ -28,7 +28,7 @@ extension Scene {
 }
 
 extension EndToEnd {
-    /// Client secrets that stand in no file: a person gives them to the agent.
+    /// Client secrets that are in no file, because the user gives them to the agent.
     @Suite struct GivenSecretTests {
         @Test func `a secret that is given stands in no file and outlives the agent, a lock and a logout`()
             async throws

@@ -9,7 +9,7 @@ import Testing
 /// The job's tokens come from a double over TLS. No key of the configuration names its authority, as GitHub's is a public
 /// one: so the agent sees another list of the system's authorities.
 struct JobScene {
-    /// Whether this machine lets us show a program other files than there are.
+    /// Whether a program can be run with other files mounted over those of this machine.
     static let isAvailable =
         File.exists(authorities) && Program.succeeds("unshare -m mount --bind /dev/null '\(authorities)'")
 
@@ -18,7 +18,7 @@ struct JobScene {
     let double: ActionsDouble
     /// Where the agent asks for the job's tokens.
     let host: DemoIssuer
-    /// Believes the host's tokens.
+    /// The issuer that accepts the host's tokens.
     let issuer: DemoIssuer
     let agent: AgentUnderTest
     private let trusted: String
@@ -26,7 +26,7 @@ struct JobScene {
     /// - Parameters:
     ///   - more: further keys of the session.
     ///   - tables: further tables, which come first.
-    /// - Throws: why the servers do not run.
+    /// - Throws: the error why the servers do not run.
     init(more: String = "", tables: String = "") async throws {
         double = try ActionsDouble()
         let authority = try CertificateAuthority()

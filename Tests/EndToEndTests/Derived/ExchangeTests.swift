@@ -66,7 +66,7 @@ extension EndToEnd {
             let login = try await scene.agent.tokenctl("login", "narrow")
             #expect(login.status == 2 && login.standardError.contains("tokenctl login work"), "\(login)")
             try await scene.logIn()
-            // Nobody has to ask for it.
+            // The agent exchanges the token without a request.
             #expect(try await scene.agent.reaches("ready", "narrow"))
             let token = try await scene.get("narrow")
             #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
@@ -159,7 +159,7 @@ extension EndToEnd {
             try await scene.logIn()
             _ = try await scene.get("narrow")
             let configuration = try #require(File.text(scene.agent.configurationPath))
-            // As if the agent had been killed after the source's logout, before it came to what is made from it.
+            // As if the agent had been killed between the logout of the source and that of the session made from it.
             try scene.agent.configure(configuration.replacing("[session.narrow]", with: "[session.other]"))
             #expect(try await scene.agent.tokenctl("reload").status == 0)
             #expect(try await scene.agent.tokenctl("logout", "work").status == 0)
@@ -198,7 +198,7 @@ extension EndToEnd {
             try await scene.logIn()
             _ = try await scene.get("narrow")
             scene.issuer.queue(Disturbance(reply: .failure(code), grantType: Self.grant))
-            // The token there is was to be replaced, so the failure is what counts.
+            // The request was to replace the current token, so the failure decides.
             let result = try await scene.agent.tokenctl("refresh", "narrow")
             #expect(result.status == status && result.complainsInOneLine, "\(result)")
             #expect(try await scene.agent.tokenctl("refresh", "narrow").status == 0)
@@ -250,7 +250,7 @@ extension EndToEnd {
             try await scene.logIn()
             let token = try await scene.token()
             try scene.agent.home.write("#!/bin/sh\necho '\(token)'\n", to: "tool", mode: 0o700)
-            // What waits for the program need not be asked itself.
+            // The session that waits for the program's token needs no request of its own.
             #expect(try await scene.agent.tokenctl("refresh", "tool").status == 0)
             #expect(try await scene.agent.reaches("ready", "made"))
             #expect(scene.issuer.requests(to: "/token").last?.form["subject_token"] == token)
@@ -274,7 +274,7 @@ extension Scene {
         return result.line
     }
 
-    /// Whose access token it is; `nil`: the issuer does not accept it any more.
+    /// Returns the user to whom the access token belongs, or `nil` if the issuer no longer accepts it.
     fileprivate func owner(of token: String) async throws -> String? {
         let result = try await agent.shell(
             "curl -s -H 'Authorization: Bearer \(token)' \(issuer.issuer)/resource"

@@ -117,7 +117,7 @@ extension EndToEnd {
             try pair.configure()
             let agent = pair.scene.agent
             try await agent.start()
-            // The assertion lives longer, and is asked for anew all the same.
+            // The assertion is valid for longer, but is requested again anyway.
             pair.other.settings.accessLifetime = .seconds(1)
             try await pair.scene.logIn()
             #expect(try await agent.reaches("ready", "api"), "\(agent.log)")

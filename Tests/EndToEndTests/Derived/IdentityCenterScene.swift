@@ -6,13 +6,13 @@ import Text
 
 /// An agent whose session `sso` belongs to a stand-in for IAM Identity Center, and `reader`, a role made from it.
 ///
-/// Nobody publishes such a server; the stand-in was written after the service models of Amazon's own library, and is
-/// checked with that library.
+/// There is no published server to test with. The stand-in was written from the service models of Amazon's own library
+/// and is tested with that library.
 struct IdentityCenterScene {
     static let script = ProviderScript("sso_oidc.py")
     static let account = "111122223333"
 
-    /// Whether Amazon's library for Python is there.
+    /// Whether Amazon's library for Python is installed.
     static let hasLibrary = Program.succeeds(
         "env PATH='\(TestEnvironment.searchPath)' python3 -c 'import boto3'"
     )
@@ -21,8 +21,7 @@ struct IdentityCenterScene {
     let state: JSONObject
     let agent: AgentUnderTest
 
-    /// Starts the stand-in with `options` and an agent with further lines of `sso` and further tables, and has `body` work
-    /// with them.
+    /// Starts the stand-in with `options` and an agent with more lines of `sso` and more tables, then calls `body`.
     static func whileRunning(
         _ options: [String] = ["--access-ttl", "600"],
         session: String = "",
@@ -78,7 +77,7 @@ struct IdentityCenterScene {
         return result
     }
 
-    /// Says no on the page of the stand-in, where the browser would say yes as it sees the field of the password.
+    /// Denies the login on the page of the stand-in, where the scripted browser would approve it.
     private func refuse(_ code: String) async throws -> ProgramResult {
         let user = try #require(state["users"]?.array?.first?.object)
         let fields = ["username", "password"].map { "-d '\($0)=\(user[$0]?.string ?? "")'" }.joined(
@@ -98,25 +97,25 @@ struct IdentityCenterScene {
         try await agent.tokenctl("aws", "sso", "--account", account, "--role", role)
     }
 
-    /// Pulls a lever of the stand-in, such as `forget-clients`.
+    /// Sends a control command to the stand-in, such as `forget-clients`.
     func pull(_ lever: String...) async throws {
         let pulled = try await Self.script.run([work.path, "lever"] + lever)
         try #require(pulled.status == 0, "\(pulled)")
     }
 
-    /// Takes the stand-in away.
+    /// Stops the stand-in.
     func stopServer() async throws {
         try await Self.script.run([work.path, "stop"])
     }
 
-    /// Has the stand-in answer nothing, with `STOP`, or go on, with `CONT`.
+    /// Pauses the stand-in with `STOP`, or resumes it with `CONT`.
     func signalServer(_ name: String) async throws {
         let pid = try #require(state["pid"]?.integer)
         let sent = try await agent.shell("kill -\(name) \(pid)")
         try #require(sent.status == 0, "\(sent)")
     }
 
-    /// What was sent to `path` so far, without secrets.
+    /// Returns the requests to `path` so far, without secrets.
     func requests(to path: String) throws -> [JSONObject] {
         let text = File.text(state["requests"]?.string ?? "") ?? ""
         return try text.split(separator: "\n").compactMap { line in
@@ -125,12 +124,12 @@ struct IdentityCenterScene {
         }
     }
 
-    /// Refreshes that were asked for so far.
+    /// Returns the number of refreshes so far.
     func refreshes() throws -> Int {
         try requests(to: "/token").count { $0["body"]?.object?["grantType"]?.string == "refresh_token" }
     }
 
-    /// The access key that Amazon's own library gets of `command`.
+    /// Returns the access key that Amazon's own library gets from `command`.
     func libraryKey(by command: String) async throws -> ProgramResult {
         let file = try agent.home.write("[default]\ncredential_process = \(command)\n", to: "aws-config")
         let program = """

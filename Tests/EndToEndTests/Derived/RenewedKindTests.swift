@@ -6,11 +6,11 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What the first kind of session promised, each later one keeps: a table of kinds for each promise.
+    /// Guarantees for sessions, each tested with every ``RenewedKind``.
     @Suite(.full) struct RenewedKindTests {
-        /// How many ask at once.
+        /// The number of concurrent requests.
         private let crowd = 200
-        /// How often the agent is killed.
+        /// The number of times the agent is killed.
         private let kills = 3
 
         @Test(arguments: RenewedKind.allCases)
@@ -125,7 +125,7 @@ extension EndToEnd {
             #expect(try await scene.credential() != given)
         }
 
-        /// Neither a program nor a login that a server registers is told of a configuration that is wrong.
+        /// Programs and registered clients are excluded, because their failures are no configuration errors.
         @Test(arguments: RenewedKind.allCases.filter { $0 != .command && $0 != .resource })
         func `what the other end calls a mistake of the configuration is status 2`(
             kind: RenewedKind

@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 import Text
 
-/// A kind of session that is renewed from something else than a password or a code.
+/// A kind of session whose tokens are obtained with neither a password nor an authorization code.
 enum RenewedKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
     case exchange
-    /// An exchange of what an exchange gave.
+    /// An exchange of a token that itself comes from an exchange.
     case chain
     case role
     case gitHubApp = "GitHub App"
@@ -20,7 +20,7 @@ enum RenewedKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
 
     var testDescription: String { rawValue }
 
-    /// The session that it is made from.
+    /// The session from which it is made.
     var source: String? {
         switch self {
         case .exchange, .role: "work"
@@ -29,20 +29,20 @@ enum RenewedKind: String, CaseIterable, CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// How often something is asked for until it has its first token.
+    /// The number of requests for the first token.
     var firstFetches: Int { self == .chain ? 2 : 1 }
 
-    /// `GET` of it gives out what a program uses.
+    /// The path at which the agent serves the session's credentials.
     var path: String { self == .role ? "/v1/sessions/made/aws" : "/v1/sessions/made/token" }
 }
 
-/// An agent with the session `made` of some kind, and all that it is renewed from.
+/// An agent with the session `made` of some kind, and all servers and sessions it depends on.
 struct RenewedScene {
-    /// What goes wrong at the other end.
+    /// A failure of the server or program that provides the tokens.
     enum Trouble {
-        /// It says that it cannot now.
+        /// It reports that it is temporarily unavailable.
         case busy
-        /// It says that the configuration is wrong.
+        /// It reports an error in the configuration.
         case refusal
     }
 
@@ -50,14 +50,16 @@ struct RenewedScene {
     let issuer: DemoIssuer
     let agent: AgentUnderTest
     private let gitHub: GitHubDouble
-    /// The login that `made` is made from.
+    /// The table of the login on which `made` depends.
     private let sources: String
-    /// `made`, and what stands between it and the login.
+    /// The tables of `made` and of the sessions between it and the login.
     private let table: String
 
     private static let grantType = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-    /// `more` holds further lines of the session.
+    /// Starts the servers and configures the agent.
+    ///
+    /// `more` has further lines of the session.
     init(_ kind: RenewedKind, more: String = "") async throws {
         self.kind = kind
         let key = try SigningKey(.es256)
@@ -149,7 +151,7 @@ struct RenewedScene {
 
     // MARK: The other end
 
-    /// A token endpoint for the client `robot`, which shows `key` there unless the kind shows a certificate.
+    /// Returns a token endpoint for the client `robot`, which authenticates with `key` or with a certificate.
     private static func provenEndpoint(_ issuer: DemoIssuer, _ kind: RenewedKind, _ key: SigningKey) -> Route
     {
         Route("POST", "/proven/token") { request in
@@ -182,7 +184,7 @@ struct RenewedScene {
         )
     }
 
-    /// How often something new was asked for.
+    /// The number of requests for new tokens.
     var fetches: Int {
         switch kind {
         case .exchange, .chain: issuer.tokenRequests(Self.grantType)
@@ -194,7 +196,7 @@ struct RenewedScene {
         }
     }
 
-    /// Has the other end fail until ``mend()``.
+    /// Makes the provider of the tokens fail until ``mend()``.
     func fail(_ trouble: Trouble) throws {
         guard kind != .command else { return try writeTool("exit 1") }
         let (path, grantType, refusal): (String, String?, IssuerResponse) =
@@ -214,7 +216,7 @@ struct RenewedScene {
         issuer.queue(Disturbance(reply: reply, grantType: grantType), for: path, times: 1_000)
     }
 
-    /// Has the other end work again.
+    /// Makes the provider of the tokens work again.
     func mend() throws {
         issuer.clearQueue()
         try writeTool("sleep 0.2; echo \"at-$$-$(wc -l <'\(agent.home.path("runs"))')\"")
@@ -227,7 +229,7 @@ struct RenewedScene {
 
     // MARK: The agent
 
-    /// Starts the agent and logs in to what `made` is made from; `made` itself has no token yet, or one that has ended.
+    /// Starts the agent and logs in to the source of `made`, which itself has no token yet or an expired one.
     func begin() async throws {
         guard kind != .resource else { return try await beginAtResource() }
         if kind.source != nil { try agent.configure(sources) }
@@ -262,12 +264,12 @@ struct RenewedScene {
         try #require(result.status == 0, "\(result) \(agent.log)")
     }
 
-    /// Asks for what a program uses.
+    /// Requests the credentials as a program does.
     func get() async throws -> ProgramResult {
         try await agent.tokenctl(kind == .role ? "aws" : "get", "made")
     }
 
-    /// What a program is given, which must work.
+    /// Returns the credentials that a program gets, and requires that the command succeeds.
     func credential(sourceLocation: SourceLocation = #_sourceLocation) async throws -> String {
         let result = try await get()
         try #require(result.status == 0, "\(result) \(agent.log)", sourceLocation: sourceLocation)

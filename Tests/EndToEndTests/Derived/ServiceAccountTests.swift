@@ -86,7 +86,7 @@ extension EndToEnd {
             #expect(result.status == 2 && result.complainsInOneLine, "\(result)")
             #expect(result.standardError.contains("https://evil.example/token"), "\(result)")
             #expect(result.standardError.contains("token_endpoint"), "\(result)")
-            // Where a person has written the address, that is where it goes, whatever the file says.
+            // The configured address takes precedence over the one in the file.
             let written = try await scene(tokenURI: "https://evil.example/token")
             #expect(try await written.get().line.hasPrefix("ya29.1"))
             let figure = "0 assertions to the token_uri of a file"

@@ -11,9 +11,9 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { "\(place) \(text.split(separator: "\n").first ?? "")" }
 
-    /// The commands without the prompts before them and without what they print.
+    /// The commands of the example, without their prompts and their output.
     ///
-    /// Without a prompt in it, all of the text.
+    /// If the example contains no prompt, this is the whole text.
     var commands: String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         guard lines.contains(where: { $0.hasPrefix("$ ") }) else { return text }
@@ -26,7 +26,7 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
         return commands.joined(separator: "\n")
     }
 
-    /// All of them.
+    /// All examples.
     static let all: [DocumentedExample] = {
         let pages = [
             "tokenctl.1", "tokenagent.1", "tokenagent.conf.5", "tokenagent-clients.7",
@@ -35,7 +35,9 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
         return pages.flatMap { manPage($0) } + readme()
     }()
 
-    /// Those that are run each time: those of 52 other programs are, in a full run.
+    /// The examples to run.
+    ///
+    /// Those of 52 other programs are run only in a full run.
     static let tried =
         TestEnvironment.isFull ? all : all.filter { !$0.place.hasPrefix("tokenagent-clients.7") }
 
@@ -61,7 +63,7 @@ struct DocumentedExample: Sendable, CustomTestStringConvertible {
         return found
     }
 
-    /// What stands between fences (CommonMark §4.5), and the commands in tables.
+    /// Returns the fenced code blocks of the README (CommonMark §4.5) and the commands in its tables.
     private static func readme() -> [DocumentedExample] {
         var found: [DocumentedExample] = []
         var block: (start: Int, lines: [String])?

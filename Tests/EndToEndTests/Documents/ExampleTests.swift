@@ -83,7 +83,7 @@ extension EndToEnd {
             let text = try #require(File.text(scene.agent.configurationPath))
             try scene.agent.configure(text + Scene.session("mail", scene.issuer) + ci)
             try scene.agent.home.makeDirectory("links")
-            // Whoever looks at a terminal sees how far curl is.
+            // Without these options, curl shows its progress at a terminal.
             try scene.agent.home.write("silent\nshow-error\n", to: ".curlrc")
             let names = [
                 "git-credential-tokenagent", "docker-credential-tokenagent", "bazel-credential-tokenagent",
@@ -109,8 +109,7 @@ extension EndToEnd {
             try scene.agent.home.write("#!/bin/sh\n\(script)\n", to: "stand-ins/\(name)", mode: 0o700)
         }
 
-        /// Runs a script in which the server and the API of the examples are the issuer, and a person approves what is
-        /// asked.
+        /// Runs a script with the issuer as server and API of the examples, and with a user who approves logins.
         func run(_ script: String, about example: DocumentedExample) async throws -> ProgramResult {
             let home = scene.agent.home
             let api = scene.issuer.issuer + "/resource"

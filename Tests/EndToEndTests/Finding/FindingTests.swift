@@ -5,9 +5,11 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// How clients find an agent that was started with another environment.
+    /// Clients that look for an agent that was started with another environment.
     @Suite struct FindingTests {
-        /// Runtime directories that count as unset; `nil`: no variable.
+        /// Runtime directories that count as unset.
+        ///
+        /// `nil` removes the variable.
         private static let useless: [String?] = [nil, "relative", "/nonexistent/1000", "FOREIGN"]
 
         private let scene: Scene
@@ -60,7 +62,7 @@ extension EndToEnd {
             #expect(socket.line == scene.agent.socketPath, "\(socket)")
             let doctor = try await tokenctl("doctor", environment: client)
             #expect(doctor.standardOutput.contains("ok       agent: process"), "\(doctor)")
-            // A command with a file beside the socket has a place for it.
+            // A command that writes a file next to the socket finds a directory for it.
             let exec = try await tokenctl(
                 "exec",
                 "work",
@@ -119,7 +121,7 @@ extension EndToEnd {
             ] {
                 #expect(result.status == 3, "\(result)")
             }
-            // And if the agent that is started for it is another one, that is said.
+            // The message tells the user that another agent was started.
             let started = try await scene.agent.tokenctl(
                 "list",
                 "--socket",

@@ -5,21 +5,25 @@ import TestSupport
 import Testing
 import Text
 
-/// The set-up of tokenagent-fleet(7), carried out: its three hosts are addresses of this machine.
+/// A fleet that is set up as in tokenagent-fleet(7).
+///
+/// Its three hosts are addresses of this machine.
 struct FleetPage {
     private static let examples = DocumentedExample.all.filter { $0.place.hasPrefix("tokenagent-fleet.7") }
-    /// Whether the programs of the page are here.
+    /// Whether the programs that the page uses are installed.
     static let isPossible =
         ["etcd", "etcdctl", "openssl", "curl"].allSatisfy { name in
             ["/usr/local/bin", "/usr/bin", "/bin"].contains { File.exists("\($0)/\(name)") }
         }
 
-    /// Has the tools, and a home in which everything lies.
+    /// The agent whose programs and home directory the page's commands use.
     let agent: AgentUnderTest
-    /// What takes the place of 10.0.0: no two runs have the same, so that the ports can stay.
+    /// The replacement for the network 10.0.0.
+    ///
+    /// It is random, so that concurrent runs can use the page's ports.
     private let network = "127.\(Int.random(in: 1...250)).\(Int.random(in: 1...250))"
 
-    /// What the names of the fleet begin with, once it is made.
+    /// The prefix of the fleet's keys in etcd, or an empty string before the fleet is created.
     var prefix: String { File.text(agent.home.path("prefix")) ?? "" }
 
     init() throws {
@@ -40,7 +44,7 @@ struct FleetPage {
             exec test -d "$1" -a "$2 $6" = "mkdir .config/tokenagent"
             """#
         try agent.home.write(remote, to: "stand-ins/ssh", mode: 0o700)
-        // Nobody here is root, and systemd starts no member: what it is told is written down.
+        // The test has no root rights and no systemd, so substitutes do nothing or record their arguments.
         try agent.home.write("#!/bin/sh\n", to: "stand-ins/chown", mode: 0o700)
         try agent.home.write(
             "#!/bin/sh\nfor last in \"$@\"; do :; done\nexec mkdir -p \"$last\"\n",
@@ -54,7 +58,7 @@ struct FleetPage {
         )
     }
 
-    /// The example that begins with `start`, as the host with this number has it.
+    /// Returns the example that begins with `start`, adapted to the host with this number.
     func example(_ start: String, host: Int = 1) throws -> String {
         let found = try #require(Self.examples.first { $0.text.hasPrefix(start) }, "no example: \(start)")
         let own = found.commands.split(separator: "\n", omittingEmptySubsequences: false).map { part in
@@ -63,7 +67,7 @@ struct FleetPage {
             guard host != 1, !line.contains("etcd2=") else { return line }
             return line.replacing("etcd1", with: "etcd\(host)").replacing("10.0.0.1", with: "10.0.0.\(host)")
         }
-        // Whatever address of this machine is asked, the one that asks is 127.0.0.1.
+        // Connections to every address of this machine come from 127.0.0.1.
         return own.joined(separator: "\n").replacing("IP:10.0.0.$n", with: "IP:10.0.0.$n,IP:127.0.0.1")
             .replacing("10.0.0", with: network)
             .replacing("/etc/etcd", with: agent.home.path("etc"))
@@ -92,7 +96,7 @@ struct FleetPage {
     private func program(_ script: String) throws -> Program {
         var environment = agent.environment
         environment["PATH"] = "\(agent.home.path("stand-ins")):\(environment["PATH"] ?? "")"
-        // A password costs etcd much time, of which a busy machine has little.
+        // etcd needs much time to check a password on a busy machine.
         environment["ETCDCTL_COMMAND_TIMEOUT"] = "60s"
         return try Program(
             ["/bin/sh", "-c", script],

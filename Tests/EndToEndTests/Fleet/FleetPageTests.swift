@@ -5,7 +5,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// What tokenagent-fleet(7) has people do, done with etcd's own programs.
+    /// The procedures of tokenagent-fleet(7), carried out with etcd's own programs.
     @Suite(.full, .enabled(if: FleetPage.isPossible, "etcd or openssl is not installed"), .serialized)
     struct FleetPageTests {
         private let page: FleetPage
@@ -31,13 +31,13 @@ extension EndToEnd {
             return members
         }
 
-        /// At once: what the members have on their disks is not needed any more.
+        /// Kills the members, because their data is no longer needed.
         private func end(_ members: [Program]) async throws {
             for member in members { member.signal(.kill) }
             for member in members { _ = try await member.finish() }
         }
 
-        /// A token of etcd's for this user, got as the agent gets it.
+        /// Returns a token of etcd for this user, obtained in the same way as by the agent.
         private func token(of user: String) async throws -> String {
             let password = try #require(File.text(page.agent.home.path("\(user).password")))
             let body = #"{"name":"\#(user)","password":"\#(password.split(separator: "\n").first ?? "")"}"#
@@ -102,7 +102,9 @@ extension EndToEnd {
             return try #require(answer.object?["header"]?.object?["cluster_id"]?.string, "\(answer.text)")
         }
 
-        /// Every call is refused then, but a watch that is open goes on until the member is restarted.
+        /// Removes a host's user.
+        ///
+        /// Its requests are rejected, but an open watch continues until the member is restarted.
         private func removed(host: Int, from members: [Program]) async throws {
             let key = page.prefix + "s/x"
             let open = try await token(of: "host\(host)")
@@ -151,7 +153,7 @@ extension EndToEnd {
                 page.example("umask 077\nkey=").replacing("serverAuth,clientAuth", with: "serverAuth")
             )
             try await page.run("cp -p ca.pem etcd?.pem etcd?.key etc/")
-            // Members could not speak to each other, so there is one.
+            // Members could not connect to each other, so there is only one.
             let cluster = "ETCD_INITIAL_CLUSTER=etcd2=https://\(page.address(of: 2)):2380"
             let members = try await page.members(2...2) { settings in
                 settings.split(separator: "\n").map { $0.contains("etcd1=") ? cluster : String($0) }

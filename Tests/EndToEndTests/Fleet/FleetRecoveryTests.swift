@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What the guard of a killed agent has recorded is the fleet's.
+    /// Responses that the guard of a killed agent has recorded and that the fleet then uses.
     @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetRecoveryTests {
         private func sent(_ scene: FleetScene) -> [String?] {
             scene.issuer.requests(to: "/token").map { $0.form["refresh_token"] }
@@ -27,7 +27,7 @@ extension EndToEnd {
                 )
                 #expect(sent(scene).count == 1)
                 #expect(try await scene.generation(at: scene.keepers[1]) == 1)
-                // It is a good one.
+                // The recorded refresh token is valid.
                 #expect(try await scene.keepers[1].tokenctl("refresh", "work").status == 0)
                 #expect(Set(sent(scene)).count == 2)
             }
@@ -135,7 +135,7 @@ extension EndToEnd {
                 try await scene.etcd("term", "n1")
                 try await one.end()
                 try await one.start()
-                // Somebody may have logged in since.
+                // Another host may have logged in meanwhile.
                 #expect(try await one.tokenctl("get", "work").status == 5)
                 try await scene.logIn(at: one)
                 try await scene.etcd("up", "n1")

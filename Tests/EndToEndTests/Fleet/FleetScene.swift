@@ -19,9 +19,9 @@ struct FleetScene {
 
     var hosts: [AgentUnderTest] { keepers + readers }
 
-    /// Starts etcd, the issuer and the hosts; `body` finds them running and nobody logged in.
+    /// Starts etcd, the issuer and the hosts, and calls `body` before any login.
     ///
-    /// Over TLS if there is an `authority` to vouch for the issuer.
+    /// The issuer uses TLS if there is an `authority` to sign its certificate.
     static func whileRunning(
         keepers: Int = 2,
         readers: Int = 0,
@@ -102,9 +102,9 @@ struct FleetScene {
         )
     }
 
-    /// Logs in, and has `host` refresh; the issuer holds its answer back.
+    /// Logs in and starts a refresh at `host`, whose response the issuer holds.
     ///
-    /// - Returns: the token until then, and the refresh, to be waited for once the issuer has released it.
+    /// - Returns: the current token, and the refresh, which ends after the issuer has released the response.
     func holdRefresh(at host: AgentUnderTest) async throws -> (token: String, refresh: Task<Void, any Error>)
     {
         try await logIn(at: keepers[0])
@@ -116,13 +116,13 @@ struct FleetScene {
         return (token, refresh)
     }
 
-    /// The token that `host` gives out; `nil`: none.
+    /// Returns the token that `host` serves, or `nil` if it serves none.
     func token(of host: AgentUnderTest) async throws -> String? {
         let result = try await host.tokenctl("get", "work")
         return result.status == 0 ? result.line : nil
     }
 
-    /// Waits until all `hosts` give out one and the same token, and returns it.
+    /// Waits until all `hosts` serve the same token, and returns it.
     func commonToken(
         of hosts: [AgentUnderTest]? = nil,
         besides former: String? = nil
@@ -135,25 +135,25 @@ struct FleetScene {
         }
     }
 
-    /// What `tokenctl fleet status --json` says at `host`.
+    /// Returns the output of `tokenctl fleet status --json` at `host`.
     func status(at host: AgentUnderTest) async throws -> JSONObject {
         let result = try await host.tokenctl("fleet", "status", "--json")
         let answer = try? JSONValue(parsing: result.standardOutput.utf8)
         return try #require(answer?.object, "\(result.standardError)")
     }
 
-    /// What it says of the session `work`.
+    /// Returns the fleet status of the session `work` at `host`.
     func record(at host: AgentUnderTest) async throws -> JSONObject? {
         try await status(at: host)["sessions"]?.array?.first?.object
     }
 
-    /// How many refreshes the fleet's record of `work` has seen.
+    /// Returns the number of refreshes in the fleet's record of `work`.
     func generation(at host: AgentUnderTest) async throws -> Int? {
         guard case .number(let number)? = try await record(at: host)?["generation"] else { return nil }
         return Int(number)
     }
 
-    /// Starts `host` anew, so that it reaches etcd through a relay.
+    /// Restarts `host`, so that it reaches etcd through a relay.
     func relay(for host: AgentUnderTest) async throws -> HeldRelay {
         let endpoint = try #require(endpoints.first)
         let port = try #require(endpoint.bytewise.split(on: ":").last.flatMap { Int(String($0)) })
@@ -165,7 +165,7 @@ struct FleetScene {
         return relay
     }
 
-    /// Has the script do something to etcd.
+    /// Sends a control command to the script that runs etcd.
     @discardableResult
     func etcd(_ words: String...) async throws -> String { try await etcd(words) }
 
@@ -176,6 +176,6 @@ struct FleetScene {
         return result.standardOutput
     }
 
-    /// Refreshes so far, as the issuer counts them.
+    /// The number of refreshes that the issuer has received.
     var refreshes: Int { issuer.tokenRequests("refresh_token") }
 }

@@ -8,7 +8,7 @@ import Testing
 private enum Engine {
     static let works = Program.succeeds("bwrap --ro-bind / / --unshare-user --unshare-pid true")
 
-    /// Reads the command line of `docker run` or `podman run`; the programs under test take the place of the installed.
+    /// A substitute for `docker run` and `podman run`, in which the programs under test replace the installed ones.
     static let script = """
         #!/usr/bin/env python3
         import os, sys
@@ -31,7 +31,7 @@ private enum Engine {
 
         """
 
-    /// Runs a command in what a `devcontainer.json` describes.
+    /// A substitute for a container engine that runs a command as a `devcontainer.json` describes.
     static let devcontainer = """
         #!/usr/bin/env python3
         import json, os, sys
@@ -51,9 +51,9 @@ extension EndToEnd {
     /// A `[[socket]]` in containers, by the examples of tokenagent.conf(5).
     @Suite(.full, .enabled(if: Engine.works, "bubblewrap is not installed or may make no containers"))
     struct ContainerTests {
-        /// How the examples begin whose command prints a token.
+        /// The beginnings of the examples whose command prints a token.
         private static let starts = ["$ docker run", "$ podman run", "$ bwrap"]
-        /// A container like that of the example, with whatever command follows.
+        /// A command that runs a container like that of the example, without the command to run in it.
         private static let run =
             "docker run --rm -v ~/tokens/box:/run/tokens -e TOKENAGENT_SOCK=/run/tokens/agent.sock debian"
 
@@ -120,7 +120,7 @@ extension EndToEnd {
             let scene = try await scene()
             var script = try example(start).commands
             if start == "$ bwrap" {
-                // What it binds of /usr is all that a release needs.
+                // Binding /usr is enough for an installed release, but not for the programs under test.
                 script = script.replacing("bwrap --ro-bind /usr /usr", with: "sandbox --ro-bind /usr /usr")
                     .replacing("--symlink usr/bin /bin --symlink usr/lib /lib", with: "")
                     .replacing("--symlink usr/lib64 /lib64", with: "")

@@ -30,7 +30,7 @@ struct GitRepository {
 
     func url(at issuer: DemoIssuer) -> String { issuer.issuer + "/repository.git" }
 
-    /// Has `issuer` hand it out to whoever brings a token that is `accepted`, as git sends the password of a helper.
+    /// Serves the repository at `issuer` for requests with an `accepted` token, sent as git sends a helper's password.
     func serve(at issuer: DemoIssuer, accepted: @escaping @Sendable (String) -> Bool) {
         for file in files {
             let content = File.bytes("\(path)/bare.git/\(file)") ?? []

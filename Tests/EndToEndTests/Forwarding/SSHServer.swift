@@ -6,7 +6,7 @@ import Testing
 
 /// An sshd of OpenSSH on loopback that lets the user who runs the tests in, and an ssh that finds it as `far`.
 ///
-/// On its side the user has a home, a `PATH` and a `tokenctl` of their own.
+/// On its side, the user has a different home directory, `PATH` and `tokenctl`.
 final class SSHServer: Sendable {
     /// sshd insists on being called by its whole path.
     static let program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].first(where: File.exists)
@@ -91,18 +91,18 @@ final class SSHServer: Sendable {
         return server.exitStatus == nil
     }
 
-    /// Has ssh_config(5) say more of it.
+    /// Adds a line about this server to ssh_config(5).
     func configure(_ line: String) throws {
         let text = File.text(directory.path("ssh_config")) ?? ""
         try directory.write(text + "  \(line)\n", to: "ssh_config")
     }
 
-    /// What a command of ours needs to find it.
+    /// The options with which ssh(1) finds this server.
     var configuration: [String] { ["-F", directory.path("ssh_config")] }
 
-    /// The sockets that are forwarded to there, by the names of their directories.
+    /// The names of the directories of the sockets that are forwarded to this server.
     var sockets: [String] { directory.names(in: "runtime").filter { $0.hasPrefix("tokenagent-ssh.") } }
 
-    /// What sshd says.
+    /// The log of sshd.
     var log: String { server.standardError }
 }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// A limit on the size of files (`ulimit -f`) stops a write with a signal where nobody sees to it.
+    /// Limits on the size of files (`ulimit -f`), at which a write ends a program with a signal by default.
     @Suite struct FileLimitTests {
         @Test(.enabled(if: TestUser.isRoot, "only root may raise the limits of another process again"))
         func `an agent whose files may not grow serves on, sends no refresh token, and recovers`()
@@ -38,14 +38,16 @@ extension EndToEnd {
             let lines = try await lines(of: "tokenctl exec work -- echo started", in: scene)
             #expect(lines.count == 2 && lines.last == "status 1", "\(lines)")
             #expect(lines.first?.contains("File too large") == true, "\(lines)")
-            // What a program does with its own signals is not ours.
+            // The program's own signals are not changed.
             let own = try await scene.agent.tokenctl(
                 ["exec", "work", "--", "sh", "-c", "ulimit -f 0; echo x > \"$HOME/file\""]
             )
             #expect(own.status == 128 + SIGXFSZ, "\(own)")
         }
 
-        /// What `command` says where it can write no file, and its status; through a pipe, which has no size.
+        /// Runs `command` with a file size limit of 0 and returns its output and its status.
+        ///
+        /// The output goes through a pipe, to which the limit does not apply.
         private func lines(of command: String, in scene: Scene) async throws -> [String] {
             let result = try await scene.agent.shell("(ulimit -f 0; \(command); echo status $?) 2>&1 | cat")
             return result.standardOutput.split(separator: "\n").map(String.init)

@@ -56,7 +56,7 @@ extension EndToEnd {
             attacker.signal(.kill)
             _ = try await attacker.finish()
             #expect(attacker.standardOutput == (rule == "exe" ? "404\n" : "200\n"))
-            // A person who is asked is not told that it is git.
+            // The confirmation prompt does not say that the program is git.
             let shown = (File.text(asked) ?? "").split(separator: "\n", omittingEmptySubsequences: false)
                 .dropFirst(before)
             #expect(!shown.contains { $0.contains("git") })

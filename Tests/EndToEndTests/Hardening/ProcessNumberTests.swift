@@ -4,7 +4,9 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Process numbers are used again, and whoever gets one must not get what its last holder was allowed.
+    /// Process numbers that are used again.
+    ///
+    /// A new process must not get the rights of the previous one.
     @Suite struct ProcessNumberTests {
         /// A namespace of its own lets the test choose the number of the next process.
         private static let canChooseNumbers = Program.succeeds(
@@ -13,9 +15,9 @@ extension EndToEnd {
 
         /// Runs as the first process of the namespace, with the agent beside it.
         ///
-        /// In each round a client that is allowed connects and goes; its child, another program, has the connection;
-        /// its number goes to another allowed one, which waits. In every second round the agent stands still
-        /// meanwhile, so that it does not even accept the connection before.
+        /// In each round, an allowed client connects and ends, and its child, another program, keeps the connection. A
+        /// new allowed process then gets the client's number and waits. In every second round the agent is stopped
+        /// meanwhile, so that it accepts the connection only afterwards.
         private static let script = #"""
             import os, signal, socket, subprocess, sys, time
             path, rounds = sys.argv[1], int(sys.argv[2])

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What others can see while the programs work.
+    /// Data that other programs and users can see while the programs run.
     @Suite struct SecrecyTests {
         @Test func `no argument and no environment of any process ever shows a secret`() async throws {
             let scene = try await Scene.loggedIn(more: "[hooks]\nevent = [\"true\"]")

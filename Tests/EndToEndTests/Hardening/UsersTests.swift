@@ -90,7 +90,7 @@ extension EndToEnd {
             #expect(try await scene.shell("tokenctl get work").status == 0)
             #expect(try await scene.shell("tokenctl shutdown").status == 0)
             #expect(try await scene.program.finish().status == 0)
-            // With paths made anew, and in the background.
+            // With new directories, and in the background.
             let start = """
                 umask 077
                 eval "$(tokenagent -a "$HOME/new/run/agent.sock" --state-dir "$HOME/new/state")" || exit 1

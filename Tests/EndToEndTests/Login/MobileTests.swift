@@ -6,9 +6,9 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// Mobile back ends as they are: answers that are wrapped, and where an address is enough.
+    /// Real mobile back ends: wrapped responses, and configurations that need only an address.
     @Suite struct MobileTests {
-        /// How a back end wraps its answers, and the keys that say so.
+        /// The members in which a back end wraps its responses, and the configuration for them.
         struct Wrapping: Sendable {
             var envelope: [String]
             var errorPlace: [String] = []
@@ -86,7 +86,7 @@ extension EndToEnd {
             #expect(scene.issuer.requests(to: backEnd.refreshPath).count == 1)
         }
 
-        /// Answers to a refresh that bring tokens where none belong, or too much of everything.
+        /// Refresh responses with tokens in wrong places, or with excessive data.
         enum HostileAnswer: String, CaseIterable, Sendable {
             case array
             case besideEnvelope

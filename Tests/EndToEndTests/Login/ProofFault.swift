@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 import Text
 
-/// What can be wrong with a DPoP proof at the token endpoint, one rule of RFC 9449 §4.3 after the other.
+/// An invalid DPoP proof for the token endpoint, which violates one rule of RFC 9449 §4.3.
 struct ProofFault: CustomTestStringConvertible, Sendable {
     let name: String
-    /// How the issuer's explanation begins.
+    /// The beginning of the issuer's error description.
     let reason: String
     let proof: @Sendable (ProvingClient) throws -> String
 

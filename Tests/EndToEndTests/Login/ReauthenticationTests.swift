@@ -6,7 +6,7 @@ import Testing
 import Text
 
 extension EndToEnd {
-    /// A session that is over comes back without a person, or says why it could not.
+    /// Ended sessions that log in again without the user, or report why they cannot.
     @Suite struct ReauthenticationTests {
         /// A session whose `reauth_command` is `command`, logged in; events go to the file `events`.
         private func scene(_ command: String, client: String = "demo-confidential") async throws -> Scene {

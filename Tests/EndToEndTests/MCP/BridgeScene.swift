@@ -12,7 +12,7 @@ struct BridgeScene {
     let scene: Scene
     var agent: AgentUnderTest { scene.agent }
     var issuer: DemoIssuer { scene.issuer }
-    /// How many requests the login made, which asks the server without a token what it wants.
+    /// The number of requests during the login, which reads the server's requirements without a token.
     private var requestsOfLogin = 0
     /// The requests to the server since the login.
     var requests: [StreamingServer.Request] { Array(server.requests.dropFirst(requestsOfLogin)) }
@@ -20,7 +20,7 @@ struct BridgeScene {
     /// - Parameters:
     ///   - session: more keys of the session.
     ///   - settings: changes the issuer.
-    /// - Throws: what the start of server, issuer and agent throws.
+    /// - Throws: the error if the server, the issuer or the agent cannot be started.
     init(session: String = "", _ settings: (inout IssuerSettings) -> Void = { _ in }) async throws {
         server = try MCPDouble()
         scene = try await Scene(settings)
@@ -41,7 +41,7 @@ struct BridgeScene {
         requestsOfLogin = server.requests.count
     }
 
-    /// What a client writes that begins a conversation and calls `echo` once.
+    /// The input of a client that opens a session and calls `echo` once.
     static let conversation = """
         {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}
         {"jsonrpc":"2.0","method":"notifications/initialized"}
@@ -49,12 +49,12 @@ struct BridgeScene {
 
         """
 
-    /// A client that has written all it has to say.
+    /// Runs a client that writes all its input and then closes it.
     func converse() async throws -> ProgramResult {
         try await agent.tokenctl(["mcp", "connect", server.address], input: BridgeScene.conversation)
     }
 
-    /// Starts a client that goes on writing.
+    /// Starts a client whose input stays open.
     func open() throws -> OpenClient { try OpenClient(agent, server.address) }
 }
 
@@ -66,7 +66,7 @@ final class OpenClient: Sendable {
     init(_ agent: AgentUnderTest, _ address: String, options: String = "") throws {
         let path = agent.home.path("client-\(Int.random(in: 0..<Int.max))")
         try #require(mkfifo(path, 0o600) == 0)
-        // Open at both ends, so that the program's end is ours to decide.
+        // Open at both ends, so that the test decides when the input ends.
         input = Glibc.open(path, O_RDWR | O_CLOEXEC)
         try #require(input >= 0)
         program = try Program(
@@ -86,20 +86,20 @@ final class OpenClient: Sendable {
         _ = bytes.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
     }
 
-    /// The answer to the request `id`, once it is there.
+    /// Waits for the response to the request `id`, and returns it.
     func answer(_ id: Int) async throws -> JSONObject {
         let line = try await program.outputLine(containing: "\"id\":\(id),", within: .seconds(30))
         return try #require(try JSONValue(parsing: line.utf8).object)
     }
 
-    /// Begins a conversation.
+    /// Opens a session.
     func begin() async throws {
         for line in BridgeScene.conversation.split(separator: "\n").prefix(2) { send(String(line)) }
         let answer = try await answer(0)
         try #require(answer["result"] != nil, "\(answer)")
     }
 
-    /// Calls `echo` and answers the text it got back, or the failure.
+    /// Calls `echo` and returns the text of the response, or the error.
     func call(_ id: Int, _ text: String) async throws -> String? {
         send(
             #"{"jsonrpc":"2.0","id":\#(id),"method":"tools/call","params":{"name":"echo","arguments":{"text":"\#(text)"}}}"#

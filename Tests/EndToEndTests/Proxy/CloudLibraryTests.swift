@@ -29,7 +29,9 @@ extension EndToEnd {
             """
         }
 
-        /// Runs a program of Python that finds the endpoint; `words` stand before the interpreter.
+        /// Runs a Python program that finds the endpoint.
+        ///
+        /// `words` precede the interpreter.
         private static func run(
             _ library: PythonLibrary,
             _ program: String,

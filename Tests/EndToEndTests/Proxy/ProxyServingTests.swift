@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// Whom a proxy serves, and what it does without its agent.
+    /// The clients that a proxy serves, and its behavior without its agent.
     @Suite struct ProxyServingTests {
         @Test func `programs do not wait for an agent that is stopped`() async throws {
             let scene = try await ProxyScene.start()

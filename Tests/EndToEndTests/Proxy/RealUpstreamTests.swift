@@ -17,7 +17,7 @@ extension EndToEnd {
             let scene: Scene
             let url: String
             let work: TemporaryDirectory
-            /// What the script says about the server.
+            /// The server's data, as the script reports it.
             let state: JSONObject
 
             /// Runs a line of shell that finds the proxy in `U`, in a directory of its own.
@@ -29,7 +29,7 @@ extension EndToEnd {
                 return result.standardOutput.split(separator: "\n").map(String.init)
             }
 
-            /// The requests that the API has written down, or what came to the other host.
+            /// The requests that the API or the other host has recorded.
             func notes(_ member: String) -> [Substring] {
                 File.text(state[member]?.string ?? "")?.split(separator: "\n") ?? []
             }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What flows through a proxy, piece by piece.
+    /// Streams through a proxy.
     @Suite(.full) struct StreamTests {
         private static func request(
             _ scene: ProxyScene,
@@ -77,7 +77,9 @@ extension EndToEnd {
             #expect(request.contains("Expect: 100-continue") && request.hasSuffix("\r\n\r\nabc"))
         }
 
-        /// A server that greets on a websocket, and answers there; other requests too, so that nobody waits for it.
+        /// Responds as a server that greets and responds on a websocket.
+        ///
+        /// Other requests get a response at once.
         private static func answerOnWebSocket(_ request: String) -> RawUpstream.Reply {
             guard request.hasPrefix("GET ") else { return .bytes("pong") }
             guard request.contains("Upgrade: websocket") else { return .bytes(ProxyScene.ok("")) }

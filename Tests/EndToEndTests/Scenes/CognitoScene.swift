@@ -83,7 +83,7 @@ struct CognitoScene {
 }
 
 extension UserPool {
-    /// What dave's authenticator app shows now.
+    /// Returns the current code of dave's authenticator app.
     func code() async throws -> String {
         let output = try await MotoPool.script.run([work.path, "totp"]).standardOutput
         return output.split(separator: "\n").first.map(String.init) ?? ""

@@ -12,7 +12,9 @@ struct ForeignScene {
     let agent: AgentUnderTest
     let program: Program
 
-    /// Starts both; `wrapper` stands before the agent's command.
+    /// Starts both.
+    ///
+    /// `wrapper` precedes the agent's command.
     init(
         wrapper: [String] = [],
         extraEnvironment: [String: String] = [:],

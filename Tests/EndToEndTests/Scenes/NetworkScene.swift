@@ -6,7 +6,7 @@ import Text
 
 /// An agent and an issuer in a network of their own, which can be switched off.
 struct NetworkScene {
-    /// Whether this machine lets us make networks.
+    /// Whether network namespaces can be created on this machine.
     static let isAvailable = Program.succeeds("unshare -n ip link set lo up")
 
     let agent: AgentUnderTest
@@ -61,7 +61,7 @@ struct NetworkScene {
         try #require(result.status == 0, "\(result.standardError)")
     }
 
-    /// Attempts that could not reach the issuer so far.
+    /// The number of attempts so far that could not reach the issuer.
     func failures() async throws -> Int64 {
         try await agent.status("work")["failures"]?.object?["unreachable"]?.integer ?? 0
     }
@@ -70,7 +70,7 @@ struct NetworkScene {
         try await agent.status("work")["refreshes"]?.integer ?? 0
     }
 
-    /// Waits until `duration` has passed; for what the kernel does, which has no event.
+    /// Waits until `duration` has passed, because the kernel reports no event for what the test waits for.
     func passes(_ duration: Duration) async throws {
         let end = ContinuousClock.now + duration
         _ = try await Polling.until(within: duration * 10) { ContinuousClock.now >= end }

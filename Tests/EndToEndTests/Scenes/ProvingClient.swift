@@ -17,7 +17,7 @@ struct ProvingClient {
             headers.first { $0.name.lowercased() == name }?.value
         }
 
-        /// The error code; `nil` when all went well.
+        /// The error code, or `nil` if the request succeeded.
         var error: String? { body["error"]?.string }
         var explanation: String { body["error_description"]?.string ?? "" }
         var nonce: String? { header("dpop-nonce") }
@@ -29,7 +29,7 @@ struct ProvingClient {
     let issuer: DemoIssuer
     var key = ProvingKey()
 
-    /// A client of an issuer with these settings.
+    /// Starts an issuer with changed settings and returns a client of it.
     static func start(_ change: (inout IssuerSettings) -> Void = { _ in }) async throws -> ProvingClient {
         var options = DemoIssuer.Options()
         options.settings.dpop = .allowed
@@ -41,7 +41,9 @@ struct ProvingClient {
 
     // MARK: Proofs
 
-    /// What a right proof for this request says, but for `changes`; `null` leaves a member out.
+    /// Returns the claims of a valid proof for the request, changed by `changes`.
+    ///
+    /// `null` removes a member.
     func claims(
         _ method: String = "POST",
         _ path: String = "/token",
@@ -58,7 +60,7 @@ struct ProvingClient {
         try key.proof(header: key.header, claims: claims(changes: changes))
     }
 
-    /// A proof to go with `token`.
+    /// Returns a proof for a request with `token`.
     func proof(
         with token: String,
         _ method: String = "GET",
@@ -79,7 +81,7 @@ struct ProvingClient {
         return try await post("\(form)&client_id=demo-public", proofs)
     }
 
-    /// Logs in with a good proof, to a nonce if one is demanded.
+    /// Logs in with a valid proof, with a nonce if the issuer requires one.
     func provenLogin() async throws -> Answer {
         let nonce = issuer.newestDPoPNonce.map(JSONValue.string) ?? .null
         let answer = try await logIn(proof(["nonce": nonce]))
@@ -129,7 +131,9 @@ struct ProvingClient {
 }
 
 extension JSONObject {
-    /// With the members of `changes`; `null` removes one.
+    /// Returns the object with the members of `changes`.
+    ///
+    /// `null` removes a member.
     func changed(by changes: JSONObject) -> JSONObject {
         var result = self
         for member in changes.members { result[member.name] = member.value == .null ? nil : member.value }

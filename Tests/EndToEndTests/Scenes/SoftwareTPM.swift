@@ -3,24 +3,24 @@
 import TestSupport
 import Testing
 
-/// A TPM 2.0 that is a program, on two free ports of 127.0.0.1.
+/// A TPM 2.0 in software, on two free ports of 127.0.0.1.
 final class SoftwareTPM: Sendable {
     static let isAvailable = Program.succeeds(
         "command -v swtpm && command -v tpm2_nvincrement && command -v od"
     )
     /// The script that is installed with the documentation.
     static let counterProgram = "\(BuiltPrograms.checkout)/packaging/examples/tpm-rollback-counter"
-    /// A place of the owner's range.
+    /// An NV index in the owner's range.
     static let index = "0x1500016"
 
-    /// No try to start one had success.
+    /// An error: no TPM could be started.
     struct NoAnswer: Error {
         var complaints: String
     }
 
     private let state: TemporaryDirectory
     private let program: Program
-    /// How tpm2-tools and systemd-creds reach it.
+    /// The address of the TPM for tpm2-tools and systemd-creds.
     let address: String
 
     private init(_ state: TemporaryDirectory, _ program: Program, port: Int) {
@@ -29,7 +29,9 @@ final class SoftwareTPM: Sendable {
         address = "swtpm:host=127.0.0.1,port=\(port)"
     }
 
-    /// Starts one and waits until it answers; another program may take a port at any time, so some tries are needed.
+    /// Starts a TPM and waits until it responds.
+    ///
+    /// Retries, because another program may take a port at any time.
     static func start() async throws -> SoftwareTPM {
         var complaints = ""
         for _ in 0..<10 {
@@ -61,7 +63,7 @@ final class SoftwareTPM: Sendable {
         return try await Program.run(command, environment: environment)
     }
 
-    /// Has the counter do something; the value it prints then.
+    /// Runs the counter command with the argument `word`, and returns the value it prints.
     @discardableResult
     func counter(_ word: String) async throws -> Int? {
         let result = try await run(counterCommand + [word])
@@ -69,6 +71,6 @@ final class SoftwareTPM: Sendable {
         return Int(result.line)
     }
 
-    /// What the configuration names.
+    /// The value of `rollback_counter` in the configuration.
     var counterCommand: [String] { [Self.counterProgram, "-T", address, Self.index] }
 }

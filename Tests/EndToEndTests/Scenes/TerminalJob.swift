@@ -2,15 +2,15 @@
 
 import TestSupport
 
-/// What became of a program that ran as the foreground job of a shell at a terminal, where a person typed.
+/// The result of a program that ran as the foreground job of a shell at a terminal.
 struct TerminalJob {
     let text: String
-    /// What was typed could not be seen at any prompt.
+    /// Whether the terminal hid the input at every prompt.
     let wasHidden: Bool
-    /// The terminal shows again what is typed.
+    /// Whether the terminal shows input again after the program.
     let isRestored: Bool
     let stops: Int
-    /// Something typed waits for who reads the terminal next.
+    /// Whether input is left in the terminal for the next program.
     let leavesInput: Bool
     /// The exit status, negative for a signal.
     let status: Int32
@@ -30,7 +30,7 @@ struct TerminalJob {
         status = text.firstMatch(of: /RESULT .\\"status\\": (-?\d+)/).flatMap { Int32($0.1) } ?? -99
     }
 
-    /// The shell, in a terminal of its own, and the person.
+    /// The shell in its own terminal, and the user.
     private static let script = """
         import json, os, pty, select, signal, sys, termios, time
         keys, command = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2:]

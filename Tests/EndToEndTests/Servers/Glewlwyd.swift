@@ -107,20 +107,20 @@ struct GlewlwydScene: WalkedLogin {
         try await agent.start()
     }
 
-    /// What went wrong with a refresh; `nil`: nothing.
+    /// Refreshes the session and returns the result if it failed, or `nil` if it succeeded.
     func refreshFailure() async throws -> ProgramResult? {
         let result = try await refresh()
         return result.status == 0 ? nil : result
     }
 
-    /// Whether userinfo accepts the token.
+    /// Returns `true` if the userinfo endpoint accepts the token.
     func isAccepted(_ token: String) async throws -> Bool {
         let issuer = try #require(try await agent.status("work")["issuer"]?.string)
         return try await answer(of: "\(issuer)/userinfo", headers: ["Authorization: Bearer \(token)"])
             .hasPrefix("HTTP/1.1 200")
     }
 
-    /// Status line and headers of what the server answers to a request with `headers`.
+    /// Returns the status line and headers of the response to a request with `headers`.
     func answer(of url: String, headers: [String]) async throws -> String {
         let trust = server.authority.map { "--cacert '\($0)'" } ?? ""
         let options = headers.map { "-H '\($0)'" }.joined(separator: " ")

@@ -15,7 +15,7 @@ struct GlewlwydAuth: SuiteTrait, TestScoping {
 
         func issuer(_ realm: String) -> String { state["issuers"]?.object?[realm]?.string ?? "" }
 
-        /// What the client `name` is registered with.
+        /// Returns the registration of the client `name`.
         func client(_ name: String) -> JSONObject {
             state["auth_clients"]?.object?[name]?.object ?? JSONObject()
         }
@@ -45,7 +45,7 @@ struct GlewlwydAuth: SuiteTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable () async throws -> Void
     ) async throws {
-        // Beside a server that is used at the same time, with a redirect address of its own.
+        // Another server runs at the same time, so this one needs a different redirect URI.
         let redirect = bindsTokens ? ["--redirect", "http://127.0.0.1:18410/callback"] : []
         try await GlewlwydAuth.script.whileRunning(["--access-ttl", "60"] + redirect) { work, state in
             for realm in bindsTokens ? ["strong", "par"] : [] {
@@ -78,7 +78,7 @@ struct GlewlwydAuthScene: WalkedLogin {
     ///   - port: of the redirect address, which the server knows.
     ///   - proof: the keys by which the client proves itself, in place of those that belong to it.
     ///   - more: further keys.
-    /// - Throws: what the agent's start throws.
+    /// - Throws: the error if the agent cannot be started.
     init(
         _ client: String,
         realm: String = "strong",
@@ -110,7 +110,7 @@ struct GlewlwydAuthScene: WalkedLogin {
         try await agent.start()
     }
 
-    /// The keys of a session for a client that is registered like this.
+    /// Returns the configuration keys of a session for a client with this registration.
     static func proof(_ client: JSONObject) -> String {
         func line(_ key: String, _ member: String) -> String {
             client[member]?.string.map { "\(key) = \"\($0)\"\n" } ?? ""

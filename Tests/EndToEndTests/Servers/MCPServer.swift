@@ -8,7 +8,7 @@ import Text
 ///
 /// Its packages are fetched once for a suite; each test starts it in the shape it needs.
 struct MCPServer: SuiteTrait, TestScoping {
-    /// The server as a test has started it.
+    /// A server that a test has started.
     struct Running: Sendable {
         let work: TemporaryDirectory
         let state: JSONObject
@@ -20,13 +20,13 @@ struct MCPServer: SuiteTrait, TestScoping {
         /// The certificate of its authority, under TLS.
         var authority: String? { state["ca"]?.string }
 
-        /// Pulls one of its levers, such as `forget-clients`.
+        /// Sends a control command to the server, such as `forget-clients`.
         func pull(_ lever: String...) async throws {
             let pulled = try await MCPServer.script.run([work.path, "lever"] + lever)
             try #require(pulled.status == 0, "\(pulled)")
         }
 
-        /// What it was sent at addresses that end in `path`, without secrets.
+        /// Returns the requests to addresses that end in `path`, without secrets.
         func requests(to path: String) throws -> [JSONObject] {
             let text = File.text(state["requests"]?.string ?? "") ?? ""
             return try text.split(separator: "\n").compactMap { line in
@@ -35,7 +35,7 @@ struct MCPServer: SuiteTrait, TestScoping {
             }
         }
 
-        /// The parameter `name` of every form and query sent to `path`; `nil` where there was none.
+        /// Returns the parameter `name` of every form and query sent to `path`, or `nil` for those without it.
         func parameters(_ name: String, to path: String) throws -> [String?] {
             try requests(to: path).map { $0["params"]?.object?[name]?.string }
         }
@@ -83,7 +83,7 @@ extension Trait where Self == MCPServer {
     static var mcpServer: Self { MCPServer() }
 }
 
-/// An agent whose sessions know nothing but the address of the MCP server.
+/// An agent whose sessions are configured only with the address of the MCP server.
 struct MCPScene: WalkedLogin {
     let server: MCPServer.Running
     let agent: AgentUnderTest
@@ -119,7 +119,7 @@ struct MCPScene: WalkedLogin {
         try await agent.start()
     }
 
-    /// Has the server run a tool, as a person would with curl.
+    /// Has the server run a tool, as a user would with curl.
     func call(_ tool: String) async throws -> ProgramResult {
         let call: JSONValue = [
             "jsonrpc": "2.0", "id": 1, "method": "tools/call",

@@ -83,7 +83,7 @@ extension EndToEnd {
             #expect(other.status == 2 && other.standardError.contains("tokenctl get work"), "\(other)")
         }
 
-        /// What is asked of the service, or what it answers, and the exit status of `tokenctl aws`.
+        /// The role and further keys of the session, and the exit status of `tokenctl aws`.
         @Test(arguments: [
             ("role/absent", "", Int32(2)), ("role/deploy", "duration = \"3h\"", 2),
             ("role/deploy", "subject_token_type = \"access_token\"", 5),
@@ -159,12 +159,12 @@ struct STS: Sendable {
 
     var endpoint: String { state["endpoint"]?.string ?? "" }
 
-    /// Roles that were asked for so far.
+    /// The number of requests for roles so far.
     var assumptions: Int {
         requests.count { $0.contains("\"Action\": \"AssumeRoleWithWebIdentity\"") }
     }
 
-    /// What was asked of it so far, a line each.
+    /// The requests so far, one per line.
     var requests: [Substring] {
         File.text(state["requests"]?.string ?? "")?.split(separator: "\n") ?? []
     }
@@ -182,7 +182,9 @@ struct STS: Sendable {
         try await script.whileRunning(options) { _, state in try await body(STS(state: state)) }
     }
 
-    /// Who a caller is that Amazon's library makes of a token in a file; `words` stand before the program's name.
+    /// Returns the caller identity for a token file, as Amazon's library obtains it.
+    ///
+    /// `words` precede the program.
     func caller(withTokenOf words: String, of agent: AgentUnderTest) async throws -> ProgramResult {
         let python = state["python"]?.string ?? "python3"
         let program = """
@@ -196,7 +198,7 @@ struct STS: Sendable {
         )
     }
 
-    /// Who a caller is whose credentials `command` prints, as Amazon's library asks the service.
+    /// Returns the caller identity for the credentials that `command` prints, as Amazon's library obtains it.
     func caller(by command: String, of agent: AgentUnderTest) async throws -> ProgramResult {
         let file = try agent.home.write("[default]\ncredential_process = \(command)\n", to: "aws-config")
         let python = state["python"]?.string ?? "python3"

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// A scene whose session `work` logs in at pages that a script walks through in place of a person.
+/// A scene whose session `work` logs in at pages that a script fills in instead of a user.
 protocol WalkedLogin {
     var agent: AgentUnderTest { get }
 }

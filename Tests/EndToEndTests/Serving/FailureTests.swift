@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Text
 
-/// What a failed refresh must look like from outside.
+/// A failed refresh: the server's response, the exit status and the state of the session.
 struct FailureRow: Sendable, CustomTestStringConvertible {
     var name: String
     var reply: IssuerResponse
@@ -47,7 +47,7 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
         )
     }
 
-    /// Only a final answer of the token endpoint itself.
+    /// Failures that end the login: only final responses of the token endpoint itself.
     static let final: [FailureRow] = [
         .oauth("invalid_grant", exits: 4, "logged_out"),
         .oauth("invalid_grant", 401, exits: 4, "logged_out"),
@@ -58,7 +58,7 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
         .oauth("bad_refresh_token", 200, exits: 4, "logged_out"),
     ]
 
-    /// Something to be fixed by hand.
+    /// Failures that the user must fix in the configuration.
     static let configuration: [FailureRow] = [
         .oauth("unauthorized_client", exits: 2, "suspended"),
         .oauth("unsupported_grant_type", exits: 2, "suspended"),
@@ -68,7 +68,7 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
         .bare(431, exits: 2, "suspended"),
     ]
 
-    /// Everything else is worth another try.
+    /// All other failures, after which the agent tries again.
     static let temporary: [FailureRow] = [
         .oauth("invalid_request", exits: 5, "retrying"),
         .oauth("temporarily_unavailable", exits: 5, "retrying"),
@@ -89,7 +89,7 @@ struct FailureRow: Sendable, CustomTestStringConvertible {
 
 extension EndToEnd {
     @Suite(.full) struct FailureTests {
-        /// A session whose waits are short.
+        /// Returns a scene whose requests have a short timeout.
         private func scene() async throws -> Scene {
             try await Scene.loggedIn(more: "[agent]\nget_timeout = \"2s\"")
         }
@@ -139,7 +139,7 @@ extension EndToEnd {
             #expect(result.complainsInOneLine, "\(result.standardError)")
             #expect(try await scene.agent.status("work")["state"]?.string == row.state)
             #expect(try await scene.token() == token)
-            // Only the agent's own tries pause; a person who asks is not kept waiting.
+            // Only the agent's own retries are delayed. A user's request is sent at once.
             let again = try await scene.agent.tokenctl("refresh", "work")
             #expect(again.status == 0, "\(again.standardError)")
             #expect(scene.issuer.livingRefreshTokens.count == 1)

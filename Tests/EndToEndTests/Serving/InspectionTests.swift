@@ -9,7 +9,7 @@ extension EndToEnd {
     struct InspectionTests {
         private static let permissionDenied: Set<Int32> = [1, 13]
 
-        /// What each way to look into `pid` gets, tried by the agent's own user.
+        /// Tries every way to inspect the process `pid` as the agent's user, and returns the error number of each.
         private func looks(into pid: Int32, _ scene: ForeignScene) async throws -> [String: Int32] {
             let files = ["mem", "maps", "environ", "auxv", "smaps", "pagemap", "fd", "map_files"]
             let attempts =
@@ -50,7 +50,7 @@ extension EndToEnd {
         @Test func `an ordinary program of the same user can be looked into`() async throws {
             let scene = try await ForeignScene.ready()
             let victim = try scene.start(["tail", "-f", "/dev/null"])
-            // Until then it is the program that changes the user, which cannot be looked into either.
+            // Before, the process is the program that changes the user, which cannot be inspected either.
             #expect(try await Polling.until { File.text("/proc/\(victim.pid)/comm") == "tail\n" })
             let refused = try await looks(into: victim.pid, scene).filter {
                 Self.permissionDenied.contains($0.value)

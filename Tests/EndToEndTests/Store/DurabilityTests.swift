@@ -51,7 +51,7 @@ extension EndToEnd {
             try await scene.agent.start()
             #expect(try await scene.agent.reaches("logged_out", "work"))
             #expect(try await scene.agent.status("work")["reason"] == "reply_lost")
-            // What was bought before is served to its end.
+            // The previous token is served until it expires.
             #expect(try await scene.token() == token)
             let refused = try await scene.agent.tokenctl("refresh", "work")
             #expect(refused.status == 4)
@@ -70,8 +70,9 @@ extension EndToEnd {
             #expect(Set(sent).count == sent.count)
         }
 
-        /// In the full run at every byte, until the whole answer has come; by an end and a reset in turns, either first,
-        /// because the agent asks one issuer no more than five times a second.
+        /// Cuts the response after each number of bytes in a full run, alternately by an end and by a reset.
+        ///
+        /// The two orders are separate tests, because the agent sends at most five requests per second to one issuer.
         @Test(arguments: [true, false])
         func `an answer cut short is asked for again`(endsFirst: Bool) async throws {
             let scene = try await Scene.loggedIn { $0.rotation = .grace(.seconds(30)) }
@@ -81,7 +82,7 @@ extension EndToEnd {
                 let ends = (cut / step).isMultiple(of: 2) == endsFirst
                 let ending: Disturbance.Ending = ends ? .finish(afterBytes: cut) : .reset(afterBytes: cut)
                 guard try await requests(scene, ending) == 2 else {
-                    // A reset behind the last byte may still let the answer through, and nothing else may.
+                    // Only a reset after the last byte may still let the response arrive.
                     #expect(try await requests(scene, .finish(afterBytes: cut)) == 1, "after \(cut) bytes")
                     break
                 }
@@ -93,7 +94,9 @@ extension EndToEnd {
             Attachment.record("\(cut / step) cuts at up to \(cut) bytes, none lost", named: "figure")
         }
 
-        /// How many requests a refresh takes whose first answer ends like this; all with the same refresh token.
+        /// Refreshes with a first response that ends with `ending`, and returns the number of requests.
+        ///
+        /// All requests must have the same refresh token.
         private func requests(_ scene: Scene, _ ending: Disturbance.Ending) async throws -> Int {
             scene.issuer.forgetRequests()
             scene.issuer.queue(Disturbance(ending: ending))
@@ -142,7 +145,7 @@ extension EndToEnd {
             let aside = scene.agent.home.names(in: "state/tokenagent/sessions").filter {
                 $0.hasSuffix(".bad")
             }
-            // Whose it was nobody can tell; the one that misses its record is told where it may be.
+            // The owner of the record is unknown. The session without a record reports where its record may be.
             let status = try await scene.agent.status("home")
             #expect(status["reason"]?.string == "record_unreadable")
             #expect(status["message"]?.string?.contains(try #require(aside.first)) == true, "\(status)")

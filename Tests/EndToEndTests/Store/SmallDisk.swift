@@ -21,7 +21,7 @@ final class SmallDisk: Sendable {
             }
         }
 
-        /// Makes it and mounts it at `$place`.
+        /// Creates the file system and mounts it at `$place`.
         var mount: String {
             self == .tmpfs
                 ? "mount -t tmpfs -o size=4m,mode=0700 tokenagent-test $place"
@@ -33,7 +33,7 @@ final class SmallDisk: Sendable {
     let directory: TemporaryDirectory
     private let image: TemporaryDirectory
 
-    /// Mounts one for `body`; the test case ends where this kind cannot be mounted.
+    /// Mounts a file system for `body`, or cancels the test case if this kind cannot be mounted.
     static func mounted(_ kind: Kind, _ body: (SmallDisk) async throws -> Void) async throws {
         guard possible.contains(kind) else {
             try Test.cancel("\(kind.rawValue) cannot be mounted here")
@@ -67,7 +67,7 @@ final class SmallDisk: Sendable {
         )
     }
 
-    /// Writes until nothing fits, in ever smaller pieces.
+    /// Fills the file system, in smaller and smaller pieces.
     func fill() async throws {
         let file = directory.path("filler")
         _ = try await SmallDisk.shell(
@@ -78,19 +78,21 @@ final class SmallDisk: Sendable {
         )
     }
 
-    /// Whether the bytes of the device itself hold `text` anywhere, files or not.
+    /// Returns `true` if `text` is anywhere on the device, inside or outside of files.
     func holds(_ text: String) async throws -> Bool {
         let search = "sync -f '\(directory.path)'; grep -qaF -- '\(text)' '\(image.path)/disk'"
         return try await SmallDisk.shell(search).status == 0
     }
 
-    /// Takes the filler away; btrfs gives its place back with the next flush.
+    /// Removes the filler.
+    ///
+    /// btrfs frees its space with the next flush.
     func makeRoom() async throws {
         File.remove(directory.path("filler"))
         _ = try await SmallDisk.shell("sync -f '\(directory.path)'")
     }
 
-    /// What can be mounted here: only root may, and not everywhere.
+    /// The kinds that can be mounted on this machine, which requires root.
     static let possible: [Kind] = Kind.allCases.filter { kind in
         TestUser.isRoot
             && Program.succeeds(

@@ -6,8 +6,10 @@ import Testing
 extension EndToEnd {
     /// The terminal of a program goes away, as when its window is closed.
     @Suite struct HangUpTests {
-        /// Runs a command that leads the session of a terminal, which goes once "ready" was printed there, and prints the
-        /// exit status; a command that goes on all the same is killed.
+        /// Runs a command that leads the session of a terminal, which goes once "ready" was printed there,
+        /// and prints the exit status.
+        ///
+        /// A command that continues anyway is killed.
         private static let script = """
             import os, pty, signal, sys
             pid, terminal = pty.fork()

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// A person at a terminal, played by a script.
+    /// A user at a terminal, played by a script.
     @Suite struct TerminalTests {
         private func type(_ keys: String, _ scene: Scene) async throws -> TerminalJob {
             try await TerminalJob(

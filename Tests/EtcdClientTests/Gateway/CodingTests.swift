@@ -5,7 +5,7 @@ import Text
 
 @testable import EtcdClient
 
-/// What goes to the gateway and what comes back.
+/// The encoding of requests to the gateway, and the decoding of its responses.
 @Suite struct CodingTests {
     private static let key = Array("k".utf8)
     private static let value = Array("v".utf8)

@@ -7,7 +7,7 @@ import Testing
 
 private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etcd.py"
 
-/// What Debian's etcd answers.
+/// Requests to Debian's etcd.
 @Suite(.enabled(if: RealEtcd.script.isAvailable, isMissing), .serialized) struct CallTests {
     @Test func `keys are read, compared, changed and watched`() async throws {
         try await RealEtcd.whileRunning { etcd in
@@ -76,7 +76,7 @@ private let isMissing: Comment = "set TOKENAGENT_IDP_DIR to the directory of etc
             EtcdTransaction(if: [], then: [.delete(EtcdKeys(key: Array("w".utf8)))])
         )
         #expect(try await Polling.until { news.values == ["before", "after", "gone"] })
-        // The member goes and comes back: nothing that happened meanwhile is missing.
+        // After the member has restarted, no change is missing.
         try await etcd.order("kill", "n1")
         #expect(try await Polling.until { news.troubles > 0 })
         try await etcd.order("up", "n1")

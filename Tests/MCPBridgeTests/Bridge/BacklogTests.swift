@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 import Text
 
-/// What a client says while its opening has no answer, and more of it than is held.
+/// Messages that a client sends before `initialize` is answered, and a backlog that exceeds its limit.
 @Suite(.timeLimit(.minutes(3)))
 struct BacklogTests {
-    /// Less than what any of the tests says, and than what a pipe holds.
+    /// A limit smaller than the input of every test and than the capacity of a pipe.
     private static let limit = 1000
     private static let opening =
         #"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#

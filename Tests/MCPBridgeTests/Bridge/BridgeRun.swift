@@ -12,10 +12,10 @@ import Text
 
 /// An agent with one session, `work`, whose tokens are at-1, at-2, … .
 final class TokenAgent: Sendable {
-    /// What it says to a report: `nil` gives the next token.
+    /// The agent's responses.
     struct Script: Sendable {
         var report: ScriptedAgent.Step?
-        /// What it says to one that is not all the same; `nil`: as to all.
+        /// The response to an individual report, or `nil` for that of ``report``.
         var reportAnswer: @Sendable (_ request: String) -> ScriptedAgent.Step? = { _ in nil }
         var token: ScriptedAgent.Step?
         var lifetime = 600
@@ -32,7 +32,7 @@ final class TokenAgent: Sendable {
     private let state = Mutex(State())
     private let scripted = Mutex<ScriptedAgent?>(nil)
 
-    /// Its session is for `resource`.
+    /// Creates an agent whose session is for `resource`.
     init(resource: String) throws {
         let agent = try ScriptedAgent { [weak self] request in
             self?.answer(request, resource) ?? .hang
@@ -46,7 +46,7 @@ final class TokenAgent: Sendable {
 
     var socket: String { scripted.withLock { $0?.socket ?? "" } }
 
-    /// The requests so far whose first line holds `text`.
+    /// Returns the requests so far whose first line contains `text`.
     func requests(_ text: String) -> [String] {
         let all = scripted.withLock { $0?.requests ?? [] }
         return all.filter { $0.prefix { $0 != "\r\n" }.contains(text) }
@@ -84,7 +84,7 @@ final class TokenAgent: Sendable {
     }
 }
 
-/// A bridge in this process, between a test that plays the client and a server.
+/// A bridge in this process, between a server and a test that plays the client.
 final class BridgeRun: Sendable {
     let agent: TokenAgent
     private let input: Mutex<Int32>
@@ -93,13 +93,13 @@ final class BridgeRun: Sendable {
     private let ended = Mutex(false)
 
     /// - Parameters:
-    ///   - address: where the server is.
-    ///   - resource: what the agent's session is for, if that is another address.
+    ///   - address: the address of the server.
+    ///   - resource: the resource of the agent's session, if it is another address.
     ///   - authorities: a file with certificates to trust.
-    ///   - drainLimit: longest wait for answers after the end of the input.
-    ///   - messageLimit: most bytes of one message.
-    ///   - backlogLimit: bytes that may wait for the answer to an opening.
-    /// - Throws: what is wrong with the address.
+    ///   - drainLimit: the maximum wait for responses after the end of the input.
+    ///   - messageLimit: the maximum size of one message in bytes.
+    ///   - backlogLimit: the maximum number of bytes that may wait for the response to `initialize`.
+    /// - Throws: the error in the address.
     init(
         to address: String,
         resource: String? = nil,
@@ -184,7 +184,7 @@ final class BridgeRun: Sendable {
         return try await Polling.until(within: .seconds(60)) { ended.withLock(\.self) }
     }
 
-    /// The first line whose message fits, once there is one.
+    /// Waits for the first line whose message satisfies the predicate.
     func message(
         _ what: Comment = "a message",
         within limit: Duration = .seconds(120),
@@ -196,17 +196,17 @@ final class BridgeRun: Sendable {
         return try #require(found, what)
     }
 
-    /// The answer to the request `id`.
+    /// Waits for the response to the request `id`.
     func answer(_ id: Int64, within limit: Duration = .seconds(120)) async throws -> JSONObject {
         try await message("an answer to \(id)", within: limit) { $0["id"]?.integer == id }
     }
 
-    /// The sentence of the error that the request `id` is answered with.
+    /// Waits for the error response to the request `id`, and returns its message.
     func complaint(_ id: Int64, within limit: Duration = .seconds(120)) async throws -> String {
         try await answer(id, within: limit)["error"]?.object?["message"]?.string ?? "no error"
     }
 
-    /// Begins as a client of version 2025-11-25 does.
+    /// Opens a session as a client of version 2025-11-25 does.
     func begin() async throws {
         send(
             #"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#
@@ -225,7 +225,7 @@ final class BridgeRun: Sendable {
         send(call.text)
     }
 
-    /// The text that a tool's answer to the request `id` holds.
+    /// Waits for the response to the tool call `id`, and returns its text.
     func text(_ id: Int64) async throws -> String? {
         let answer = try await answer(id)
         return answer["result"]?.object?["content"]?.array?.first?.object?["text"]?.string

@@ -6,7 +6,7 @@ import Text
 
 @testable import MCPBridge
 
-/// What counts as a message, and how it is written on a line.
+/// The parsing of messages, and their form on one line.
 struct PacketTests {
     private static let longID =
         #"{"jsonrpc":"2.0","method":"a","id":"\#(String(repeating: "i", count: 1025))"}"#

@@ -108,7 +108,7 @@ struct DamagedRefusalTests {
         #expect(try bench.text(try await bench.refresh("rt-2").saved?.refreshToken) == "rt-3")
     }
 
-    /// The whole of a refusal that is no OAuth error, and words of it that a person needs.
+    /// The body of an error response that is not an OAuth error, and the part of it that the user needs.
     @Test(arguments: [
         (#"{"detail":[{"loc":["body"],"msg":"token was revoked","type":"x"}]}"#, "token was revoked"),
         (#"{"detail":{"message":"signed out elsewhere"}}"#, "signed out elsewhere"),

@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Answers to a refresh that are not the JSON they should be, and bring a new refresh token all the same.
+/// Refresh responses that are not valid JSON but contain a new refresh token anyway.
 struct DamagedReplyTests {
     private static let endpoint = "https://tokens.example/token"
     private static let whole =

@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// What of a metadata document is told before a session uses the issuer.
+/// The parts of a metadata document that are reported before a session uses the issuer.
 struct IssuerCapabilitiesTests {
     private func offer(_ changes: [String: JSONValue]) throws -> IssuerCapabilities {
         let document = try #require(try JSONValue(parsing: TestIssuer.metadata(changes).utf8).object)

@@ -43,7 +43,7 @@ struct AnswerCollectorTests {
         ),
     ]
 
-    /// A connection that has sent its request, and what came of it.
+    /// A connection that has sent its request, and its response or error.
     private final class Connection {
         private(set) var reply: ServerResponse?
         private(set) var failure: (any Error)?
@@ -66,7 +66,7 @@ struct AnswerCollectorTests {
             _ = try? channel.writeInbound(ByteBuffer(bytes: bytes))
         }
 
-        /// TLS ended without a word.
+        /// The connection ended without a TLS alert.
         func breakOff() {
             channel.pipeline.fireErrorCaught(NIOSSLError.uncleanShutdown)
         }

@@ -7,7 +7,7 @@ import NIOSSL
 
 @testable import OAuthClient
 
-/// A connection of the TLS library with itself, of which the server's bytes and the client's keys are kept.
+/// A connection of the TLS library with itself that records the server's bytes and the client's keys.
 final class RecordedConnection {
     private let client: EmbeddedChannel
     private let server: EmbeddedChannel
@@ -47,23 +47,23 @@ final class RecordedConnection {
         try server.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try client.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 2)).wait()
         try exchange()
-        // As a client does that has something to ask.
+        // A client that has a request to send does the same.
         try client.writeOutbound(ByteBuffer(string: "?"))
         try exchange()
     }
 
-    /// What opens the stream.
+    /// The secret that decrypts the stream.
     var secret: TLSSecret? {
         keys.take(Array(greeting[11..<43])).flatMap { TLSSecret(line: $0) }
     }
 
-    /// The server sends `text`.
+    /// Sends `text` from the server.
     func say(_ text: String) throws {
         try server.writeOutbound(ByteBuffer(string: text))
         try exchange()
     }
 
-    /// The server says that nothing follows.
+    /// Closes the server's side of the connection.
     func end() throws {
         server.close(promise: nil)
         try exchange()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OAuthClient
 
-/// What BoringSSL seals for a client opens from the recorded bytes.
+/// The decryption of recorded TLS bytes that BoringSSL encrypted for a client.
 struct TLSRecordingTests {
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -102,12 +102,12 @@ struct TLSRecordingTests {
             let recording = try TLSRecording(Array(connection.stream[..<count]), secret)
             #expect(recording.plaintext.isEmpty, "\(count) of \(connection.stream.count), \(before) before")
         }
-        // Room that was allocated and not written to.
+        // Space that was allocated but not written.
         let padded = connection.stream + [UInt8](repeating: 0, count: 10_000)
         #expect(try TLSRecording(padded, secret).plaintext == Array(Self.answer.utf8))
     }
 
-    /// As a start sees it while the answer comes in pieces: there is room behind it already.
+    /// The file as a starting agent finds it while the response arrives: allocated space follows the written bytes.
     @Test(arguments: ciphers) func `a record that is on its way is none yet, whatever stands in its place`(
         version: TLSVersion,
         cipher: NIOTLSCipher?

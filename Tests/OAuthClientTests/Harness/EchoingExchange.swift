@@ -8,9 +8,9 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// A server that makes its answers of what it is sent.
+/// A server that derives its responses from the requests.
 final class EchoingExchange: HTTPExchanging {
-    /// What arrived: the address, the parameters of a form or the members of an object, and the credentials.
+    /// A received request: its address, the parameters of a form or the members of an object, and its credentials.
     struct Received {
         var url: String
         var parameters: [String: String]

@@ -10,7 +10,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Clocks that stand still until they are moved.
+/// Clocks that do not advance until they are moved.
 final class ManualClock: Timekeeper {
     private let elapsed = Mutex(Duration.zero)
     private let pauses = Mutex<[Duration]>([])
@@ -22,7 +22,9 @@ final class ManualClock: Timekeeper {
         elapsed.withLock { $0 += duration }
     }
 
-    /// Sleeps of the code under test; each moves the clock at once.
+    /// The sleeps of the code under test.
+    ///
+    /// Each one moves the clock at once.
     var slept: [Duration] { pauses.withLock { $0 } }
 
     var sleeping: Sleeping {
@@ -45,7 +47,7 @@ final class ScriptedExchange: HTTPExchanging {
         var json: JSONObject?
         var contentType: String?
         var publicAddressOnly: Bool
-        /// How many certificates the client shows in the handshake.
+        /// The number of certificates that the client presents in the handshake.
         var certificates = 0
     }
 
@@ -78,7 +80,7 @@ final class ScriptedExchange: HTTPExchanging {
         expect(address, .json(body, status: status, headers: headers))
     }
 
-    /// Requests to `address` are answered at any time, any number of times.
+    /// Sets the response to all requests to `address`.
     func always(_ address: String, _ answer: Answer) {
         contents.withLock { $0.standing[address] = answer }
     }
@@ -141,7 +143,7 @@ final class ScriptedCommands: CommandRunning {
     }
 }
 
-/// A person who answers questions as told and does what `whenTold` does.
+/// A user who answers prompts as scripted and performs `whenTold`.
 final class ScriptedPerson: LoginPrompting {
     private let memory: SealedMemory
     private let answers: @Sendable (LoginPrompt) -> String?
@@ -178,7 +180,7 @@ final class ScriptedPerson: LoginPrompting {
         shows.withLock { $0.append(show) }
     }
 
-    /// The login is over, as the agent says it.
+    /// Ends the login as the agent does.
     func end(_ ending: LoginEnding) {
         for show in shows.withLock({ $0 }) { show(ending) }
     }

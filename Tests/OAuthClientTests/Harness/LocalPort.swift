@@ -10,7 +10,7 @@ final class LocalPort: Sendable {
 
     /// Listens on an IPv4 address; port 0 is any.
     ///
-    /// `backlog` connections find room; `sharing` asks the kernel to share the port.
+    /// `backlog` is the size of the queue. `sharing` asks the kernel to share the port.
     init(_ address: String, port: UInt16 = 0, backlog: Int32 = 16, sharing: Bool = false) throws {
         let descriptor = socket(
             AF_INET,
@@ -63,12 +63,14 @@ final class LocalPort: Sendable {
         close(descriptor)
     }
 
-    /// Fills the queue, so that further first packets are dropped as by a firewall; returns what keeps it full.
+    /// Fills the queue, so that the first packets of further connections are dropped as by a firewall.
+    ///
+    /// - Returns: the connections that keep the queue full.
     func fill() -> [HeldConnection] {
         (0..<4).map { _ in HeldConnection(to: port) }
     }
 
-    /// Whether somebody is waiting to be accepted.
+    /// Whether a connection is waiting to be accepted.
     var isAsked: Bool {
         var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&wanted, 1, 0) > 0
@@ -101,7 +103,7 @@ final class LocalPort: Sendable {
     }
 }
 
-/// A connection that was begun and is held until the last reference goes.
+/// A pending connection that is open until its last reference is released.
 final class HeldConnection: Sendable {
     private let descriptor: Int32
 

@@ -3,7 +3,7 @@
 import TokenCore
 
 extension LoginGrant {
-    /// The first refresh of this login, by its own renewal unless another one is given.
+    /// Returns the first refresh request of this login, with its own renewal unless another one is given.
     func refreshRequest(_ renewal: Renewal? = nil) -> RefreshRequest {
         RefreshRequest(
             attempt: AttemptNumber(rawValue: 1),
@@ -15,7 +15,7 @@ extension LoginGrant {
         )
     }
 
-    /// What a logout of this login revokes; `nil` when it has no refresh token.
+    /// The revocation request for a logout of this login, or `nil` if it has no refresh token.
     var revocationRequest: RevocationRequest? {
         guard case .refreshToken(let token) = renewal else { return nil }
         return RevocationRequest(

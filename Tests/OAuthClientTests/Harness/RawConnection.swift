@@ -9,7 +9,7 @@ import TokenCore
 
 /// A TCP connection to this machine that sends bytes as they are and reads to the end.
 enum RawConnection {
-    /// What came back until the other side closed, or until the caller's task was cancelled.
+    /// Sends `text` and returns everything received until the other side closes or the caller's task is canceled.
     static func exchange(host: String = "127.0.0.1", port: Int, _ text: String) async throws -> String {
         let collector = Collector()
         let channel = try await connect(host: host, port: port, collector)
@@ -34,7 +34,7 @@ enum RawConnection {
         return channel
     }
 
-    /// A connection on which `text` was to be sent; the other side may have closed it already.
+    /// Opens a connection and sends `text`, although the other side may already have closed it.
     static func stall(port: Int, _ text: String) async throws -> any Channel {
         let channel = try await connect(port: port, Collector())
         channel.writeAndFlush(ByteBuffer(string: text), promise: nil)

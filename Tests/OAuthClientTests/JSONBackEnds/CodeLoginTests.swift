@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Logins with a code that the back end sends to the person.
+/// Logins with a code that the back end sends to the user.
 struct CodeLoginTests {
     static let address = "https://api.example/auth/code"
 

@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// What every request carries beside its own.
+/// Constant members and headers that every request includes.
 struct ConstantTests {
     private func bench(
         _ constants: JSONConstants,

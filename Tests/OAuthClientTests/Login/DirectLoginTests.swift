@@ -28,7 +28,7 @@ struct DirectLoginTests {
         #expect(passwords.isEmpty)
         #expect(try bench.text(grant.tokens.refreshToken) == "rt")
         #expect(grant.renewal == grant.tokens.refreshToken.map(Renewal.refreshToken))
-        // A later login without a person needs to know who it was.
+        // A later login without the user needs the user name.
         #expect(grant.account == "alice")
     }
 

@@ -8,16 +8,16 @@ import Testing
 /// A redirect listener that waits for the response of one login.
 struct WaitingListener {
     let listener: LoopbackListener
-    /// What the person's browser was given.
+    /// The address that was opened in the user's browser.
     let address: OpenedAddress
 
-    /// Opens it.
+    /// Opens a listener.
     ///
     /// - Parameters:
-    ///   - place: whose requests it answers.
-    ///   - limits: of connections.
-    ///   - report: hears of requests that are turned away.
-    /// - Throws: why it cannot listen.
+    ///   - place: the redirect URI to serve.
+    ///   - limits: the limits on connections.
+    ///   - report: called with the error of each rejected request.
+    /// - Throws: the error why it cannot listen.
     init(
         _ place: LoopbackRedirect = .standard(port: 0),
         limits: LoopbackListener.Limits = LoopbackListener.Limits(),

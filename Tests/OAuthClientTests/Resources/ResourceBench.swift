@@ -15,12 +15,12 @@ struct ResourceBench {
     static let metadataURL = "https://api.example/meta"
     static let issuer = "https://as.example/tenant"
     static let issuerURL = "https://as.example/.well-known/oauth-authorization-server/tenant"
-    /// Where the server's metadata are looked for as well.
+    /// Further addresses at which the server's metadata is searched.
     static let otherPlaces = [
         "https://as.example/.well-known/openid-configuration/tenant",
         "https://as.example/tenant/.well-known/openid-configuration",
     ]
-    /// Where the issuer's metadata are looked for, too.
+    /// Further addresses at which the issuer's metadata is searched.
     static let otherIssuerURLs = [
         "https://as.example/.well-known/openid-configuration/tenant",
         "https://as.example/tenant/.well-known/openid-configuration",
@@ -52,7 +52,7 @@ struct ResourceBench {
         exchange.always(Self.tokenURL, .json(#"{"access_token":"at","refresh_token":"rt","expires_in":60}"#))
     }
 
-    /// What the resource answers to a request without a token.
+    /// Sets the resource's response to requests without a token.
     func challenge(_ field: String?, isInternal: Bool = false) {
         let headers = field.map { [ServerResponse.Header(name: "www-authenticate", value: $0)] } ?? []
         exchange.always(
@@ -86,7 +86,7 @@ struct ResourceBench {
         ).text
     }
 
-    /// Logs in in the browser; returns what happened, what the browser was told to open, and every step.
+    /// Logs in with the browser, and returns the outcome, the opened addresses, and every step.
     func logIn(
         present: CurrentLogin? = nil,
         isUnattended: Bool = false
@@ -117,7 +117,7 @@ struct ResourceBench {
         )
     }
 
-    /// Hosts that were asked for anything, and those that were sent a form.
+    /// The hosts of all requests.
     var asked: Set<String> { Set(exchange.sent.compactMap { try? EndpointURL($0.url).host }) }
     var posts: [ScriptedExchange.Sent] { exchange.sent.filter { $0.method == "POST" } }
 }

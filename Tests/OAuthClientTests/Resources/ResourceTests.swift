@@ -37,7 +37,7 @@ struct ResourceTests {
         #expect(await bench.logIn(present: present).steps.count == 1)
     }
 
-    /// Places of the metadata, and which of them answer.
+    /// Tests the addresses of the metadata, each as the only one that responds.
     @Test func `without a hint the two well-known places are tried`() async throws {
         let places = [
             "https://api.example/.well-known/oauth-protected-resource/v1/mcp",
@@ -53,7 +53,7 @@ struct ResourceTests {
         }
     }
 
-    /// What the first of two addresses in a refusal holds.
+    /// The content of the first of two metadata addresses in a challenge.
     @Test(arguments: [
         "{}", "<!doctype html>", ResourceBench.document(["resource": "https://other.example/"]),
     ])
@@ -94,7 +94,7 @@ struct ResourceTests {
         #expect(bench.exchange.sent.count { places.contains($0.url) } == 4)
     }
 
-    /// The form of the Model Context Protocol before there was metadata of resources.
+    /// The form of the Model Context Protocol before resource metadata existed.
     @Test(arguments: ["https://api.example", "https://api.example/"])
     func `a resource without metadata may be its own authorization server`(issuer: String) async throws {
         let bench = try ResourceBench()
@@ -143,7 +143,7 @@ struct ResourceTests {
         }
     }
 
-    /// Scopes of the session, the challenge, the metadata, and of the server; and what is asked for.
+    /// The scopes of the session, the challenge, the metadata and the server, and the requested scopes.
     @Test(
         arguments: [
             (["x"], "a b", ["c"], nil, ["x"]), ([], "a b a", ["c"], nil, ["a", "b"]),

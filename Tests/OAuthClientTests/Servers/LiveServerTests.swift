@@ -12,7 +12,7 @@ import TokenCore
 /// Against a real glewlwyd, when `TOKENAGENT_IDP_DIR` names the directory it was started in.
 ///
 /// `glewlwyd/state.json` there says where it listens; `TOKENAGENT_IDP_BROWSER` is a program that walks its
-/// pages as a person would.
+/// pages as a user would.
 @Suite(.serialized, .enabled(if: LiveServer.directory != nil && LiveServer.browser != nil))
 struct LiveServerTests {
     static let realms = ["keep", "rotate", "slow"]

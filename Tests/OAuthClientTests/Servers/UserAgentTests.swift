@@ -6,11 +6,11 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// What requests say about the program that sends them.
+/// The `User-Agent` header of requests.
 struct UserAgentTests {
     private let name = SessionName("work")
 
-    /// A server whose requests are counted, with the tools of `userAgent`.
+    /// Returns a server that records its requests, with dependencies that send `userAgent`.
     private func bench(_ profile: ServerProfile, userAgent: String) throws -> (Bench, AuthorizationServers) {
         let bench = try Bench(profile)
         var tools = bench.server.tools

@@ -7,7 +7,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// IAM Identity Center with answers as Amazon's documents show them.
+/// IAM Identity Center with the responses of Amazon's documentation.
 struct IdentityCenterBench {
     static let service = "https://oidc.eu-west-1.amazonaws.com"
     static let portal = "https://portal.sso.eu-west-1.amazonaws.com"
@@ -38,7 +38,7 @@ struct IdentityCenterBench {
 
     var exchange: ScriptedExchange { bench.exchange }
 
-    /// A client that is registered for `life` from now on.
+    /// Returns the response that registers a client for `life`.
     func client(_ number: Int = 1, life: Duration = day * 90) -> ScriptedExchange.Answer {
         let end = (bench.clock.wallTime + life).secondsSince1970
         return .json(
@@ -65,7 +65,7 @@ struct IdentityCenterBench {
         exchange.expect(Self.service + path, answer)
     }
 
-    /// What `path` was sent.
+    /// Returns the bodies of the requests to `path`.
     func bodies(to path: String) -> [JSONObject] {
         exchange.posts(to: Self.service + path).compactMap(\.json)
     }
@@ -77,7 +77,7 @@ struct IdentityCenterBench {
         )
     }
 
-    /// A bench whose login registers a client and shows its code, and then asks for tokens.
+    /// Returns a bench whose login registers a client, shows its code, and then requests tokens.
     static func showingCode() throws -> IdentityCenterBench {
         let center = try IdentityCenterBench()
         center.expect("/client/register", center.client())
@@ -93,7 +93,7 @@ struct IdentityCenterBench {
         return try #require(await logIn().granted)
     }
 
-    /// Renews `grant` as the session does, at `server` in place of the bench's own.
+    /// Refreshes `grant` as the session does, at `server` or at the bench's own server.
     func refresh(_ grant: LoginGrant, at server: (any AuthorizationServer)? = nil) async -> RefreshOutcome {
         await (server ?? bench.server).refresh(
             RefreshRequest(

@@ -11,7 +11,7 @@ struct PrintedTokenTests {
 
     private static func read(_ text: String) throws -> PrintedToken { try PrintedToken(Array(text.utf8)) }
 
-    /// The life of what `text` prints, in seconds; `nil` if it is none.
+    /// Returns the lifetime of the token in `text`, in seconds, or `nil` if there is none.
     private static func life(_ text: String) -> Int64? {
         try? read(text).lifetime(at: now, assumed: .seconds(300)).wholeSeconds
     }

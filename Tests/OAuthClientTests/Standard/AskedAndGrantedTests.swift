@@ -7,9 +7,9 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// What is asked of a server beside the tokens, and what it makes of that.
+/// Consent prompts and audiences in requests, and the server's response to them.
 struct AskedAndGrantedTests {
-    /// Scopes, `prompt` of the configuration, and what is sent (OIDC Core §11).
+    /// Scopes, `prompt` in the configuration, and the `prompt` that is sent (OIDC Core §11).
     @Test(
         arguments: [
             (["openid"], nil, nil), (["openid", "offline_access"], nil, "consent"),
@@ -34,7 +34,7 @@ struct AskedAndGrantedTests {
         #expect(asked.withLock { $0 } == sent)
     }
 
-    /// `aud` of the access token, and whether something is said about it.
+    /// `aud` of the access token, and whether there is a warning about it.
     @Test(
         arguments: [
             ("https://api.example/", false), ("https://api.example", false), ("https://other.example", true),

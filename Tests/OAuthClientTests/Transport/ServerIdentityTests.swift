@@ -8,7 +8,7 @@ import TokenCore
 
 @testable import OAuthClient
 
-/// Whom a certificate proves its server to be.
+/// The identity of a server that a certificate proves.
 @Suite(.serialized)
 struct ServerIdentityTests {
     private static let authority = Result { try CertificateAuthority() }

@@ -6,13 +6,13 @@ import TokenCore
 
 @testable import SealedStore
 
-/// What a start learns of an answer that was left: whether one lies there, and who has ended while reading it.
+/// The search for a recorded response at a start, and the number of processes that ended while reading it.
 struct AnswerReadingTests {
     let fixture = StoreFixture()
 
-    /// A store in which an attempt was reserved, as an agent leaves it that is killed.
+    /// Creates a store with a reserved attempt, as a killed agent leaves it.
     ///
-    /// - Returns: the file that the recording process still holds.
+    /// - Returns: the file that the recording process still has open.
     private func left() throws -> ResponseRecordingFile {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
@@ -32,7 +32,7 @@ struct AnswerReadingTests {
             let snapshot = try open.snapshot(refreshToken: "RT-1")
             try open.store.reserve(.work, AttemptNumber(rawValue: 1), snapshot)
             let place = try #require(open.store.responseRecording(of: .work))
-            // Not all of it was there the first times.
+            // The response was incomplete at the previous starts.
             for count in 1...4 {
                 #expect(
                     pwrite(file.descriptor, [1], 1, ResponseRecordingFile.headRoom + 10 * readings + count)

@@ -7,22 +7,22 @@ import TokenCore
 
 @testable import SealedStore
 
-/// What is recorded for an attempt is found by whoever takes it up again, and by nobody else.
+/// Responses recorded for an attempt, which only the agent that resumes the attempt can read.
 struct ResponseRecordingTests {
     let fixture = StoreFixture()
     private static let note = Array("https://id.example.com/token\nSECRET".utf8)
     private static let stream = Array("what the server said".utf8)
 
-    /// A store in which an attempt was reserved and its answer recorded, as a killed agent leaves it.
+    /// Creates a store with a reserved attempt and a recorded response, as a killed agent leaves it.
     ///
-    /// - Returns: the file that the recording process still holds.
+    /// - Returns: the file that the recording process still has open.
     private func recorded(_ session: SessionName = .work) throws -> ResponseRecordingFile {
         let (open, _) = try fixture.unlocked()
         try open.commitDurably("RT-1")
         try open.store.reserve(session, AttemptNumber(rawValue: 1), try open.snapshot(refreshToken: "RT-1"))
         let file = try #require(open.store.responseRecording(of: session)?.begin())
         record(Self.stream, in: file)
-        // Without a word, as kill -9 does it.
+        // Closes only the directory, as after kill -9.
         open.store.directory.close()
         return file
     }
@@ -33,7 +33,7 @@ struct ResponseRecordingTests {
         #expect(pwrite(file.descriptor, stream, stream.count, ResponseRecordingFile.headRoom) == stream.count)
     }
 
-    /// Opens the store anew and takes the attempt up again.
+    /// Opens the store again and resumes the attempt.
     private func resumed(
         _ session: SessionName = .work
     ) throws -> (OpenStore, LoadedSessions, ResponseRecording) {
@@ -176,7 +176,7 @@ struct ResponseRecordingTests {
         for bit in 0..<(count * 8) {
             var changed = bytes
             changed[bit / 8] ^= 1 << (bit % 8)
-            // In its place: another file would not be looked at.
+            // Written to the same file, because another file would not be read.
             #expect(pwrite(file.descriptor, changed, changed.count, 0) == changed.count)
             #expect(place.look().refusal != nil, "bit \(bit)")
         }

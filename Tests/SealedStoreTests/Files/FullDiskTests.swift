@@ -8,7 +8,9 @@ import TokenCore
 
 @testable import SealedStore
 
-/// A small file system of its own, filled up; only root can mount one.
+/// A small file system that is filled up.
+///
+/// Only root can mount one.
 @Suite(.serialized, .enabled(if: SmallDisk.isPossible, "mounting needs root"))
 struct FullDiskTests {
     let fixture: StoreFixture
@@ -91,7 +93,7 @@ final class SmallDisk: Sendable {
         umount2(path, Int32(MNT_DETACH))
     }
 
-    /// Whether this process may mount at all.
+    /// Whether this process can mount file systems.
     static let isPossible: Bool = {
         guard geteuid() == 0 else { return false }
         let directory = TemporaryDirectory.fresh

@@ -5,7 +5,7 @@ import TokenCore
 
 @testable import SealedStore
 
-/// What is written fits into one request of etcd.
+/// The size of written values, which must fit into one request to etcd.
 struct FleetLimitTests {
     let fleet: FleetFixture
     let keeper: FleetHost

@@ -6,7 +6,7 @@ import TokenCore
 
 @testable import SealedStore
 
-/// What one host writes, another one goes on with as if the login were its own.
+/// Records that one host writes and another one uses as its own.
 struct FleetRecordTests {
     let fleet: FleetFixture
 

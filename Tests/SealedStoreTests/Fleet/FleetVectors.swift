@@ -5,7 +5,7 @@ import TokenCore
 
 @testable import SealedStore
 
-/// Golden files of the fleet: a key file's text, and values as they lie in etcd.
+/// Golden files of the fleet: the text of a key file, and values in etcd.
 extension Vector {
     /// The fleet of every vector: the name key is 32 times 1, the secret of epoch n 32 times n + 1.
     static func fleetKeys(
@@ -26,7 +26,7 @@ extension Vector {
         "fleet-kept": .kept(.example), "fleet-intent": .intent, "fleet-want": .want,
     ]
 
-    /// What the host that `secret` names, a keeper or a reader, makes of it.
+    /// Returns the result of opening the vector at a host with the role in the field `secret`.
     func fleetOutcome() throws -> String {
         let role = FleetRole(rawValue: fields["secret"] ?? "") ?? .keeper
         guard let kind = Vector.fleetKinds[fields["kind"] ?? ""] else { return try fleetKeyOutcome(role) }
@@ -92,7 +92,7 @@ extension FleetHost {
     }
 }
 
-/// Makes them anew, as ``VectorWriter``.
+/// Writes the fleet vectors again, as ``VectorWriter`` does.
 enum FleetVectorWriter {
     private static func vector(
         _ kind: String,

@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import SealedStore
 
-/// The real system calls, of which chosen ones fail.
+/// The real system calls, except that selected ones fail.
 final class FaultyFiles: FileOperations {
     /// Which calls fail.
     enum Plan: Equatable {
@@ -36,7 +36,7 @@ final class FaultyFiles: FileOperations {
         state.withLock { $0 = State(plan: plan) }
     }
 
-    /// How many calls were made to fail since ``arm(_:)``.
+    /// The number of calls that were made to fail since ``arm(_:)``.
     var failures: Int { state.withLock(\.failures) }
     /// The names of the calls since ``arm(_:)``.
     var log: [String] { state.withLock(\.log) }

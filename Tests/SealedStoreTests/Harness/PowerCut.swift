@@ -4,11 +4,10 @@ import Glibc
 
 @testable import SealedStore
 
-/// What a disk may hold after the power went, given the changes that were asked for.
+/// A model of the possible contents of a disk after a power failure, given the changes requested before.
 ///
-/// A write of a file is kept, dropped or torn in half until the file is flushed; a change of a name is kept or
-/// dropped until its directory is flushed. More than any real file system would do, so what survives this
-/// survives them.
+/// A write of a file is kept, dropped or torn in half until the file is flushed. A change of a name is kept or
+/// dropped until its directory is flushed. No real file system is worse, so a store that survives this survives them.
 struct PowerCut {
     /// Directory → name → bytes.
     typealias Image = [String: [String: [UInt8]]]
@@ -25,9 +24,9 @@ struct PowerCut {
     }
 
     private struct Directory {
-        /// As on the disk.
+        /// The entries on the disk.
         var durable: [String: UInt64] = [:]
-        /// As the running system sees it.
+        /// The entries as the running system sees them.
         var current: [String: UInt64] = [:]
         var pending: [NameChange] = []
     }
@@ -36,7 +35,7 @@ struct PowerCut {
     private var directories: [String: Directory] = [:]
     private var fresh: UInt64 = 1 << 60
 
-    /// Starts from what the directories hold now.
+    /// Starts from the current contents of the directories.
     init(_ paths: [String]) {
         for path in paths {
             var directory = Directory()
@@ -51,7 +50,7 @@ struct PowerCut {
         }
     }
 
-    /// Real inode numbers of files that existed before, by where they are.
+    /// The model's inode numbers of created files, by their real inode numbers.
     private var known: [UInt64: UInt64] = [:]
 
     /// Applies one change as the running system does.
@@ -159,7 +158,7 @@ struct PowerCut {
 }
 
 extension StoreFixture {
-    /// A store in the state a power cut left `original` in.
+    /// Creates a copy of `original` in the state after a power failure.
     convenience init(_ image: PowerCut.Image, of original: StoreFixture) {
         self.init()
         mkdir(statePath, 0o700)

@@ -6,10 +6,12 @@ import TokenCore
 
 @testable import SealedStore
 
-/// What the store costs; the figures are printed, and only bounds that no machine should miss are asserted.
+/// Measurements of the store.
+///
+/// Only bounds that every machine should meet are asserted.
 @Suite(.serialized)
 struct CostTests {
-    /// On a disk, as it counts.
+    /// A store on a disk, where its costs matter.
     let fixture = StoreFixture(.fresh)
 
     @Test func `thousands of sessions are read within seconds`() throws {

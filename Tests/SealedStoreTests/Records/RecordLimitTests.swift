@@ -6,11 +6,11 @@ import TokenCore
 
 @testable import SealedStore
 
-/// What is written can be read, however much a session holds.
+/// Records of sessions with much data, which must stay readable.
 struct RecordLimitTests {
     private let fixture = StoreFixture()
 
-    /// A login with `count` tokens of other audiences, each of `size` bytes.
+    /// Returns a login with `count` tokens for other audiences, each of `size` bytes.
     private func snapshot(_ open: OpenStore, variants count: Int, of size: Int) throws -> SessionSnapshot {
         var snapshot = try open.snapshot(refreshToken: "RT-1")
         let token = try #require(snapshot.tokens[.primary])
@@ -23,7 +23,7 @@ struct RecordLimitTests {
         return snapshot
     }
 
-    /// The session after another start, if it was found.
+    /// Opens the store again, and returns the session if it was found.
     private func reopened(_ open: OpenStore) throws -> (SessionSnapshot?, OpenStore, LoadedSessions) {
         open.store.close()
         let (again, loaded) = try fixture.unlocked()
@@ -93,7 +93,7 @@ struct RecordLimitTests {
         let (found, again, _) = try reopened(open)
         let login = try #require(found)
         #expect(login.tokens.count == 1_501)
-        // Written again it is as long as any other.
+        // After another write, the record has the usual size.
         #expect(again.store.commit(.work, login) == .durable)
         #expect(try reopened(again).0?.tokens.count == 1)
     }

@@ -5,16 +5,17 @@ import TokenCore
 
 @testable import SealedStore
 
-/// What a stored token's times mean after a restart.
+/// The remaining validity of a stored token after a restart.
 ///
-/// Stored at boot time 10,000 s and wall time 1,800,000,000: obtained 1,000 s before, valid for 2,600 s more.
+/// The token is stored at boot time 10,000 s and wall time 1,800,000,000. It was obtained 1,000 s before and is valid
+/// for another 2,600 s.
 struct RestartClockTests {
     struct Restart: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var sameBoot: Bool
         var now: Int64
         var wallTime: Int64
-        /// Seconds of life left, `0` when it must be renewed.
+        /// The remaining validity in seconds, or `0` if the token must be refreshed.
         var remaining: Int64
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// A Unix user without rights, as whom tests of root start programs.
+/// A Unix user without rights.
+///
+/// Tests that run as root start programs as this user.
 package enum OtherUser {
     package static let number = 65_534
 

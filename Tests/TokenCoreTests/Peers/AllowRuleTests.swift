@@ -26,7 +26,7 @@ struct AllowRuleTests {
             AllowRule(executable: "/usr/bin/git", digest: String(repeating: "00", count: 32)), facts([git]),
             false
         ),
-        // The digest belongs to the program it stands beside, not to another one of the peer's.
+        // The digest belongs to the program with which it is listed, not to another program of the peer.
         (AllowRule(executable: "/usr/bin/dash", digest: digest), facts([shell, git]), false),
         (AllowRule(unit: "backup.service"), facts([shell], unit: "backup.service"), true),
         (AllowRule(unit: "backup.service"), facts([shell], unit: "backup.servic"), false),

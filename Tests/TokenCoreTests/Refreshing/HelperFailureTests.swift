@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// Programs and files of the configuration that do not work for a while.
+/// Temporary failures of programs and files in the configuration.
 @Suite struct HelperFailureTests {
     private static let line =
         "client_secret_command: pass: exit status 2: gpg: decryption failed: No secret key"
@@ -99,7 +99,7 @@ import Testing
         #expect(script.session.wakeTime == nil)
     }
 
-    // MARK: Logins without a person
+    // MARK: Logins without a user
 
     private func ended(_ kind: FailureClass) throws -> (SessionScript, [Effect]) {
         var script = SessionScript.ready(policy: SessionPolicy(silentLogins: [.command]))
@@ -136,7 +136,7 @@ import Testing
         for _ in 0..<5 {
             let failed = script.moment.now
             var begun: [Effect] = []
-            // The refresh token is tried now and then, too.
+            // The refresh token is also tried from time to time.
             for _ in 0..<9
             where !begun.contains(where: { if case .reauthenticate = $0 { true } else { false } }) {
                 begun = script.sleepUntilWake()
@@ -169,7 +169,7 @@ import Testing
 }
 
 extension String {
-    /// How many pieces `separator` makes of it.
+    /// Returns the number of pieces into which `separator` splits the string.
     fileprivate func components(of separator: String) -> Int {
         let (text, part) = (Array(utf8), Array(separator.utf8))
         return 1 + (0..<max(0, text.count - part.count + 1)).count { text[$0...].starts(with: part) }

@@ -132,7 +132,7 @@ import Testing
             perHour[Int((now - start).wholeSeconds / 3600)] += admitted.count
             for name in admitted {
                 pacing.finished(name, down, at: now)
-                // Each has a schedule of its own and wants to be first again.
+                // Each session has its own schedule and requests another attempt at once.
                 pacing.requested(by: name, isReplay: false, isDemanded: false, neededBy: now)
             }
             now = max(pacing.wakeTime(at: now) ?? now, now + .milliseconds(10))
@@ -206,7 +206,7 @@ import Testing
         #expect(pacing.admit(at: start).count == 1)
     }
 
-    /// How many seconds 1,000 sessions take whose answers take `answer` each.
+    /// Returns the seconds that refreshes of 1,000 sessions take, with a response time of `answer`.
     private func seconds(at ratePerSecond: Int, answer: Duration = .milliseconds(200)) -> Int64 {
         var pacing = IssuerPacing(at: start)
         for number in 0..<1_000 {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// Sessions of one issuer, and the way of their attempts.
+/// Sessions of one issuer, whose attempts go through the queue.
 private final class Line {
     static let issuer = "https://id.example"
 
@@ -19,7 +19,7 @@ private final class Line {
 
     func stage(_ number: Int) -> RefreshQueue.Stage? { queue.stage(of: name(number)) }
 
-    /// Somebody asks for another token of a session, and its first step is wanted.
+    /// Requests a refresh of a session and queues its first step.
     func begin(_ number: Int) throws -> [RefreshQueue.Action] {
         let moment = scripts[number].moment
         let effects = scripts[number].session.refreshRequested(
@@ -50,7 +50,7 @@ private final class Line {
 
     func nextReservation() -> RefreshQueue.Reservation? { queue.nextReservation() }
 
-    /// The store makes room for the session whose turn it is, which then wants to send.
+    /// Grants the next reservation, after which the session requests to send.
     func reserve() throws -> (number: Int, step: RefreshQueue.Step) {
         let next = try #require(nextReservation())
         let number = try #require(scripts.firstIndex { $0.session.name == next.session })
@@ -75,7 +75,7 @@ private final class Line {
 }
 
 extension SessionScript {
-    /// The person logs out, and in again.
+    /// The user logs out, and logs in again.
     fileprivate mutating func logInAnew() {
         _ = session.logoutRequested(local: true, at: moment)
         let login = LoginNumber(rawValue: 2)
@@ -102,7 +102,7 @@ extension SessionScript {
         #expect(line.stage(0) == .sent)
         #expect(line.end(step, of: 0) == Line.issuer)
         #expect(line.stage(0) == nil)
-        // The answer to an attempt that has ended means nothing.
+        // The response to an attempt that has ended is ignored.
         #expect(line.end(step, of: 0) == nil)
     }
 
@@ -147,7 +147,7 @@ extension SessionScript {
         for number in 0..<6 { _ = try line.begin(number) }
         _ = line.admit()
         #expect(line.queue.count(at: .held) == 2)
-        // Only an end makes room, so there is nothing to wake up for.
+        // Only the end of an attempt makes room, so no wake time is set.
         #expect(line.queue.wakeTime(of: Line.issuer, now: line.scripts[0].moment.now) == nil)
         let (number, step) = try line.reserve()
         _ = line.want(step, of: number)
@@ -198,7 +198,7 @@ extension SessionScript {
         #expect(line.admit() == [.postpone(line.name(2), attempt, until: opening)])
     }
 
-    /// What four sessions fail of, and whether the fifth is let in all the same.
+    /// The failure of four sessions, and whether the fifth is admitted anyway.
     @Test(arguments: [(FailureClass.sourceUnavailable, true), (.busy, false)])
     func `an issuer's other sessions are held up by its own trouble, not by a program that fails`(
         kind: FailureClass,
@@ -218,7 +218,7 @@ extension SessionScript {
         #expect(line.stage(4) == (isLetIn ? .admitted : .held))
     }
 
-    /// A session whose old request is out, and the first step of whose new attempt is wanted.
+    /// Returns a session with an old request in flight and with the first step of a new attempt in the queue.
     private func loggedInAnew() throws -> (Line, old: RefreshQueue.Step) {
         let line = Line(of: 1)
         _ = try line.begin(0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// What the core does when the network may be back.
+/// Events after which the network may be available again.
 @Suite struct NetworkReturnTests {
     private func names(_ texts: String...) throws -> [SessionName] {
         try texts.map { try #require(SessionName($0)) }

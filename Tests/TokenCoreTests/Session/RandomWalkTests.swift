@@ -5,7 +5,7 @@ import Testing
 
 @testable import TokenCore
 
-/// A world that runs a session's effects in random order and checks what must always hold.
+/// A world that performs a session's effects in random order and checks its invariants.
 private struct World {
     var session: Session
     var moment = Moment(now: .seconds(1_000_000), wallTime: WallTime(secondsSince1970: 1_800_000_000))
@@ -21,7 +21,7 @@ private struct World {
     var erased: Set<SecretID> = []
     var refused: Set<SecretID> = []
     var nextID: UInt64 = 1
-    /// How often the session had a standing token.
+    /// The number of times the session had a cached token.
     var stood = 0
 
     init(seed: UInt64) {
@@ -138,7 +138,7 @@ private struct World {
         checkStanding()
     }
 
-    /// Until it ends, a standing token is what the session answers, and asking changes nothing.
+    /// Checks that the session serves a cached token until it expires, and that a request changes nothing.
     mutating func checkStanding() {
         guard let standing = session.cachedToken(at: moment.now) else { return }
         stood += 1
@@ -174,7 +174,7 @@ private struct World {
         run(session.refreshRequested(by: waiter, rejecting: nil, deadline: deadline, at: moment))
     }
 
-    /// A server refuses a token that is served, or one of which nothing is known.
+    /// Reports a rejection of a served token or of an unknown one.
     mutating func refuse() {
         let waiter = WaiterID(rawValue: fresh())
         unanswered.insert(waiter)

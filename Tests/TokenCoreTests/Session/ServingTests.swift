@@ -30,7 +30,7 @@ import Testing
         let revision = script.session.revision
         let refresh = script.sleepUntilWake()
         #expect(script.session.revision != revision)
-        // While the refresh is under way, the token stands until it is too old to be handed out.
+        // While the refresh is in flight, the token is cached until it is too old to be served.
         let late = try #require(script.session.cachedToken(at: script.moment.now))
         #expect(late.token == standing.token && late.until > standing.until)
         _ = script.answer(refresh, script.granted())

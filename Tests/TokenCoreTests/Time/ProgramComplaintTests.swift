@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// What is shown of the standard error of a program.
+/// The part of a program's standard error that is shown.
 struct ProgramComplaintTests {
     private func shown(_ errors: String, output: String = "") -> String? {
         ProgramComplaint(standardError: Array(errors.utf8), standardOutput: Array(output.utf8))?.description
@@ -34,7 +34,7 @@ struct ProgramComplaintTests {
         #expect(
             shown("bad token abcdef.123", output: #"{"access_token":"abcdef.123"}"#) == "bad token [redacted]"
         )
-        // Nothing that every sentence has.
+        // A short word is kept, because many messages contain it.
         #expect(shown("the key is bad", output: "key\n") == "the key is bad")
     }
 

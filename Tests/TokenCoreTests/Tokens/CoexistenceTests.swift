@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// Tokens of several scopes at servers that keep one good token for each login, and at those that keep them all.
+/// Tokens of several scopes at servers with one valid token per login, and at servers with many.
 @Suite struct CoexistenceTests {
     private static let mail = TokenVariant(scopes: ["mail"], audience: nil)
 
@@ -20,7 +20,7 @@ import Testing
             script.advance(by: .seconds(20))
             let (waiter, begin) = script.get(number.isMultiple(of: 2) ? Self.mail : .primary)
             #expect(begin.sendsRequest)
-            // The one good token of this server is the newest.
+            // Only the newest token of this server is valid.
             #expect(rotate(&script, begin, number).reply(to: waiter)?.secret?.rawValue == number)
         }
     }
@@ -29,11 +29,11 @@ import Testing
         var script = SessionScript.ready()
         let (_, begin) = script.get(Self.mail)
         for scope in ["a", "b", "c"] { _ = script.get(TokenVariant(scopes: [scope], audience: nil)) }
-        // Served at once while nothing speaks against it.
+        // The token is served at once while it is not doubtful.
         let (first, served) = script.get()
         #expect(served.reply(to: first)?.secret == SessionScript.accessToken)
         let next = rotate(&script, begin, 600)
-        // Another one is under way when the token is asked for.
+        // Another refresh is in flight when the token is requested.
         let (waiter, effects) = script.get()
         #expect(effects.reply(to: waiter) == nil)
         let after = rotate(&script, next, 601)
@@ -83,7 +83,7 @@ import Testing
         _ = rotate(&script, begin, 600)
         let (curl, trial) = script.get(reportsRefusals: true)
         #expect(trial.reply(to: curl)?.secret == SessionScript.accessToken)
-        // Whoever would not tell does not get it on trial.
+        // A peer that would not report a rejection does not get the token on trial.
         let (quiet, asked) = script.get(wait: .zero)
         #expect(asked.sendsRequest)
         #expect(asked.reply(to: quiet) != nil)

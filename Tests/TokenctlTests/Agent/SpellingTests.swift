@@ -4,7 +4,7 @@ import Testing
 
 @testable import tokenctl_commands
 
-/// Which word a person meant.
+/// Spelling suggestions for mistyped words.
 struct SpellingTests {
     private static let words = ["get", "help", "login", "logout", "list", "lock", "status", "setup"]
 

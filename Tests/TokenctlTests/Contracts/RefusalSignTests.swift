@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// An agent whose token is AT1 until somebody asks for another one.
+/// An agent whose token is AT1 until the first refresh.
 private final class RefreshingAgent: Sendable {
     let agent: ScriptedAgent
 
@@ -37,12 +37,12 @@ private final class RefreshingAgent: Sendable {
         }
     }
 
-    /// The names of the notes about refreshes.
+    /// The names of the files about recent refreshes.
     var refreshNotes: Set<String> {
         Set(File.names(in: notes).filter { $0.hasPrefix("refreshed-") })
     }
 
-    /// The directory of what is remembered of questions.
+    /// The directory of the files about recent requests.
     var notes: String { agent.socket.dropLast("/agent.sock".count) + "/asked" }
 
     /// Runs lines of shell, each of whose commands has that one shell as its parent.
@@ -65,7 +65,7 @@ private final class RefreshingAgent: Sendable {
     }
 }
 
-/// What each helper takes for a sign that a server refused the token.
+/// The signs by which each helper recognizes that a server rejected the token.
 @Suite struct RefusalSignTests {
     private static let docker = "echo h.example | tokenctl docker-credential"
 
@@ -104,7 +104,7 @@ private final class RefreshingAgent: Sendable {
         #expect(agent.posts == ["refresh {}", "refresh {}"])
     }
 
-    /// kubectl does, at a cluster that answers nobody without a token.
+    /// kubectl requests a token twice if the cluster rejects requests without one.
     @Test func `who asks twice when all is well costs one refresh, and a refusal heals`() async throws {
         let agent = try RefreshingAgent()
         let ask = "tokenctl kube-credential work | grep -o AT."
@@ -112,7 +112,7 @@ private final class RefreshingAgent: Sendable {
         #expect(first == "AT1\nAT2\n")
         for _ in 1...3 { #expect(try await agent.shell("\(ask); \(ask)") == "AT2\nAT2\n") }
         #expect(agent.posts == ["refresh {}"])
-        // Refused, it asks a third time.
+        // After a rejection, kubectl requests a token for the third time.
         #expect(try await agent.shell("\(ask); \(ask); \(ask)") == "AT2\nAT2\nAT3\n")
         #expect(agent.posts.count == 2)
     }
@@ -123,7 +123,7 @@ private final class RefreshingAgent: Sendable {
         _ = try await agent.shell("\(question); \(question)")
         let fresh = agent.refreshNotes
         #expect(fresh.count == 1)
-        // Of a session long gone, of an earlier boot of the machine, and one that is being written.
+        // Files of a removed session, of an earlier boot of the machine, and one that is being written.
         let notes = "echo '-60 0' >refreshed-1; echo '9000000000 0' >refreshed-2; : >refreshed-3"
         _ = try await agent.shell("cd '\(agent.notes)' && { \(notes); }")
         #expect(agent.refreshNotes.count == 4)

@@ -4,11 +4,11 @@ import DemoIssuer
 import TestSupport
 import Testing
 
-/// What `tokenctl curl` does about a refusal where curl reads something else than files.
+/// Retries of `tokenctl curl` after a rejection if curl reads input other than files.
 @Suite struct CurlInputTests {
     private static let body = "0123456789"
 
-    /// A server that refuses the first request with `no`, and answers any other with `hello`.
+    /// Starts a server that rejects the first request with `no` and responds to all others with `hello`.
     private func server() async throws -> (issuer: DemoIssuer, url: String) {
         let issuer = try await DemoIssuer.start()
         issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
@@ -80,7 +80,7 @@ import Testing
         #expect(issuer.requests(to: "/api").count == 2)
     }
 
-    /// Options with which curl looks at the file `output`, which it has written the refusal to.
+    /// Options with which curl reads the file `output`, to which it has written the error response.
     @Test(arguments: [
         "-C - -o output", "--continue-at - -o output", "-z output -o output", "--time-cond output -o output",
         "--no-clobber -o output", "-OJ", "--etag-save etag -o output",

@@ -14,7 +14,7 @@ import Testing
         issuer.add(Route(nil, "/api") { _ in IssuerResponse(body: Array("hello".utf8)) })
     }
 
-    /// What the server saw of each request's credentials.
+    /// The `Authorization` and `DPoP` headers of each request.
     private var credentials: [String] {
         issuer.requests(to: "/api").map {
             "\($0.header("Authorization") ?? "none"), \($0.header("DPoP") ?? "none")"

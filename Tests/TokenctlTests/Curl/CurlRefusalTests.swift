@@ -3,11 +3,11 @@
 import TestSupport
 import Testing
 
-/// What `tokenctl curl` takes for a refusal of the token, and what it does about one.
+/// The detection of rejected tokens by `tokenctl curl`, and its retries.
 @Suite struct CurlRefusalTests {
     private static let refusal = "HTTP/1.1 401 X\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\n"
 
-    /// A server that refuses the first token with `answer`, and leaves; it takes any other.
+    /// Starts a server that rejects the first token with `answer` and disconnects, and that accepts any other token.
     private func server(cuttingOff answer: String) throws -> StreamingServer {
         try StreamingServer { request, peer in
             guard request.token == "UNPROVEN" else { return peer.answer(200, "hello") }
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    /// A server that refuses the first token at `targets`, and says each time where it was asked.
+    /// Starts a server that rejects the first token at `targets`, and whose responses name the target.
     private func server(refusing targets: String...) throws -> StreamingServer {
         try StreamingServer { request, peer in
             let isRefused = targets.contains(request.target) && request.token == "UNPROVEN"
@@ -94,7 +94,7 @@ import Testing
         #expect(agent.reports.first?.contains(#""body":"no /1"#) == true, "\(agent.reports)")
     }
 
-    /// What the agent says of a refusal that comes when output has gone out, and the exit status.
+    /// The agent's action for a rejection after output was written, and the exit status.
     @Test(arguments: [("retry", 0), ("none", 0), ("step_up", 4)])
     func `a refusal after an answer is reported`(action: String, status: Int32) async throws {
         let server = try server(refusing: "/2")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import tokenctl_commands
 
-/// What is written, and when, where curl's heads stand on its output twice.
+/// The output if curl writes response heads twice.
 struct DoubledHeadsTests {
     private func taken(_ text: String, by heads: inout DoubledHeads) -> String {
         String(decoding: heads.taken(Array(text.utf8)), as: UTF8.self)
@@ -26,7 +26,7 @@ struct DoubledHeadsTests {
         var heads = DoubledHeads()
         heads.expect(Array("HTTP/1.1 200 OK\r\nA: b".utf8))
         #expect(taken("body", by: &heads) == "body")
-        // Only its end may be what is awaited.
+        // Only the end of the text may be the start of the expected head.
         #expect(taken("more HTTP/1.1", by: &heads) == "more ")
         #expect(taken("!", by: &heads) == "HTTP/1.1!")
         #expect(heads.rest().isEmpty)

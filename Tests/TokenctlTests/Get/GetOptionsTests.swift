@@ -19,9 +19,11 @@ import Testing
         "-h", "--", "-x", "é", "",
     ]
 
-    /// What the argument parser makes of the words after `get`; nil if it refuses them or shows help.
+    /// Parses the arguments after `get`.
+    ///
+    /// - Returns: the command, or `nil` if the parser rejects the arguments or shows help.
     private static func parsed(_ arguments: some Collection<String>) -> GetCommand? {
-        // Without the other commands: to lay out their tree costs a tenth of a second each time.
+        // Without the other commands, because building their tree takes 0.1 s each time.
         try? GetCommand.parse(Array(arguments))
     }
 

@@ -4,13 +4,15 @@ import DemoIssuer
 import Synchronization
 import TestSupport
 
-/// An agent whose tokens are bound to a key: each answer with a proof has a token and a proof of its own.
+/// An agent whose tokens are bound to a key.
+///
+/// Each response with a proof has a new token and a new proof.
 struct KeyBoundAgent {
     private let agent: ScriptedAgent
 
-    /// Says `action` to every report of a refused token.
+    /// Creates an agent that responds with `action` to every report of a rejected token.
     ///
-    /// `hosts` are the servers that the session says it is for.
+    /// `hosts` are the hosts of its session.
     init(action: String = "retry", type: String = "DPoP", hosts: [String] = []) throws {
         let about = #"{"session":"work","hosts":[\#(hosts.map { "\"\($0)\"" }.joined(separator: ","))]}"#
         let proofs = Counter()
@@ -28,7 +30,7 @@ struct KeyBoundAgent {
         }
     }
 
-    /// What was asked, as method and target.
+    /// The requests so far, each as method and target.
     var requests: [String] {
         agent.requests.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
     }
@@ -39,7 +41,7 @@ struct KeyBoundAgent {
             .map(String.init)
     }
 
-    /// For which requests a proof was asked, as method and URL.
+    /// The requests for which a proof was requested, each as method and URL.
     var proofs: [String] {
         requests.compactMap { request in
             let target = String(request.drop { $0 != "/" })

@@ -5,7 +5,7 @@ import Testing
 
 @testable import tokenctl_commands
 
-/// What is typed at a terminal.
+/// Lines typed at a terminal.
 struct LineEditorTests {
     @Test(arguments: [
         ("abc\n", "abc", "abc\n"), ("abd\u{7F}c\r", "abc", "abd\u{8} \u{8}c\n"),

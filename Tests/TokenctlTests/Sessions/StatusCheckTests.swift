@@ -85,9 +85,9 @@ struct StatusCheckTests {
         #expect(status(made, named("work", "never_logged_in")) == 0)
         #expect(status(made, named("work", "grant_dead")) == 4)
         #expect(status(made, isEachMeant: true) == 4)
-        // What is not shown counts nowhere else.
+        // A session that is not shown does not change the status.
         #expect(status(made) == 4)
-        // A program that prints tokens wants a person itself.
+        // A program that prints tokens requires the user itself.
         #expect(status(named("az", "source_ended")) == 4)
     }
 

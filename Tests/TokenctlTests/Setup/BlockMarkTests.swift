@@ -5,9 +5,9 @@ import Testing
 
 @testable import tokenctl_commands
 
-/// How `tokenctl setup` finds its blocks in a file again.
+/// The marks by which `tokenctl setup` finds its blocks in a file.
 struct BlockMarkTests {
-    /// What one mark says, what another says, and whether the first names it.
+    /// The texts of two marks, and whether the first names the block of the second.
     @Test(arguments: [
         ("git", "git h work", true), ("git h", "git h work", true), ("git h other", "git h work other", true),
         ("git h other", "git h work", false), ("git i", "git h work", false), ("go", "git h", false),
@@ -36,7 +36,7 @@ struct BlockMarkTests {
         }
         let all = [("one", "a"), ("two", "b"), ("three", "b")].map { block($0, [$1]) }
         for block in all { try block.make() }
-        // Another session for the same server takes the place of the first.
+        // Another session for the same server replaces the first.
         try block("one", ["c"]).make()
         let file = directory.path("file")
         #expect(File.text(file)?.contains("bazel one a") == false)

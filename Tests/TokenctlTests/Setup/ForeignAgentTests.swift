@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// What the agent of somebody else can have `tokenctl setup` write.
+/// Text from another user's agent that `tokenctl setup` might write.
 struct ForeignAgentTests {
     @Test func `a name that a shell would read otherwise is not written`() async throws {
         let odd = #"{"session":"x;touch y","hosts":["a.example"]}"#

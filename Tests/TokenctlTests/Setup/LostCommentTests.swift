@@ -30,7 +30,7 @@ struct LostCommentTests {
         )
     }
 
-    /// Makes blocks for these hosts below a person's lines.
+    /// Makes blocks for these hosts below the user's lines.
     private func make(_ hosts: [String]) throws {
         try directory.write(Self.above, to: "file")
         for host in hosts { try block(host).make() }

@@ -40,7 +40,7 @@ struct SharedBlockTests {
         )
     }
 
-    /// Makes the block below `text`, and has a person write `line` below the last line that has `anchor`.
+    /// Makes the block below `text`, and inserts `line` as the user would, below the last line that contains `anchor`.
     private func share(_ block: TextBlock, in text: String, _ line: String, below anchor: String) throws {
         try directory.write(text, to: "file")
         try block.make()

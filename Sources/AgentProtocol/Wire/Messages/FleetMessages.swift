@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The description of a fleet's key files that the agent's program has written, for `tokenctl fleet`.
+/// The description of a fleet's key files that `tokenagent` has written, for `tokenctl fleet`.
 package typealias FleetKeyMessage = WireMessage<FleetKeyMembers>
 
 package struct FleetKeyMembers: WireMembers {

@@ -2,18 +2,18 @@
 
 import TokenCore
 
-/// An attempt of a shared session to refresh, from the request on.
+/// A refresh attempt of a shared session, from the session's request on.
 struct SharedAttempt {
-    /// The attempt's ID.
+    /// The attempt's ID in the fleet.
     ///
-    /// If the response of an interrupted attempt is searched for, this is that attempt's ID.
+    /// If this host searches for the response of an interrupted attempt, it is the ID of that attempt.
     var id: AttemptID
     let number: AttemptNumber
     /// The deadlines for the request, or `nil` while it may not be sent yet.
     var fence: ExchangeDeadlines?
     /// The server's rejection of the refresh token, if that was the response.
     var refusal: RefreshFailure?
-    /// Whether the session is making a record of the response's tokens.
+    /// Whether the session has tokens from the response and is writing them to its record.
     var hasTokens = false
 
     /// The recipient of an exchange's outcome.
@@ -21,7 +21,7 @@ struct SharedAttempt {
         case session
         /// The fleet, whose record decides the session's state.
         case fleet
-        /// Neither: nothing was sent, and the session asks the fleet again.
+        /// Neither the session nor the fleet: nothing was sent, and the session asks the fleet again.
         case nobody
     }
 }

@@ -2,14 +2,14 @@
 
 import TokenCore
 
-/// A commit of a session that its fleet may have to know of.
+/// A write of a session to the disk that its fleet may have to know of.
 struct SharedCommit {
     /// The number of the commit, or `nil` if nothing waits for it.
     let number: CommitNumber?
     let snapshot: SessionSnapshot
     let shared: SharedSession
 
-    /// Passes the commit to the fleet if it concerns the fleet.
+    /// Passes the change to the fleet if the fleet has to know of it.
     ///
     /// - Returns: `true` if the fleet has taken it. The session is then told when it is durable.
     func isTaken(in agent: isolated SessionAgent) -> Bool {
@@ -26,7 +26,7 @@ struct SharedCommit {
         }
     }
 
-    /// Publishes a login of this host: a user's new one, or one from before the session was shared.
+    /// Publishes a login made on this host: a new one, or one from before the session was shared.
     func logIn(time: FleetTime?, in agent: isolated SessionAgent) {
         let id = shared.freshAttempt
         let login = SharedRecord.Pending(attempt: id, commit: number, snapshot: snapshot)
@@ -37,7 +37,7 @@ struct SharedCommit {
         }
     }
 
-    /// Makes the tokens of this host's own response the fleet's record.
+    /// Publishes the tokens of a response that this host has received as the fleet's record.
     ///
     /// - Returns: `true` if the snapshot has such tokens.
     private func isAnswerTaken(in agent: isolated SessionAgent) -> Bool {
@@ -53,9 +53,9 @@ struct SharedCommit {
         return true
     }
 
-    /// Publishes a logout if the fleet has a login to end.
+    /// Publishes a logout if the fleet has a login that it ends.
     ///
-    /// - Returns: `true` if it has.
+    /// - Returns: `true` if the fleet has such a login.
     private func isLogoutTaken(in agent: isolated SessionAgent) -> Bool {
         guard let known = shared.member.memory.record, known.status != .out else { return false }
         let logout = SharedRecord.Pending(ended: known.lineage, commit: number, snapshot: snapshot)

@@ -7,8 +7,8 @@ enum FleetMemberState: Equatable, Sendable {
     ///
     /// Next: `recovering` with the session's request to refresh; `keeping` with a login or logout.
     case interrupted
-    /// The session looks for that response. Next: the same as for `exchanging`; `interrupted` if it could not
-    /// look.
+    /// The session looks on this host for the response to a request of an earlier process. Next: the same as
+    /// for `exchanging`; `interrupted` if it could not look.
     case recovering
     /// No step is in progress.
     ///
@@ -25,7 +25,7 @@ enum FleetMemberState: Equatable, Sendable {
     case transacting(FleetWrite)
     /// The session may send, and no response has arrived. Next: `keeping` with tokens, `transacting` without.
     case exchanging
-    /// A state is being made durable here. Next: `transacting` with a response, else `looking`.
+    /// A state is being written to this host's disk. Next: `transacting` with a response, else `looking`.
     ///
     /// `shown` is the snapshot of the watch, if the decision was made on one.
     case keeping(FleetPersistentState, telling: [FleetAction], shown: FleetSnapshot?)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// The rules for reading etcd without a request of the session.
+/// The plan for reads of etcd that no request of the session causes: after changes, failures and delays.
 struct FleetPollSchedule: Equatable, Sendable {
     /// Whether etcd has changed since the last read began.
     private(set) var isStale = false
-    /// The latest revision that the watch has shown since then, if it is newer than the last read.
+    /// The latest revision that the watch has reported since the last read began, if it is newer than that
+    /// read.
     private var heard: FleetRevision?
     /// Whether etcd may contain changes that this host has not seen or not finished.
     private(set) var isUnsettled = false
@@ -28,7 +29,7 @@ struct FleetPollSchedule: Equatable, Sendable {
         isUnsettled = true
     }
 
-    /// Records that the session needs the current state.
+    /// Requests a read, because the session needs the current state.
     mutating func ask() { isStale = true }
 
     /// Records that etcd has changed.
@@ -49,7 +50,7 @@ struct FleetPollSchedule: Equatable, Sendable {
         wakeTime = nil
     }
 
-    /// Records that etcd did not carry `errand` out.
+    /// Records that etcd did not carry out the write `errand`.
     ///
     /// - Returns: whether it also failed before, with nothing in between.
     mutating func decline(_ errand: FleetWrite) -> Bool {

@@ -9,9 +9,9 @@ struct PendingRefresh: Hashable, Sendable {
     let expiry: Instant?
     /// Whether the session was told that another host is refreshing.
     private(set) var isHeld = false
-    /// The time at which this host may request the lock that another one had, or `nil` for at once.
+    /// The earliest time at which this host may request the lock that another host had, or `nil` for at once.
     private(set) var turn: Instant?
-    /// The number of turns that this host has taken.
+    /// The number of times that this host has chosen a time to request the lock.
     private(set) var turns = 0
 
     init(attempt: AttemptID, expiry: Instant?) {
@@ -25,7 +25,8 @@ struct PendingRefresh: Hashable, Sendable {
         turn = nil
     }
 
-    /// Chooses this host's turn after the lock became free, so that waiting hosts continue one by one.
+    /// Chooses the time at which this host requests the lock that has become free, so that waiting hosts
+    /// continue one by one.
     ///
     /// The turns are drawn from the attempts, within 2, 4, 8, … seconds. However many hosts wait and however
     /// slow etcd is, the turns become so far apart that one host has the lock before the next one requests

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The time for which no host sends a refresh token, and the reason.
+/// The time for which all hosts must wait before one of them may send the refresh token, and the reason.
 package struct FleetWait: Equatable, Sendable {
     package var time: Duration
     /// The reason, without a full stop.
@@ -36,10 +36,10 @@ extension FleetSnapshot {
 enum FleetTakeover: Equatable, Sendable {
     /// The token may be sent. `within` limits the time after the snapshot, because a grace ends.
     case now(within: Duration?)
-    /// A host is refreshing.
+    /// Another host has the lock and is refreshing.
     case held
-    /// A response is missing, and its host is waited for. Or it was a rejection, and it is too early to
-    /// confirm it.
+    /// The token may be sent from this time on: until then, a host that may have a missing response is waited
+    /// for, or it is too early to confirm a rejection.
     case notBefore(FleetTime)
 
     /// Decides on a snapshot.

@@ -45,7 +45,7 @@ enum RecordOrdering: Equatable, Sendable {
 }
 
 extension FleetHeader {
-    /// Returns the record's own tokens as a late response, if they may be of use next to `record`.
+    /// Returns this record's tokens as a late response, or `nil` if they are useless next to `record`.
     fileprivate func spare(beside record: FleetHeader) -> LateResponse? {
         guard isLive, generation > 0, record.status != .out, tokenMark != record.tokenMark else { return nil }
         return LateResponse(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// The settings that must agree with a host's own before it uses the record.
+/// The settings with which a record's tokens were obtained, and which must equal a host's own before it uses
+/// the record.
 package struct FleetBinding: Sendable {
     /// The `kind` of the session.
     package var kind: String

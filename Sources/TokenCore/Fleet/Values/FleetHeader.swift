@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The metadata of a session's record, known to the fleet without opening it.
+/// The metadata of a session's record: the part that decisions about the record need, without its tokens.
 ///
 /// The tokens themselves belong to ``attempt``: records with the same attempt contain the same tokens.
 package struct FleetHeader: Hashable, Sendable {
@@ -8,8 +8,7 @@ package struct FleetHeader: Hashable, Sendable {
     package enum Status: Hashable, Sendable {
         /// The login is refreshed. Next: `live` of the next generation, `dead`, `out`.
         case live
-        /// A late response replaced a dead record, and it is unknown whether its refresh token is valid. It
-        /// is tried at once.
+        /// A late response replaced a dead record. Its refresh token may be valid, and is tried at once.
         ///
         /// Next: `live`, `dead`, `out`.
         case rescued
@@ -25,17 +24,18 @@ package struct FleetHeader: Hashable, Sendable {
     package var lineage: Lineage
     /// The generation: 0 for a login, and one more for every record that follows.
     package var generation: UInt64
-    /// The attempt that brought the tokens.
+    /// The attempt that obtained the tokens.
     package var attempt: AttemptID
     package var status: Status
-    /// The generation whose refresh token was sent in the last successful refresh.
+    /// The generation of the record whose refresh token was sent in the last successful refresh.
     ///
     /// A response to an older token is useless. One to this or a newer token may be the one that the server
     /// accepts.
     package var proven: UInt64
-    /// 64 bits of a keyed hash of the refresh token, which tell whether two responses contained the same one.
+    /// 64 bits of a keyed hash of the refresh token, which show whether two responses contained the same
+    /// token.
     package var tokenMark: UInt64
-    /// The cluster in which the attempt that brought the tokens was made.
+    /// The etcd cluster in which the attempt that obtained the tokens was made.
     ///
     /// Another cluster, restored from a snapshot, may lack intents to send them.
     package var cluster: UInt64
@@ -58,7 +58,7 @@ package struct FleetHeader: Hashable, Sendable {
         self.cluster = cluster
     }
 
-    /// The number of no known cluster, used before the host has seen one.
+    /// The value of ``cluster`` before the host has seen a cluster.
     static let nowhere: UInt64 = 0
 
     /// Creates the record of a login that is not in etcd yet.
@@ -77,17 +77,17 @@ package struct FleetHeader: Hashable, Sendable {
     /// Whether the refresh token may be sent.
     package var isLive: Bool { status == .live || status == .rescued }
 
-    /// Whether the login has ended, whatever tokens arrive: the user logged out, or it has reached its
+    /// Whether the login has ended for good, so that no late response can continue it: by a logout or at its
     /// maximum age.
     var isOver: Bool { status == .out || status == .dead(.sessionTooOld) }
 
-    /// Returns whether this record says that `record` has ended.
+    /// Returns whether this record is the successor of `record` that declares its login ended.
     func ends(_ record: FleetHeader) -> Bool {
         guard case .dead(let reason) = status, record.isLive else { return false }
         return self == record.refused(reason)
     }
 
-    /// Returns the record of a refresh of this one.
+    /// Returns the record that follows this one after a successful refresh.
     func refreshed(by attempt: AttemptID, tokenMark: UInt64, in cluster: UInt64) -> FleetHeader {
         var next = successor(.live)
         next.attempt = attempt
@@ -97,10 +97,11 @@ package struct FleetHeader: Hashable, Sendable {
         return next
     }
 
-    /// Returns the record after the server rejected this one's refresh token, or the login ended by itself.
+    /// Returns the record that follows this one after the server rejected the refresh token, or the login
+    /// ended by itself.
     func refused(_ reason: EndReason) -> FleetHeader { successor(.dead(reason)) }
 
-    /// Returns the record with the tokens of `late` in place of its own.
+    /// Returns the record that follows this one with the tokens of `late`.
     func replaced(by late: LateResponse) -> FleetHeader {
         var next = successor(isLive ? .live : .rescued)
         next.attempt = late.attempt
@@ -109,7 +110,7 @@ package struct FleetHeader: Hashable, Sendable {
         return next
     }
 
-    /// Returns the record after a logout.
+    /// Returns the record that follows this one after a logout.
     func loggedOut() -> FleetHeader { successor(.out) }
 
     private func successor(_ status: Status) -> FleetHeader {

@@ -5,7 +5,7 @@
 /// It has no lease and outlives its host. A host that finds it knows that a response may be missing. Only its
 /// holder may commit a response, so its exact value is the fencing token.
 package struct FleetIntent: Hashable, Sendable {
-    /// The maximum number of stored attempts.
+    /// The maximum number of attempts in ``before``.
     ///
     /// The oldest are dropped first.
     package static let maximumPredecessors = 16
@@ -13,13 +13,13 @@ package struct FleetIntent: Hashable, Sendable {
     package var lineage: Lineage
     package var generation: UInt64
     package var attempt: AttemptID
-    /// The time of the attempt.
+    /// The time of ``attempt``, by etcd's clock.
     package var at: FleetTime
-    /// The time of the first of these attempts, at which a server's grace may have begun.
+    /// The time of the first attempt with the same refresh token, at which a server's grace may have begun.
     package var first: FleetTime
-    /// The attempts that were sent before this one, or may have been.
+    /// The earlier attempts with the same refresh token that were sent, or may have been.
     package var before: [AttemptID]
-    /// Whether the server rejected the attempt, which another attempt has to confirm.
+    /// Whether the server rejected ``attempt``, and another attempt has to confirm the rejection.
     ///
     /// Its host is no longer waited for, and the next rejection is the confirmation.
     package var isRefused: Bool
@@ -54,7 +54,8 @@ package struct FleetIntent: Hashable, Sendable {
         )
     }
 
-    /// Creates an intent for intents that a restored snapshot may have lost, or that cannot be opened.
+    /// Creates an intent in place of intents that etcd may have lost when it was restored, or that cannot be
+    /// opened.
     ///
     /// It represents an unanswered attempt that began long ago.
     package init(lostFor record: FleetHeader, besides former: FleetIntent?, at now: FleetTime) {
@@ -62,7 +63,7 @@ package struct FleetIntent: Hashable, Sendable {
         first = FleetTime(seconds: 0)
     }
 
-    /// The intent with the server's rejection.
+    /// The same intent after the server rejected the attempt.
     var refused: FleetIntent {
         var next = self
         next.isRefused = true

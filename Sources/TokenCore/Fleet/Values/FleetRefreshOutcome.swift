@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// The result of sending a refresh token, as far as the fleet is concerned.
+/// The result of a refresh, reduced to what the other hosts need to know.
 package enum FleetRefreshOutcome: Equatable, Sendable {
     /// New tokens, which must be made durable before anything else.
     case tokens(tokenMark: UInt64)
-    /// The server has proven that it did nothing, or nothing was sent. The next attempt need not declare this
-    /// one.
+    /// The server certainly did nothing, or nothing was sent. The next attempt need not list this one in its
+    /// intent.
     case untouched
-    /// The server may have acted.
+    /// No usable response arrived, so the server may have replaced the refresh token.
     case unanswered
     /// The server rejects the refresh token.
     ///
@@ -17,7 +17,7 @@ package enum FleetRefreshOutcome: Equatable, Sendable {
 }
 
 extension FleetRefreshOutcome {
-    /// Creates the result for the refresh token that was sent, from a failure.
+    /// Creates the result of a failed exchange.
     ///
     /// A gateway responds with 500, 502 or 504 also after the server behind it has acted, so these count as
     /// no response. Only a server itself sends 429, or 503 with `Retry-After` (RFC 6585 §4, RFC 9110

@@ -12,21 +12,23 @@ package struct FleetTransaction: Hashable, Sendable {
         case record(FleetHeader?)
         /// The intent is exactly this one, or absent for `nil`.
         case intent(FleetIntent?)
-        /// The lock is held for this attempt, or by nobody for `nil`.
+        /// The lock is held for this attempt, or is free for `nil`.
         case lock(AttemptID?)
         /// The late response exists.
         case late(LateResponse)
-        /// No response to the refresh token of this generation exists.
+        /// There is no late response to the refresh token of this generation.
         case noLate(Lineage, parent: UInt64)
     }
 
     /// A change of the session's keys.
     package enum Change: Hashable, Sendable {
-        /// Writes `rt` and `at` with the tokens of the header's attempt. A header that is `out` has none.
+        /// Writes both keys of the record, with refresh token (`rt`) and with access tokens (`at`).
+        ///
+        /// The tokens are those of the header's attempt. A header that is `out` has none.
         case putRecord(FleetHeader)
         case putIntent(FleetIntent)
         case deleteIntent
-        /// Puts the lock with the lease that was granted last.
+        /// Writes the lock, which expires with the lease that was granted last.
         case putLock(AttemptID)
         case deleteLock
         case putLate(LateResponse)

@@ -8,9 +8,9 @@ package struct HostDescription: Hashable, Sendable {
     /// The host's name for display.
     package var label: String
     package var version: String
-    /// The time of the description, by etcd's clock.
+    /// The time at which the host last wrote its description, by etcd's clock.
     ///
-    /// It is repeated every hour.
+    /// The host does so every hour.
     package var seen: FleetTime
 
     package init(id: UInt64, role: FleetRole, label: String, version: String, seen: FleetTime) {

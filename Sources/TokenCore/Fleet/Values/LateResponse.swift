@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// A response that found another one in its place.
+/// A refresh response that came too late to become the session's record in etcd.
 ///
-/// It stays in etcd until it is used or proven useless.
+/// Another host had changed the record in the meantime. The response stays in etcd, next to the record, until
+/// it is used or proven useless.
 package struct LateResponse: Hashable, Comparable, Sendable {
     package var lineage: Lineage
-    /// The generation whose refresh token was sent for it.
+    /// The generation of the record whose refresh token was sent.
     package var parent: UInt64
     package var attempt: AttemptID
-    /// The mark of its refresh token, see ``FleetHeader/tokenMark``.
+    /// The mark of the refresh token in the response, see ``FleetHeader/tokenMark``.
     package var tokenMark: UInt64
-    /// The cluster of its attempt, see ``FleetHeader/cluster``.
+    /// The cluster in which the attempt was made, see ``FleetHeader/cluster``.
     package var cluster: UInt64
 
     package init(
@@ -27,7 +28,7 @@ package struct LateResponse: Hashable, Comparable, Sendable {
         self.cluster = cluster
     }
 
-    /// Orders late responses as they are tried, the later parent first.
+    /// Orders late responses in the order in which hosts try them: the one with the later ``parent`` first.
     package static func < (left: LateResponse, right: LateResponse) -> Bool {
         (right.parent, left.attempt) < (left.parent, right.attempt)
     }

@@ -18,7 +18,7 @@ package struct Lineage: Hashable, Sendable {
         self.id = id
     }
 
-    /// Creates a login at `time`, as far as the host knows etcd's time, after the login that it knows.
+    /// Creates the identity of a new login at `time`, as later than the login `known` to this host.
     init(_ id: UInt128, after known: Lineage?, at time: FleetTime?) {
         let last = known?.number ?? 0
         let next = last == .max ? last : last + 1
@@ -28,7 +28,7 @@ package struct Lineage: Hashable, Sendable {
     }
 }
 
-/// The name of one attempt of one host to refresh or to log in, and of the tokens that it brought.
+/// The ID of one attempt of one host to refresh or to log in, and of the tokens that the attempt obtained.
 package struct AttemptID: Hashable, Comparable, Sendable {
     /// The host's random identity.
     package var host: UInt64
@@ -40,7 +40,8 @@ package struct AttemptID: Hashable, Comparable, Sendable {
         self.random = random
     }
 
-    /// The attempt that represents all attempts whose intents a restored snapshot has lost.
+    /// The ID that stands for all attempts whose intents etcd may have lost when it was restored from a
+    /// snapshot.
     package static let lost = AttemptID(host: 0, random: 0)
 
     package static func < (left: AttemptID, right: AttemptID) -> Bool {

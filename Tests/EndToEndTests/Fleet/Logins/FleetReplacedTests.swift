@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension EndToEnd {
-    /// What becomes, at the server, of logins that another one has replaced.
+    /// Logins that another login has replaced, and their revocation at the server.
     @Suite(.full, .enabled(if: FleetScene.etcd.isAvailable)) struct FleetReplacedTests {
         @Test func `where a revocation ends nothing else, one login is left alive, whoever logs in where`()
             async throws

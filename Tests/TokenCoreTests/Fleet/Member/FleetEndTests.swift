@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// What is left of a login that has ended.
+/// Late responses and stored results for a login that has ended.
 @Suite struct FleetEndTests {
     @Test func `a late answer rescues a login whose token expired, and none that is too old`() {
         let record = FleetHeader.record()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TokenCore
 
-/// A refusal that has to be confirmed: who confirms it, and when it is believed.
+/// Rejections that need a confirmation, the host that confirms them, and the time when they are final.
 @Suite struct FleetRefusalTests {
     private let now = Instant.seconds(1_000)
     private let record = FleetHeader.record()
@@ -20,7 +20,7 @@ import Testing
         return member
     }
 
-    /// What comes of the refusal of attempt 61, which `member` makes 30 s after attempt 60 was refused.
+    /// Has attempt 61 of `member` rejected, 30 s after attempt 60, and returns the last action.
     private func refusedAgain(_ member: FleetMember, confirmations: Int = 1) -> FleetAction? {
         var member = member
         let later = now + .seconds(30)
@@ -43,7 +43,7 @@ import Testing
         _ = member.transacted(true, place, at: now)
         _ = member.looked(.showing(record, .attempt(60).refused, revision: 101), at: now)
         let other = FleetMember(.knowing(record), timing: FleetTiming(reuse: .refused))
-        // No answer is missing: the server has refused both times.
+        // No response is missing, because the server has rejected both attempts.
         let declare = FleetTransaction(
             if: [
                 .record(record), .intent(.attempt(61, first: 30, before: [60])),
@@ -79,7 +79,7 @@ import Testing
             return
         }
         #expect(doubt.changes == [.putIntent(.attempt(60).refused), .deleteLock])
-        // It is there, or another host has taken over.
+        // The rejection is recorded, or another host has taken over.
         for intent in [FleetIntent.attempt(60).refused, .attempt(61, before: [60])] {
             var noted = member
             #expect(noted.looked(.showing(record, intent, revision: 102), at: now) == [])

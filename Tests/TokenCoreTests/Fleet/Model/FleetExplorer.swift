@@ -2,37 +2,39 @@
 
 @testable import TokenCore
 
-/// Goes through every order of events from one world, breadth first.
+/// A breadth-first search through every order of events that can follow from one world.
 struct FleetExplorer {
     struct Finding: Hashable {
         var sentence: String
-        /// What led to it, the shortest way.
+        /// The shortest sequence of moves to the violation.
         var trace: [FleetMove]
     }
 
     private(set) var states = 0
-    /// Every state within the limit was looked at.
+    /// Whether every reachable state was visited within the limit.
     private(set) var isComplete = true
-    /// The first way to each kind of violation.
+    /// The first violation of each kind.
     private(set) var findings: [Finding] = []
 
     private var known: [FleetKey: Int32] = [:]
     private var parents: [Int32] = []
     private var moves: [FleetMove] = []
-    /// Edges that need neither a fault nor a person, by their ends.
+    /// The start states of edges that need neither a fault nor a user.
+    ///
+    /// ``targets`` has their end states.
     private var sources: [Int32] = []
     private var targets: [Int32] = []
     private var isEnd: [Bool] = []
     private var unrest: [String?] = []
 
-    /// Explores what can come of `world`, at most `limit` states, or until it finds a violation that begins with `harm`.
+    /// Explores at most `limit` states that follow from `world`, or until it finds a violation that begins with `harm`.
     init(_ world: FleetWorld, until harm: String? = nil, limit: Int = 3_000_000) {
         var queue: [(FleetWorld, Int32)] = []
         insert(world, by: .due, parent: -1, &queue)
         var next = 0
         while next < queue.count {
             let (world, index) = queue[next]
-            // Its place is of use for nothing else, and its memory is.
+            // Visited worlds are removed in batches to free their memory.
             if next % 4_096 == 4_095 {
                 queue.removeFirst(next)
                 next = 0
@@ -103,7 +105,7 @@ struct FleetExplorer {
         return trace.reversed()
     }
 
-    /// From every state there has to be a way to rest without anything else going wrong.
+    /// Finds states from which the fleet cannot come to rest without further faults.
     private mutating func findEndless() {
         var reaches = isEnd
         var into: [[Int32]] = Array(repeating: [], count: parents.count)

@@ -2,7 +2,7 @@
 
 @testable import TokenCore
 
-/// What a host waits for, and what the server knows of the tokens that were met.
+/// Encoding of the pending actions of hosts, and of the server's state of the tokens encoded before.
 extension FleetKey.Encoder {
     mutating func add(_ pending: FleetAction?, _ host: FleetWorld.Host) {
         switch pending {
@@ -48,7 +48,7 @@ extension FleetKey.Encoder {
         }
     }
 
-    /// What the server knows of the tokens that somebody may still send.
+    /// Adds the server's state of the tokens that a host may still send.
     mutating func addTokens() {
         var index = 0
         while index < tokens.count {
@@ -60,7 +60,7 @@ extension FleetKey.Encoder {
             add(world.server.ended.contains(token.family))
             if token.isUsed { add(age: token.usedAt, upTo: grace) }
             if let successor = token.successor, world.habit.hasGrace { add(token: successor) }
-            // An attempt that nobody names can never be declared.
+            // An attempt that no encoded value names can never be declared.
             let known = token.senders.compactMap { attempts.firstIndex(of: $0) }.sorted()
             add(known.count)
             for sender in known { add(sender) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TokenCore
 
-/// A fleet, and what may happen to it.
+/// A fleet and the events that may happen to it.
 struct FleetScope: CustomTestStringConvertible {
     var habit: Habit
     var hosts: Int
@@ -15,7 +15,7 @@ struct FleetScope: CustomTestStringConvertible {
     var isOneSecond: Bool
     var isShown: Bool
     var hasTurns: Bool
-    /// What has happened already.
+    /// The moves made before the exploration.
     var past: [FleetMove]
 
     var testDescription: String { "\(habit), \(hosts) hosts, \(budget)" }
@@ -42,7 +42,7 @@ struct FleetScope: CustomTestStringConvertible {
         self.budget = budget
     }
 
-    /// Where it begins.
+    /// Returns the world in which the exploration begins.
     func world(fault: Fault? = nil) -> FleetWorld {
         var world = FleetWorld(habit, hosts: hosts, budget, fault: fault, confirmations: confirmations)
         world.isPrompt = isPrompt
@@ -56,7 +56,7 @@ struct FleetScope: CustomTestStringConvertible {
         return world
     }
 
-    /// `harm`: what is looked for; the search ends with the first of this kind.
+    /// Explores the scope until it finds a violation that begins with `harm`.
     func explored(fault: Fault? = nil, until harm: String? = nil) async throws -> FleetExplorer {
         let world = world(fault: fault)
         return try await onOwnThread { FleetExplorer(world, until: harm) }
@@ -64,15 +64,17 @@ struct FleetScope: CustomTestStringConvertible {
 }
 
 extension [FleetMove] {
-    /// The first host refreshes, and the answer is there but not yet on its disk.
+    /// The first host refreshes and has the response, which is not yet on its disk.
     static let answered: [FleetMove] = [.due, .want(0), .transact(0, .answered), .send(0), .serve(0)]
-    /// It is paused, and another host takes over inside the grace and is answered as well.
+    /// The moves of ``answered``.
+    ///
+    /// Then the first host pauses, and another host refreshes within the grace period.
     static let answeredTwice: [FleetMove] =
         answered + [
             .timePasses, .leaseEnds, .keep(0), .want(1), .transact(1, .answered), .transact(0, .answered),
             .send(1), .serve(1),
         ]
-    /// The first host crashes with its answer, shortly before the end of the grace.
+    /// The first host crashes with its response, shortly before the end of the grace period.
     static let crashed: [FleetMove] =
         answered + [.crash(0, isWritten: true), .timePasses, .timePasses, .leaseEnds]
 }

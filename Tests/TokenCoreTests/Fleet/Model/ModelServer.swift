@@ -2,21 +2,21 @@
 
 @testable import TokenCore
 
-/// What a server does with a refresh token that was used before.
+/// A server's handling of a refresh token that was used before.
 enum Habit: CaseIterable {
-    /// Refuses it and ends the login.
+    /// Rejects the token and ends the login.
     case strict
-    /// Refuses it.
+    /// Rejects the token.
     case norevoke
-    /// For a while the same successor comes again.
+    /// Returns the same successor again during the grace period.
     case graceSame
-    /// For a while each use brings another successor, and all of them are good.
+    /// Returns a new successor for each use during the grace period. All of them are valid.
     case graceSiblings
-    /// For a while each use brings another successor, and the last one is good; any other ends the login.
+    /// Returns a new successor for each use during the grace period. Only the last is valid, and others end the login.
     case graceLast
-    /// The same, but any other is just refused.
+    /// Returns a new successor for each use during the grace period. Only the last is valid, and others are rejected.
     case graceLastRefused
-    /// It stays good.
+    /// Accepts the token again and again.
     case keeps
 
     static let grace: Int64 = 30
@@ -38,7 +38,7 @@ enum Habit: CaseIterable {
     }
 }
 
-/// An authorization server with one client and one session, login after login.
+/// A model of an authorization server with one client and one session.
 struct ModelServer {
     struct Token {
         var family: Int
@@ -46,9 +46,9 @@ struct ModelServer {
         var isReplaced = false
         var usedAt: Int64 = 0
         var successor: Int?
-        /// Attempts that sent it and may have been acted upon.
+        /// The attempts that sent the token and on which the server may have acted.
         var senders: [AttemptID] = []
-        /// It was adopted although a younger answer may exist, after its host had been waited for.
+        /// Whether the token was adopted after a timeout, although a newer response may exist.
         var isDoubtful = false
     }
 
@@ -67,7 +67,7 @@ struct ModelServer {
         return tokens.count - 1
     }
 
-    /// Whether `token` would bring others, if it were sent now.
+    /// Returns `true` if the server would accept `token` now.
     func isGood(_ token: Int) -> Bool {
         let known = tokens[token]
         return !ended.contains(known.family) && !known.isReplaced
@@ -76,7 +76,9 @@ struct ModelServer {
 
     mutating func revoke(_ token: Int) { ended.insert(tokens[token].family) }
 
-    /// Answers a request with `token`; `nil`: `invalid_grant`.
+    /// Handles a refresh with `token`.
+    ///
+    /// - Returns: the new refresh token, or `nil` for `invalid_grant`.
     mutating func answer(_ token: Int, at now: Int64) -> Int? {
         let known = tokens[token]
         guard !ended.contains(known.family) else { return nil }
@@ -117,7 +119,7 @@ struct ModelServer {
 }
 
 extension FleetHeader {
-    /// The model's refresh tokens are numbers, and the mark shows which.
+    /// The number of the refresh token in the model, derived from the mark.
     var token: Int { Int(tokenMark) - 1 }
 }
 
